@@ -1,0 +1,28 @@
+"""What agents compute together, one file per method."""
+
+from peerlearn.algorithms.admm import ADMM
+from peerlearn.algorithms.averaged_fit import Consensus
+from peerlearn.algorithms.choice import Auto
+from peerlearn.algorithms.conjugate_gradient import ConjugateGradient
+from peerlearn.algorithms.consensus import Averaging, average, everyone, iterates, maximum, total
+from peerlearn.algorithms.gram import Gram
+from peerlearn.algorithms.local_fit import Local
+from peerlearn.algorithms.solution import Report, Solution, Solver
+
+__all__ = [
+    "ADMM",
+    "Auto",
+    "Averaging",
+    "ConjugateGradient",
+    "Consensus",
+    "Gram",
+    "Local",
+    "Report",
+    "Solution",
+    "Solver",
+    "average",
+    "everyone",
+    "iterates",
+    "maximum",
+    "total",
+]

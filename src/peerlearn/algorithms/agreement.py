@@ -1,0 +1,53 @@
+"""Agreement on a set: every agent learns all the labels that occur anywhere in the network.
+
+    S_k <- S_k and all S_j of the neighbors j            over the network, as many rounds as a flood takes
+
+An agent whose rows lack a class must still train an output for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from peerlearn.errors import DataError
+from peerlearn.network.base import Network
+
+Labels = np.ndarray[Any, Any]
+
+
+def union(network: Network, labels: Sequence[Labels]) -> Labels:
+    """The sorted labels of all agents, from those of the hosted ones."""
+    kinds = {_kind(own) for own in labels}
+    if len(kinds) > 1:
+        raise DataError(f"labels must be of one kind at all agents, but there are {' and '.join(sorted(kinds))}")
+    known = [_encoded(own) for own in labels]
+    for _ in range(network.flood_rounds):
+        inbox = network.exchange([{"labels": own} for own in known])
+        known = [_merged([own, *(heard["labels"] for heard in box.values())]) for own, box in zip(known, inbox, strict=True)]
+    return _decoded(known[0], labels[0])  # after the flood the first hosted agent knows what all know
+
+
+def _kind(labels: Labels) -> str:
+    return "text" if labels.dtype.kind in "OUS" else "numbers"
+
+
+def _encoded(labels: Labels) -> Labels:
+    """Numbers as they are; text as one row of code points per label, so that only numbers travel."""
+    if _kind(labels) == "numbers":
+        return np.unique(labels).astype(np.float64)[:, None]
+    text = np.unique(labels.astype(str))
+    return text.astype(f"<U{max(text.dtype.itemsize // 4, 1)}").view(np.uint32).reshape(len(text), -1)
+
+
+def _merged(sets: list[Labels]) -> Labels:
+    width = max(own.shape[1] for own in sets)
+    return np.unique(np.vstack([np.pad(own, ((0, 0), (0, width - own.shape[1]))) for own in sets]), axis=0)
+
+
+def _decoded(rows: Labels, like: Labels) -> Labels:
+    if _kind(like) == "numbers":
+        return rows[:, 0].astype(like.dtype)
+    return np.ascontiguousarray(rows.astype(np.uint32)).view(f"<U{rows.shape[1]}").ravel()

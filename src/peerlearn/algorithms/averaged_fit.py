@@ -1,0 +1,46 @@
+"""Consensus: solve alone, then average the coefficients once (CONS-RVFL, thesis, section 4.2.1).
+
+    b_k = argmin 1/2 |H_k b - Y_k|^2 + alpha N_k/N 1/2 |b|^2       alone
+    b   = sum_k N_k/N b_k                                          over the network, one average
+
+The right error rate at the price of one average; not the centralised coefficients. The thesis gives every agent the same
+alpha and every agent the same say (`variant="thesis"`), which acts like L times the penalty: with 50 agents it has 20 %
+error where this has 7.6 % (G50C scaled to [0, 1]).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from peerlearn.algorithms.consensus import Averaging, Method
+from peerlearn.algorithms.solution import Report, Solution, only_ridge
+from peerlearn.errors import InputError
+from peerlearn.local.least_squares import LeastSquares
+from peerlearn.local.penalties import Penalty
+from peerlearn.network.base import Network
+
+
+@dataclass(frozen=True)
+class Consensus:
+    averaging: Averaging | Method = "auto"
+    variant: Literal["weighted", "thesis"] = "weighted"
+
+    def __post_init__(self) -> None:
+        if self.variant not in ("weighted", "thesis"):
+            raise InputError(f"variant {self.variant!r} is not known: Consensus has 'weighted' and 'thesis'")
+
+    def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+        alpha = only_ridge(penalty, "Consensus")
+        averaging, mark = Averaging.of(self.averaging), network.ledger.mark()
+        share = np.full(problems.agents, 1 / network.size)
+        if self.variant == "weighted":
+            share = problems.rows / averaging.total(network, problems.rows)
+            alpha_k = alpha * share
+        else:
+            alpha_k = np.full(problems.agents, alpha)
+        b_k = problems.ridge(alpha_k)
+        b = averaging.total(network, share[:, None, None] * b_k)
+        return Solution(b, Report("Consensus", True, 1, (), network.ledger.since(mark)))

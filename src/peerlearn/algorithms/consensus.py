@@ -1,0 +1,256 @@
+"""Agreement over a network: average, total, maximum, a vote, and following one agent.
+
+Decentralised average consensus (thesis, appendix A.2) repeats  x_k <- sum_j C_kj x_j.  With e the deviations from the
+true average and rho = rho(C - 11'/L) the contraction of the weights,
+
+    |e[n]| <= rho^n |e[0]|                                                                                      plain
+    |e[n]| <= |e[0]| / T_n(xi),   xi = (2 - a - b) / (b - a),   [a, b] the eigenvalues of C but 1           chebyshev
+
+where |e| is the Frobenius norm over all agents. `tolerance` means |e[n]| / |e[0]|: how far every agent is from the true
+average, relative to how far apart they were. Chebyshev sends the same messages and needs about the square root of the
+rounds (Auzinger and Melenk, Iterative solution of large linear systems, section 8; Montijano et al., Chebyshev
+polynomials in distributed consensus, 2013). A tree sums towards its root and sends the sum back: exact.
+
+When to stop. A round count that follows from the weights is known to all agents before they start, `stopping="bound"`.
+By `"messages"` they may stop earlier: each message carries one more number, the largest residual |C x - x| that its
+sender has heard of; after as many rounds as the graph is wide all know the same maximum U, and since
+|e[n]| <= sqrt(L) U[n] / (1 - b)  and  |e[0]| >= U[0] / (1 - a), all stop in the same round. `"oracle"` looks at all agents
+at once, which only a simulation can. `"thesis"` is the printed rule |x_k[n] - x_k[n-1]|^2 < tolerance at every agent,
+seen by an oracle too: a small update is not a small error, and at the thesis's 1e-3 it stops with 7-11 % error on its
+random graphs and 139 % on a line of 50 agents.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Any, Literal
+
+import numpy as np
+
+from peerlearn.arrays import Array, norms, per_agent
+from peerlearn.errors import InputError, NetworkError, NotConverged
+from peerlearn.network.base import Network
+from peerlearn.rounds import chebyshev_interval, chebyshev_rounds, plain_rounds
+
+Method = Literal["auto", "plain", "chebyshev", "tree"]
+Stopping = Literal["bound", "messages", "oracle", "thesis"]
+METHODS = ("auto", "plain", "chebyshev", "tree")
+STOPPINGS = ("bound", "messages", "oracle", "thesis")
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """How agents average, chosen once and handed to a solver.
+
+    method: "plain" survives lost links; "chebyshev" is 2-40 times fewer rounds; "tree" is exact and cheapest; "auto"
+    is a tree where every message arrives and plain where not. tolerance: the distance of every agent from the true
+    average, relative to the initial spread. max_rounds: a limit; an average that needs more warns.
+    """
+
+    method: Method = "auto"
+    tolerance: float = 1e-6
+    max_rounds: int | None = None
+    stopping: Stopping = "bound"
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(f"method {self.method!r} is not known: choose one of {', '.join(METHODS)}")
+        if self.stopping not in STOPPINGS:
+            raise InputError(f"stopping {self.stopping!r} is not known: choose one of {', '.join(STOPPINGS)}")
+        if not self.tolerance > 0:
+            raise InputError(f"tolerance must be a number above 0, not {self.tolerance}; a tree is exact without one")
+        if self.max_rounds is not None and self.max_rounds < 1:
+            raise InputError(f"max_rounds must be 1 or more, not {self.max_rounds}")
+
+    @classmethod
+    def of(cls, averaging: Averaging | Method, tolerance: float = 1e-6) -> Averaging:
+        """An Averaging, also from the name of its method alone, with the tolerance that its user needs."""
+        return averaging if isinstance(averaging, Averaging) else cls(method=averaging, tolerance=tolerance)
+
+    def method_on(self, network: Network) -> Method:
+        if self.method == "auto":
+            return "tree" if network.reliable else "plain"
+        return self.method
+
+    def exact_on(self, network: Network) -> bool:
+        """Whether all agents end with the same bits."""
+        return network.size == 1 or self.method_on(network) == "tree"
+
+    def average(self, network: Network, x: Any) -> Array:
+        x = per_agent(x, len(network.hosted))
+        if network.size == 1:
+            return x.copy()
+        if self.method_on(network) == "tree":
+            return _tree_sum(network, x) / network.size
+        if self.stopping == "bound":
+            return network.recur(x, self._steps(network))
+        if self.stopping == "messages":
+            return self._by_messages(network, x)
+        return self._by_oracle(network, x)
+
+    def total(self, network: Network, x: Any) -> Array:
+        if self.exact_on(network):  # not L times the average: a sum of integers stays one
+            return _tree_sum(network, per_agent(x, len(network.hosted)))
+        return network.size * self.average(network, x)
+
+    def _steps(self, network: Network) -> Array:
+        """One row (a, b, c) per round: x <- a C x + b x + c (x one round before)."""
+        chebyshev = self.method_on(network) == "chebyshev"
+        if chebyshev and not network.reliable:
+            raise NetworkError("Chebyshev averaging needs every message to arrive, and this network loses some: "
+                               "use method='plain'")
+        needed = (
+            chebyshev_rounds(*network.spectrum, self.tolerance)
+            if chebyshev
+            else plain_rounds(network.contraction, self.tolerance)
+        )
+        rounds = needed if self.max_rounds is None else min(needed, self.max_rounds)
+        if rounds < needed and self.stopping == "bound":
+            self._warn(f"{rounds} rounds are allowed, but {needed} are needed with contraction {network.contraction:.6g}")
+        return np.array(list(islice(_recurrence(network, chebyshev), rounds))).reshape(rounds, 3)
+
+    def _by_messages(self, network: Network, x: Array) -> Array:
+        if not network.reliable:
+            raise NetworkError("agents cannot agree on a round to stop in while messages get lost: use stopping='bound'")
+        steps = self._steps(network)
+        largest_eigenvalue, smallest_eigenvalue = network.spectrum
+        certain = np.sqrt(network.size) * (1 - smallest_eigenvalue) / (1 - largest_eigenvalue)
+        window = network.diameter
+        now, before = x, x
+        candidate, heard, first = x, norms(x), None
+        for n, (a, b, c) in enumerate(steps):
+            mixed, heard = (network.mix(now), heard) if n == 0 else network.mix_and_flood(now, heard)
+            if n % window == 0:
+                if n > 0:  # a window has passed: everybody has heard the largest residual of the candidate
+                    first = heard[0] if first is None else first
+                    if certain * heard[0] <= self.tolerance * first:
+                        return candidate
+                candidate, heard = now, norms(mixed - now)
+            now, before = a * mixed + b * now + c * before, now
+        if self.max_rounds is not None and len(steps) == self.max_rounds:
+            self._warn(f"the agents had not agreed to stop within the {self.max_rounds} rounds allowed")
+        return now
+
+    def _by_oracle(self, network: Network, x: Array) -> Array:
+        if len(network.hosted) < network.size:
+            raise NetworkError(f"stopping={self.stopping!r} looks at all agents at once, which only a simulation can: "
+                               "use stopping='bound' or 'messages'")
+        truth = x.mean(axis=0)  # the oracle, and nobody else, may reduce over the agent axis
+        goal = self.tolerance * np.linalg.norm(x - truth)
+        limit = self.max_rounds or 100_000
+        before = x
+        for now in islice(iterates(network, x, self.method_on(network)), limit):
+            done = (
+                norms(now - before).max() ** 2 < self.tolerance
+                if self.stopping == "thesis"
+                else np.linalg.norm(now - truth) <= goal
+            )
+            before = now
+            if done:
+                return now
+        self._warn(f"the oracle had not seen it reached within {limit} rounds")
+        return before
+
+    def _warn(self, why: str) -> None:
+        warnings.warn(
+            f"the average is not within tolerance {self.tolerance:g}: {why}; raise max_rounds or tolerance, choose "
+            "method='chebyshev' or 'tree', or connect the agents better",
+            NotConverged,
+            stacklevel=4,
+        )
+
+
+def average(
+    network: Network,
+    x: Any,
+    *,
+    tolerance: float = 1e-6,
+    max_rounds: int | None = None,
+    method: Method = "auto",
+    stopping: Stopping = "bound",
+) -> Array:
+    """The mean of all agents' x, at every agent: same shape as x. See `Averaging` for what the options mean.
+
+    >>> from peerlearn import SimulatedNetwork, graphs
+    >>> average(SimulatedNetwork(graphs.star(4)), [1.0, 2.0, 3.0, 6.0])
+    array([3., 3., 3., 3.])
+    """
+    return Averaging(method, tolerance, max_rounds, stopping).average(network, x)
+
+
+def total(
+    network: Network,
+    x: Any,
+    *,
+    tolerance: float = 1e-6,
+    max_rounds: int | None = None,
+    method: Method = "auto",
+    stopping: Stopping = "bound",
+) -> Array:
+    """The sum of all agents' x, at every agent."""
+    return Averaging(method, tolerance, max_rounds, stopping).total(network, x)
+
+
+def maximum(network: Network, x: Any) -> Array:
+    """The largest of all agents' x, entry by entry, at every agent and with the same bits: flooded."""
+    largest = per_agent(x, len(network.hosted)).copy()
+    for _ in range(network.flood_rounds):
+        largest = network.flood(largest)
+    return largest
+
+
+def everyone(network: Network, flags: Any) -> bool:
+    """A vote: True at every agent if all agents say True, False at every agent if one does not."""
+    dissent = maximum(network, ~np.asarray(flags, dtype=bool))
+    return bool(dissent[0] == 0)  # after the flood the first hosted agent knows what all know
+
+
+def follow(network: Network, x: Any) -> Array:
+    """One agent's x at every agent, with the same bits: the one in the middle of the graph.
+
+    Whoever has it hands it on to all neighbors further out, once; where messages get lost, in every round.
+    """
+    x, leader = per_agent(x, len(network.hosted)).copy(), network.tree.root
+    if network.reliable:
+        for senders, receivers in network.rings:
+            network.pass_on(x, senders, receivers, add=False)
+        return x
+    x[np.array(network.hosted) != leader] = -np.inf
+    return maximum(network, x)
+
+
+def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Array]:
+    """x after one round, two rounds, and so on without end: for watching how agents come to agree."""
+    now = before = per_agent(x, len(network.hosted))
+    for a, b, c in _recurrence(network, chebyshev=method == "chebyshev"):
+        now, before = a * network.mix(now) + b * now + c * before, now
+        yield now
+
+
+def _recurrence(network: Network, chebyshev: bool) -> Iterator[tuple[float, float, float]]:
+    """The rows (a, b, c) of x <- a C x + b x + c (x one round before), without end.
+
+    Chebyshev: x[n+1] = w S x[n] + (1 - w) x[n-1] with S = (2 C - (a + b) I) / (2 - a - b), which keeps the average,
+    and w[n+1] = 1 / (1 - w[n] / (4 xi^2)), the ratio 2 xi T_n(xi) / T_{n+1}(xi).
+    """
+    if not chebyshev:
+        while True:
+            yield 1.0, 0.0, 0.0
+    scale, shift, inverse_xi = chebyshev_interval(*network.spectrum)
+    w = 1.0
+    for n in count(1):
+        yield w * scale, w * shift, 1.0 - w
+        w = 1 / (1 - w * inverse_xi**2 / (2 if n == 1 else 4))
+
+
+def _tree_sum(network: Network, x: Array) -> Array:
+    """Up the tree sums grow, down the tree travels the one sum: exact, in twice the height's rounds."""
+    tree, sums = network.tree, x.copy()
+    for agents in reversed(tree.levels):
+        network.pass_on(sums, agents, tree.parent[agents], add=True)
+    for agents in tree.levels:
+        network.pass_on(sums, tree.parent[agents], agents, add=False)
+    return sums

@@ -1,0 +1,94 @@
+"""Gram: add up the normal equations, then everybody solves them (thesis, section 4.2, before 4.2.1). Exact.
+
+    G = sum_k H_k'H_k,   P = sum_k H_k'Y_k          over the network
+    b = (G + alpha I)^-1 P                          alone
+
+G is symmetric: only its triangle is sent, in float64 (in float32 the error of the readout grows by up to twenty times).
+Best where columns are few or outputs many, since what is sent grows with B^2/2 but not with iterations.
+
+On a tree agents with few rows send less than a triangle: the R factor of [H_k Y_k] has no more rows than they have data,
+and stacks of R factors are factorised again on the way up (communication-avoiding QR: Demmel et al., 2012). The root
+solves, and only b travels down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from peerlearn.algorithms.consensus import Averaging, Method, maximum
+from peerlearn.algorithms.solution import Report, Solution, only_ridge
+from peerlearn.arrays import Array
+from peerlearn.errors import InputError
+from peerlearn.local.least_squares import LeastSquares
+from peerlearn.local.normal_equations import NormalEquations
+from peerlearn.local.penalties import Penalty
+from peerlearn.local.ridge import solve_ridge
+from peerlearn.network.base import Network
+
+
+@dataclass(frozen=True)
+class Gram:
+    """tolerance: relative distance to the centralised coefficients, where averages are inexact; a tree is exact."""
+
+    tolerance: float = 1e-6
+    averaging: Averaging | Method = "auto"
+
+    def __post_init__(self) -> None:
+        if not self.tolerance > 0:
+            raise InputError(f"tolerance must be above 0, not {self.tolerance}")
+
+    def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+        alpha = only_ridge(penalty, "Gram")
+        mark = network.ledger.mark()
+        averaging = Averaging.of(self.averaging)
+        if averaging.exact_on(network):
+            b = _up_and_down_the_tree(network, problems, alpha)
+        else:
+            if not isinstance(self.averaging, Averaging):
+                averaging = Averaging(averaging.method, self._needed_accuracy(network, problems, alpha))
+            b = _summed(network, problems, alpha, averaging)
+        return Solution(b, Report("Gram", True, 1, (), network.ledger.since(mark)))
+
+    def _needed_accuracy(self, network: Network, problems: LeastSquares, alpha: float) -> float:
+        """A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha."""
+        largest = network.size * float(maximum(network, problems.largest_eigenvalues())[0])
+        return max(self.tolerance * max(alpha, 1e-9 * largest) / (alpha + largest), 1e-15)
+
+
+def _summed(network: Network, problems: LeastSquares, alpha: float, averaging: Averaging) -> Array:
+    B, M = problems.shape
+    triangles = problems.triangles()
+    moments = problems.moment.reshape(problems.agents, -1)
+    sums = averaging.total(network, np.hstack([triangles, moments]))
+    half = triangles.shape[1]
+    upper = np.triu_indices(B)
+    b = np.empty((problems.agents, B, M))
+    for k, row in enumerate(sums):
+        G = np.zeros((B, B))
+        G[upper] = row[:half]
+        b[k] = solve_ridge(G + np.triu(G, 1).T, row[half:].reshape(B, M), alpha)
+    return b
+
+
+def _up_and_down_the_tree(network: Network, problems: LeastSquares, alpha: float) -> Array:
+    """Each agent waits for its children, adds what they sent to its own, and sends the sum to its parent."""
+    tree, hosted = network.tree, network.hosted
+    mine = problems.normal_equations()
+    for level in range(tree.height, 0, -1):
+        sending = [tree.depth[agent] == level for agent in hosted]
+        outbox: list[dict[str, Any]] = [eq.packed() if now else {} for eq, now in zip(mine, sending, strict=True)]
+        inbox = network.exchange(outbox, [[int(tree.parent[agent])] for agent in hosted])
+        for k, received in enumerate(inbox):
+            if received:
+                children = [NormalEquations.unpacked(received[sender], problems.shape) for sender in sorted(received)]
+                mine[k] = mine[k].plus(children)
+    b = np.zeros((problems.agents, *problems.shape))
+    for k, agent in enumerate(hosted):
+        if agent == tree.root:
+            b[k] = mine[k].ridge(alpha)
+    for agents in tree.levels:
+        network.pass_on(b, tree.parent[agents], agents, add=False)
+    return b

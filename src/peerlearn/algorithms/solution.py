@@ -1,0 +1,68 @@
+"""What a solver of the linear readout returns, and what it is asked."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from peerlearn.arrays import Array
+from peerlearn.errors import InputError, NotConverged
+from peerlearn.local.least_squares import LeastSquares
+from peerlearn.local.penalties import Penalty, Ridge
+from peerlearn.network.base import Counts, Network
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a solver came to its answer. Prints as a small table."""
+
+    solver: str
+    converged: bool
+    iterations: int
+    residuals: tuple[float, ...]  # per iteration, as the first hosted agent saw them
+    sent: Counts = field(default_factory=Counts)
+    note: str = ""  # what the solver chose by itself
+
+    def __str__(self) -> str:
+        last = f"{self.residuals[-1]:.2e}" if self.residuals else "-"
+        lines = [
+            ("solver", self.solver),
+            ("converged", "yes" if self.converged else "NO"),
+            ("iterations", f"{self.iterations:,}"),
+            ("last residual", last),
+            ("rounds", f"{self.sent.rounds:,}"),
+            ("messages", f"{self.sent.messages:,}"),
+            ("MB sent", f"{self.sent.megabytes:,.3f}"),
+        ]
+        if self.note:
+            lines.append(("note", self.note))
+        return "\n".join(f"{name:<14}{value}" for name, value in lines)
+
+
+@dataclass(frozen=True)
+class Solution:
+    coefficients: Array  # hosted agents x B x M
+    report: Report
+
+
+class Solver(Protocol):
+    """Anything with this method can be a model's `solver`."""
+
+    def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution: ...
+
+
+def only_ridge(penalty: Penalty, solver: str) -> float:
+    """alpha of a ridge penalty, or the sentence that says which solver takes another."""
+    if not isinstance(penalty, Ridge):
+        raise InputError(f"{solver} solves ridge problems only: for a {type(penalty).__name__} penalty use solver='admm'")
+    return penalty.alpha
+
+
+def warn_not_converged(solver: str, iterations: int, residual: float, tolerance: float, change: str) -> None:
+    warnings.warn(
+        f"{solver} stopped after {iterations} iterations with residual {residual:.2e}, above the tolerance "
+        f"{tolerance:g}: {change}",
+        NotConverged,
+        stacklevel=3,
+    )

@@ -1,0 +1,31 @@
+"""The one array type that agents compute with, and the sentences for arrays that cannot be used."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peerlearn.errors import InputError
+
+Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
+
+
+def per_agent(x: Any, hosted: int, what: str = "x") -> Array:
+    """x as float64 with a leading axis of the agents hosted here, or the sentence that says why not."""
+    array = np.asarray(x, dtype=np.float64)
+    if array.ndim == 0 or array.shape[0] != hosted:
+        raise InputError(
+            f"{what} has shape {array.shape}, but its leading axis must be the {hosted} agents hosted here: "
+            "stack one entry per hosted agent"
+        )
+    return array
+
+
+def norms(x: Array) -> Array:
+    """The Euclidean (Frobenius) norm of each agent's entry: shape (agents,)."""
+    flat = x.reshape(len(x), -1)
+    squares: Array = np.einsum("kd,kd->k", flat, flat)
+    return np.sqrt(squares)

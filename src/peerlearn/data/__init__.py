@@ -1,0 +1,15 @@
+"""Data sets by name: generated, bundled with scikit-learn, or read from a folder of .npz files.
+
+>>> from peerlearn.data import load
+>>> print(load("g50c"))
+g50c: 550 rows, 50 columns, classification; generated, seed 0; each of 50 columns scaled from its own range to [-1, 1]
+"""
+
+from __future__ import annotations
+
+from peerlearn.data.catalogue import DataInfo, available, load
+from peerlearn.data.dataset import DataSet
+from peerlearn.data.generated import g50c, two_moons
+from peerlearn.data.scaling import Scaling
+
+__all__ = ["DataInfo", "DataSet", "Scaling", "available", "g50c", "load", "two_moons"]

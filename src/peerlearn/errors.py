@@ -1,0 +1,53 @@
+"""Everything peerlearn raises, as one tree.
+
+    PeerlearnError
+    ├── InputError (also a ValueError)   something given cannot be used: the sentence says what, which, and the way out
+    │   ├── GraphError                     the graph does not connect the agents
+    │   ├── WeightsError                   the mixing matrix does not average
+    │   └── DataError                      rows, columns or labels
+    ├── NetworkError (also a RuntimeError) the network cannot do what was asked of it
+    └── MissingExtra (also an ImportError) an optional part is not installed; the sentence has the install line
+
+    NotConverged (a warning)             an answer is returned, but it is not as exact as asked; with the numbers
+"""
+
+from __future__ import annotations
+
+from sklearn.exceptions import ConvergenceWarning
+
+
+class PeerlearnError(Exception):
+    """The root: catch this to catch everything peerlearn raises on purpose."""
+
+
+class InputError(PeerlearnError, ValueError):
+    """Something given cannot be used."""
+
+
+class GraphError(InputError):
+    """The graph does not connect the agents as a network needs it."""
+
+
+class WeightsError(InputError):
+    """The mixing matrix would not bring the agents to their average."""
+
+
+class DataError(InputError):
+    """Rows, columns or labels cannot be used."""
+
+
+class NetworkError(PeerlearnError, RuntimeError):
+    """The network cannot do what was asked of it."""
+
+
+class MissingExtra(PeerlearnError, ImportError):
+    """An optional part of peerlearn is not installed."""
+
+    def __init__(self, needed_for: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{needed_for} needs the package {package}, which is not installed: pip install 'peerlearn[{extra}]'"
+        )
+
+
+class NotConverged(ConvergenceWarning):
+    """An answer is returned, but it is not as exact as was asked."""

@@ -1,0 +1,254 @@
+"""What each hosted agent computes from its own rows: f_k(b) = 1/2 |H_k b - Y_k|^2.
+
+All agents hosted here are worked on together. An agent with fewer rows than columns (wide) is kept as its rows, padded
+with zeros to the next power of two and stacked with others of that size; one with more rows (tall) as H'H and H'Y. Either
+way one iteration of a solver costs a few batched products and no Python loop over agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg.blas import dsyrk
+
+from peerlearn.arrays import Array, Indices
+from peerlearn.errors import DataError
+from peerlearn.local.features import RandomFeatures
+from peerlearn.local.normal_equations import NormalEquations
+from peerlearn.local.ridge import inverse, solve_ridge
+
+Blocks = Iterable[tuple[slice, Array]]  # some rows, and their features
+PerAgent = Callable[[Array], Array]  # (agents, B, M) -> (agents, B, M), each agent on its own
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Agents with fewer rows than columns; zero rows fill up the stack and change nothing."""
+
+    agents: Indices
+    H: Array  # agents x rows x B
+    Y: Array  # agents x rows x M
+
+    def normal(self, d: Array) -> Array:
+        return _transposed(self.H) @ (self.H @ d)
+
+    def moment(self) -> Array:
+        return _transposed(self.H) @ self.Y
+
+    def gram(self) -> Array:
+        return _transposed(self.H) @ self.H
+
+    def largest_eigenvalues(self) -> Array:
+        return np.linalg.eigvalsh(self.H @ _transposed(self.H))[:, -1]
+
+    def ridge(self, alpha: Array) -> Array:
+        """H' (H H' + alpha I)^-1 Y   (thesis, section 2.2.1)"""
+        return _transposed(self.H) @ np.linalg.solve(self._kernel(alpha), self.Y)
+
+    def proximal(self, rho: float) -> PerAgent:
+        """(H'H + rho I)^-1 (H'Y + rho v) = w - G'G w, where w = v + H'Y / rho and G = chol(H H' + rho I)^-1 H
+
+        By the matrix inversion lemma (thesis, section 4.2.2, remark 1).
+        """
+        factors = np.linalg.cholesky(self._kernel(np.full(len(self.agents), rho)))
+        G = np.stack([scipy.linalg.solve_triangular(c, h, lower=True) for c, h in zip(factors, self.H, strict=True)])
+        offset = self.moment() / rho
+
+        def near(v: Array) -> Array:
+            w = v + offset
+            w -= _transposed(G) @ (G @ w)
+            return w
+
+        return near
+
+    def shifted_inverse(self, scale: Array, shift: float) -> PerAgent:
+        """v -> (scale_k H_k'H_k + shift I)^-1 v"""
+        root = np.sqrt(scale)[:, None, None]
+        scaled = Wide(self.agents, root * self.H, np.zeros_like(self.Y))
+        near = scaled.proximal(shift)
+        return lambda v: near(v / shift)
+
+    def _kernel(self, alpha: Array) -> Array:
+        return self.H @ _transposed(self.H) + alpha[:, None, None] * np.eye(self.H.shape[1])
+
+
+@dataclass(frozen=True)
+class Tall:
+    """Agents with at least as many rows as columns: H'H and H'Y say all there is to know."""
+
+    agents: Indices
+    G: Array  # agents x B x B, symmetric
+    HY: Array  # agents x B x M
+
+    def normal(self, d: Array) -> Array:
+        return self.G @ d
+
+    def moment(self) -> Array:
+        return self.HY
+
+    def gram(self) -> Array:
+        return self.G
+
+    def largest_eigenvalues(self) -> Array:
+        last = self.G.shape[1] - 1
+        return np.array([scipy.linalg.eigvalsh(g, subset_by_index=(last, last))[0] for g in self.G])
+
+    def ridge(self, alpha: Array) -> Array:
+        """(H'H + alpha I)^-1 H'Y   (thesis, section 2.2.1)"""
+        return np.stack([solve_ridge(g, hy, a) for g, hy, a in zip(self.G, self.HY, alpha, strict=True)])
+
+    def proximal(self, rho: float) -> PerAgent:
+        inverses = self._inverses(np.ones(len(self.agents)), rho)
+        return lambda v: inverses @ (self.HY + rho * v)
+
+    def shifted_inverse(self, scale: Array, shift: float) -> PerAgent:
+        inverses = self._inverses(scale, shift)
+        return lambda v: inverses @ v
+
+    def _inverses(self, scale: Array, shift: float) -> Array:
+        return np.stack([inverse(s * g, shift) for s, g in zip(scale, self.G, strict=True)])
+
+
+class LeastSquares:
+    """The least-squares problems of all hosted agents: one leading axis for agents in all that it takes and gives."""
+
+    def __init__(self, groups: Sequence[Wide | Tall], rows: Indices, shape: tuple[int, int]) -> None:
+        self.groups = groups
+        self.rows = rows  # N_k
+        self.shape = shape  # B, M
+        self.inputs: list[Array] = []
+        self.features: RandomFeatures | None = None
+
+    @classmethod
+    def of_rows(cls, H: Sequence[Array], Y: Sequence[Array]) -> LeastSquares:
+        """From each agent's features and targets."""
+        return cls._of([[(slice(None), h)] for h in H], [len(h) for h in H], Y, H[0].shape[1])
+
+    @classmethod
+    def of_inputs(cls, features: RandomFeatures, X: Sequence[Array], Y: Sequence[Array]) -> LeastSquares:
+        """From each agent's inputs: where rows are many, their features are used block by block and never kept."""
+        problems = cls._of([features.blocks(x) for x in X], [len(x) for x in X], Y, features.width)
+        problems.inputs, problems.features = list(X), features
+        return problems
+
+    @classmethod
+    def _of(cls, blocks: Sequence[Blocks], lengths: Sequence[int], Y: Sequence[Array], B: int) -> LeastSquares:
+        rows, M = np.array(lengths), Y[0].shape[1]
+        tall, wide = np.flatnonzero(rows >= B), np.flatnonzero(rows < B)
+        groups: list[Wide | Tall] = []
+        if len(tall):
+            sums = [_gram_and_moment(blocks[k], Y[k], B) for k in tall]
+            groups.append(Tall(tall, np.stack([G for G, _ in sums]), np.stack([HY for _, HY in sums])))
+        sizes = 2 ** np.ceil(np.log2(np.maximum(rows[wide], 1))).astype(int)
+        for size in np.unique(sizes):
+            agents = wide[sizes == size]
+            height = int(rows[agents].max())
+            padded_H, padded_Y = np.zeros((len(agents), height, B)), np.zeros((len(agents), height, M))
+            for i, k in enumerate(agents):
+                padded_Y[i, : rows[k]] = Y[k]
+                for block, h in blocks[k]:
+                    padded_H[i, : rows[k]][block] = h
+            groups.append(Wide(agents, padded_H, padded_Y))
+        return cls(groups, rows, (B, M))
+
+    @property
+    def agents(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def moment(self) -> Array:
+        """H_k'Y_k"""
+        return self._each(lambda group: group.moment())
+
+    def normal(self, d: Array) -> Array:
+        """H_k'H_k d_k"""
+        return self._each(lambda group: group.normal(d[group.agents]))
+
+    def ridge(self, alpha: Array) -> Array:
+        """Each agent alone: argmin_b 1/2 |H_k b - Y_k|^2 + alpha_k/2 |b|^2"""
+        self._determined(alpha)
+        return self._each(lambda group: group.ridge(alpha[group.agents]))
+
+    def proximal(self, rho: float) -> PerAgent:
+        """v -> argmin_b f_k(b) + rho/2 |b - v_k|^2 at every agent, factorised once."""
+        return self._together([group.proximal(rho) for group in self.groups])
+
+    def shifted_inverse(self, scale: Array, shift: float) -> PerAgent:
+        """v -> (scale_k H_k'H_k + shift I)^-1 v_k at every agent, factorised once."""
+        return self._together([group.shifted_inverse(scale[group.agents], shift) for group in self.groups])
+
+    def largest_eigenvalues(self) -> Array:
+        """max eig(H_k'H_k)"""
+        eigenvalues = np.empty(self.agents)
+        for group in self.groups:
+            eigenvalues[group.agents] = group.largest_eigenvalues()
+        return eigenvalues
+
+    def normal_equations(self) -> list[NormalEquations]:
+        """What each agent's rows say, in the smaller of two forms."""
+        equations: list[NormalEquations | None] = [None] * self.agents
+        for group in self.groups:
+            for i, k in enumerate(group.agents):
+                equations[k] = (
+                    NormalEquations(self.shape, G=group.G[i], P=group.HY[i])
+                    if isinstance(group, Tall)
+                    else NormalEquations.of_rows(np.hstack([group.H[i], group.Y[i]])[: self.rows[k]], self.shape)
+                )
+        return [one for one in equations if one is not None]
+
+    def triangles(self) -> Array:
+        """The upper triangles of H_k'H_k, row by row: all that Gram has to send, B (B + 1) / 2 numbers per agent."""
+        B = self.shape[0]
+        upper = np.triu_indices(B)
+        triangles = np.empty((self.agents, len(upper[0])))
+        for group in self.groups:
+            for k, gram in zip(group.agents, group.gram(), strict=True):
+                triangles[k] = gram[upper]
+        return triangles
+
+    def _each(self, compute: Callable[[Wide | Tall], Array]) -> Array:
+        if len(self.groups) == 1:  # the common case, agents of like size: no copy
+            return compute(self.groups[0])
+        result = np.empty((self.agents, *self.shape))
+        for group in self.groups:
+            result[group.agents] = compute(group)
+        return result
+
+    def _together(self, operators: Sequence[PerAgent]) -> PerAgent:
+        pairs = list(zip(self.groups, operators, strict=True))
+        if len(pairs) == 1:
+            return pairs[0][1]
+
+        def apply(v: Array) -> Array:
+            result = np.empty((self.agents, *self.shape))
+            for group, operator in pairs:
+                result[group.agents] = operator(v[group.agents])
+            return result
+
+        return apply
+
+    def _determined(self, alpha: Array) -> None:
+        loose = np.flatnonzero((alpha == 0) & (self.rows < self.shape[0]))
+        if len(loose):
+            k = loose[0]
+            raise DataError(
+                f"the {self.rows[k]} rows of agent {k} do not determine {self.shape[0]} coefficients when alpha is 0: "
+                "set alpha above 0, or use fewer hidden units"
+            )
+
+
+def _gram_and_moment(blocks: Blocks, Y: Array, B: int) -> tuple[Array, Array]:
+    """H'H and H'Y, added up over blocks of rows; only one triangle is computed."""
+    upper, HY = np.zeros((B, B), order="F"), np.zeros((B, Y.shape[1]))
+    for block, h in blocks:
+        upper = dsyrk(1.0, h.T, beta=1.0, c=upper, overwrite_c=1)
+        HY += h.T @ Y[block]
+    return np.triu(upper) + np.triu(upper, 1).T, HY
+
+
+def _transposed(stack: Array) -> Array:
+    return stack.transpose(0, 2, 1)

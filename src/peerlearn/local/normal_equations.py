@@ -1,0 +1,93 @@
+"""The normal equations of some rows, in the smaller of two forms, and how to add them up.
+
+    few rows:   R, the triangular factor of [H Y] = Q R          n x (B + M), n < B
+    many rows:  H'H and H'Y                                      B (B + 1) / 2 + B M numbers
+
+Both say the same, since R'R = [H Y]'[H Y]. Q is never formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg
+
+from peerlearn.arrays import Array
+from peerlearn.local.ridge import solve_ridge
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """Either R, or G = H'H and P = H'Y."""
+
+    shape: tuple[int, int]  # B, M
+    R: Array | None = None
+    G: Array | None = None
+    P: Array | None = None
+
+    @classmethod
+    def of_rows(cls, HY: Array, shape: tuple[int, int]) -> Self:
+        """From rows [H Y]."""
+        if len(HY) >= shape[0]:
+            return cls(shape, G=HY[:, : shape[0]].T @ HY[:, : shape[0]], P=HY[:, : shape[0]].T @ HY[:, shape[0] :])
+        (R,) = scipy.linalg.qr(HY, mode="r", check_finite=False)
+        return cls(shape, R=R[: len(HY)])
+
+    def plus(self, others: Sequence[NormalEquations]) -> NormalEquations:
+        """The normal equations of all these rows together."""
+        parts = [self, *others]
+        few = [part.R for part in parts if part.R is not None]
+        summed = NormalEquations.of_rows(np.vstack(few), self.shape) if few else None
+        many = [part for part in parts if part.R is None]
+        if not many:
+            assert summed is not None
+            return summed
+        G = np.sum([part.G for part in many], axis=0)
+        P = np.sum([part.P for part in many], axis=0)
+        if summed is not None:
+            more_G, more_P = summed._gram()
+            G, P = G + more_G, P + more_P
+        return NormalEquations(self.shape, G=G, P=P)
+
+    def ridge(self, alpha: float) -> Array:
+        """(H'H + alpha I)^-1 H'Y"""
+        B = self.shape[0]
+        if self.R is not None and alpha > 0:
+            H, Y = self.R[:, :B], self.R[:, B:]
+            return H.T @ solve_ridge(H @ H.T, Y, alpha)
+        return solve_ridge(*self._gram(), alpha)
+
+    def packed(self) -> dict[str, Array]:
+        """What is sent: upper triangles only."""
+        if self.R is not None:
+            return {"R": self.R[np.triu_indices(*self.R.shape[:1], m=self.R.shape[1])]}
+        assert self.G is not None and self.P is not None
+        return {"G": self.G[np.triu_indices(self.shape[0])], "P": self.P}
+
+    @classmethod
+    def unpacked(cls, message: Mapping[str, np.ndarray[Any, Any]], shape: tuple[int, int]) -> Self:
+        B, width = shape[0], sum(shape)
+        if "R" in message:
+            n = _rows_of_trapezoid(len(message["R"]), width)
+            R = np.zeros((n, width))
+            R[np.triu_indices(n, m=width)] = message["R"]
+            return cls(shape, R=R)
+        G = np.zeros((B, B))
+        G[np.triu_indices(B)] = message["G"]
+        return cls(shape, G=G + np.triu(G, 1).T, P=np.array(message["P"]))
+
+    def _gram(self) -> tuple[Array, Array]:
+        if self.R is None:
+            assert self.G is not None and self.P is not None
+            return self.G, self.P
+        H, Y = self.R[:, : self.shape[0]], self.R[:, self.shape[0] :]
+        return H.T @ H, H.T @ Y
+
+
+def _rows_of_trapezoid(numbers: int, width: int) -> int:
+    """n with n width - n (n - 1) / 2 = numbers: how many rows an upper trapezoid of so many numbers has."""
+    n = (2 * width + 1 - np.sqrt((2 * width + 1) ** 2 - 8 * numbers)) / 2
+    return round(float(n))

@@ -1,0 +1,71 @@
+"""What a model's `fit` is given, turned into one checked share per hosted agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
+
+from peerlearn import partition
+from peerlearn.arrays import Array, Indices
+from peerlearn.errors import DataError, InputError
+from peerlearn.network.base import Network
+
+
+def shares_of(
+    model: BaseEstimator, network: Network, X: Any, y: Any, *, stratify: bool, seed: int
+) -> tuple[list[Array], list[Any]]:
+    """Inputs and targets of each hosted agent, checked, from fit(X, y) or from fit(shares)."""
+    hosted = network.hosted
+    if y is None and not _are_shares(X):
+        raise DataError(
+            f"{type(model).__name__} requires y to be passed, but the target y is None: call fit(X, y), or fit(shares) "
+            "with a list of (X_k, y_k), one per hosted agent"
+        )
+    if y is None:
+        if len(X) != len(hosted):
+            raise DataError(
+                f"{len(X)} shares were given, but this process hosts {len(hosted)} agents: give one (X_k, y_k) per hosted "
+                "agent, in ascending agent number"
+            )
+        checked = [_checked(model, X_k, y_k, agent, hosted[0]) for agent, (X_k, y_k) in zip(hosted, X, strict=True)]
+        return [X_k for X_k, _ in checked], [y_k for _, y_k in checked]
+    X, y = _checked(model, X, y)
+    if len(hosted) == 1:  # the whole network, or this agent's own share
+        return [X], [y]
+    if len(hosted) < network.size:
+        raise InputError(
+            f"this process hosts {len(hosted)} of {network.size} agents: call fit(shares) with one (X_k, y_k) for each"
+        )
+    rng = np.random.default_rng(seed)
+    rows: list[Indices]
+    rows = partition.stratified_rows(y, network.size, rng) if stratify else partition.even_rows(len(y), network.size, rng)
+    return [X[own] for own in rows], [y[own] for own in rows]
+
+
+def _are_shares(X: Any) -> bool:
+    return isinstance(X, Sequence) and all(isinstance(share, tuple) and len(share) == 2 for share in X) and len(X) > 0
+
+
+def _checked(model: BaseEstimator, X: Any, y: Any, agent: int | None = None, first: int | None = None) -> tuple[Array, Any]:
+    whose = "" if agent is None else f"the share of agent {agent}: "
+    try:
+        X = validate_data(model, X, dtype=np.float64, ensure_all_finite=False, reset=agent == first)
+        y = _check_y(y, multi_output=True, estimator=model) if not _is_text(y) else np.asarray(y)
+        check_consistent_length(X, y)
+    except ValueError as error:
+        raise DataError(f"{whose}{error}") from error
+    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    if len(bad):
+        raise DataError(
+            f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {len(X)} rows, the first is row {bad[0]}: remove "
+            "those rows or fill in the values before fitting"
+        )
+    return X, y
+
+
+def _is_text(y: Any) -> bool:
+    return np.asarray(y).dtype.kind in "OUS"

@@ -1,0 +1,7 @@
+"""Who carries the messages. Knows no mathematics."""
+
+from peerlearn.network.base import Counts, Ledger, Message, Network, Tree
+from peerlearn.network.faults import Faults
+from peerlearn.network.simulated import SimulatedNetwork
+
+__all__ = ["Counts", "Faults", "Ledger", "Message", "Network", "SimulatedNetwork", "Tree"]

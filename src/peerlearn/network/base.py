@@ -1,0 +1,218 @@
+"""The contract between the mathematics and whatever carries the messages.
+
+A network hosts some of its agents in this process: all of them in simulation, some per rank on a cluster, one on a real
+site. Everything exchanged has a leading axis: the agents hosted here. One round is
+
+    x = network.mix(x)          x_k <- sum_j C_kj x_j         (thesis, appendix A.2; agents are rows)
+
+Nothing else may look across that axis. Rounds are synchronous and numbered: all processes make the same calls in the
+same order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import networkx as nx
+import numpy as np
+
+from peerlearn import graphs
+from peerlearn import weights as weightings
+from peerlearn.arrays import Array, Indices
+
+Message = Mapping[str, np.ndarray[Any, Any]]  # what one agent sends in `exchange`: named arrays of any shape
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the hosted agents sent: payload bytes, without the framing an engine adds."""
+
+    rounds: int = 0
+    messages: int = 0
+    bytes: int = 0
+    lost: int = 0  # of the messages, those on a link that failed in their round
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(
+            self.rounds - other.rounds,
+            self.messages - other.messages,
+            self.bytes - other.bytes,
+            self.lost - other.lost,
+        )
+
+    @property
+    def megabytes(self) -> float:
+        return self.bytes / 1e6
+
+    def __str__(self) -> str:
+        lost = f", {self.lost:,} lost" if self.lost else ""
+        return f"{self.rounds:,} rounds, {self.messages:,} messages, {self.megabytes:,.3g} MB{lost}"
+
+
+class Ledger:
+    """Counts every round, message and byte that the hosted agents sent since the network was made.
+
+    >>> ledger = Ledger()
+    >>> ledger.count(rounds=1, messages=4, bytes=320)
+    >>> before = ledger.mark()
+    >>> ledger.count(rounds=1, messages=4, bytes=320)
+    >>> print(ledger.since(before))
+    1 rounds, 4 messages, 0.00032 MB
+    >>> ledger.rounds
+    2
+    """
+
+    def __init__(self) -> None:
+        self._counts = Counts()
+
+    def count(self, *, rounds: int, messages: int, bytes: int, lost: int = 0) -> None:
+        now = self._counts
+        self._counts = Counts(now.rounds + rounds, now.messages + messages, now.bytes + bytes, now.lost + lost)
+
+    def mark(self) -> Counts:
+        """The counts so far, to be given to `since` later."""
+        return self._counts
+
+    def since(self, mark: Counts | None = None) -> Counts:
+        """What was sent after `mark`, or since the network was made."""
+        return self._counts - (mark or Counts())
+
+    @property
+    def rounds(self) -> int:
+        return self._counts.rounds
+
+    @property
+    def messages(self) -> int:
+        return self._counts.messages
+
+    @property
+    def bytes(self) -> int:
+        return self._counts.bytes
+
+    @property
+    def lost(self) -> int:
+        return self._counts.lost
+
+    def __repr__(self) -> str:
+        return f"<Ledger: {self._counts}>"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A breadth-first spanning tree of the graph: every agent can compute it from the network's description."""
+
+    parent: Indices
+    depth: Indices
+
+    @property
+    def root(self) -> int:
+        return int(np.argmin(self.depth))
+
+    @property
+    def height(self) -> int:
+        return int(self.depth.max())
+
+    @cached_property
+    def levels(self) -> tuple[Indices, ...]:
+        """The agents at depth 1, 2, .., height, each in ascending order."""
+        return tuple(np.flatnonzero(self.depth == d) for d in range(1, self.height + 1))
+
+
+class Network(ABC):
+    """Agents that can only talk to their neighbors in a graph."""
+
+    reliable: bool = True  # False: messages may be lost, so that only plain averaging stays right
+
+    def __init__(self, graph: nx.Graph, weights: Any = "metropolis") -> None:
+        self.graph = graphs.checked(graph)
+        self.size: int = self.graph.number_of_nodes()
+        self.weights = weightings.named(weights, self.graph)
+        self.ledger = Ledger()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # A network is a resource, like a connection: an estimator cloned by scikit-learn talks over the same one.
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size} agents, {self.graph.number_of_edges()} links)"
+
+    # What the description of a network says, and every agent therefore knows -----------------------------------------
+
+    @cached_property
+    def spectrum(self) -> tuple[float, float]:
+        """The largest and smallest eigenvalue of the weights, apart from the one that belongs to the average."""
+        return weightings.spectrum(self.weights)
+
+    @property
+    def contraction(self) -> float:
+        """The factor by which one round of mixing shrinks the distance to the average, at least."""
+        return max(abs(value) for value in self.spectrum)
+
+    @cached_property
+    def diameter(self) -> int:
+        """The longest of the shortest ways between two agents (an upper bound of it beyond 2000 agents)."""
+        return graphs.diameter(self.graph)
+
+    @property
+    def flood_rounds(self) -> int:
+        """Rounds to flood for, so that everybody has heard: more than the diameter where messages get lost."""
+        return self.diameter
+
+    @cached_property
+    def tree(self) -> Tree:
+        return Tree(*graphs.spanning_tree(self.graph))
+
+    @cached_property
+    def rings(self) -> tuple[tuple[Indices, Indices], ...]:
+        """For each distance from the tree's root: the links (senders, receivers) that lead one step further out."""
+        depth = self.tree.depth
+        links = np.array(self.graph.edges, dtype=np.intp).reshape(-1, 2)
+        links = np.vstack([links, links[:, ::-1]])
+        outward = links[depth[links[:, 0]] + 1 == depth[links[:, 1]]]
+        outward = outward[np.lexsort((outward[:, 0], outward[:, 1]))]
+        levels = depth[outward[:, 1]]
+        return tuple((outward[levels == d, 0], outward[levels == d, 1]) for d in range(1, self.tree.height + 1))
+
+    # What an engine provides -----------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def hosted(self) -> tuple[int, ...]:
+        """The agents living in this process, in ascending order: the leading axis of everything exchanged."""
+
+    @abstractmethod
+    def mix(self, x: Array) -> Array:
+        """One round: x_k <- sum_j C_kj x_j, summed over the neighbors and k itself in ascending agent number."""
+
+    @abstractmethod
+    def recur(self, x: Array, steps: Array) -> Array:
+        """Rounds known beforehand, one per row (a, b, c) of steps: x <- a C x + b x + c (x one round before)."""
+
+    @abstractmethod
+    def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
+        """One round of `mix` whose messages also carry `largest`: each agent keeps the largest it has heard of."""
+
+    @abstractmethod
+    def flood(self, largest: Array) -> Array:
+        """One round in which each agent keeps, entry by entry, the largest of its own and its neighbors' values."""
+
+    @abstractmethod
+    def pass_on(self, x: Array, senders: Indices, receivers: Indices, *, add: bool) -> None:
+        """One round along some links: senders[i] sends its row of x to receivers[i], who adds it or takes it over.
+
+        Changes x in place. Several rows for one receiver are first summed in ascending order of their senders.
+        """
+
+    @abstractmethod
+    def exchange(
+        self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None
+    ) -> list[dict[int, Message]]:
+        """One round of unequal messages: agent k's named arrays reach its neighbors, or those of them in to[k].
+
+        An agent with nothing to say gives an empty dict and sends no message. Returns, per hosted agent, what each
+        neighbor sent.
+        """

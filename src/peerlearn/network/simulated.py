@@ -1,0 +1,201 @@
+"""All agents in this process: the reference that every other engine must equal.
+
+One round is one matrix product over all agents: dense BLAS for small networks, a compiled sparse kernel for large ones.
+Where the number of rounds is known beforehand and the network is small, the whole polynomial of C is applied as one
+matrix; the ledger still counts every round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import scipy.sparse as sp
+
+from peerlearn.arrays import Array, Indices, per_agent
+from peerlearn.errors import InputError, NetworkError
+from peerlearn.network.base import Message, Network
+from peerlearn.network.faults import Dead, Faults, FaultyLinks
+from peerlearn.network.kernels import sparse_step
+
+DENSE_UP_TO = 64  # agents; measured: beyond this the sparse kernel is faster than dense BLAS
+POLYNOMIALS_KEPT = 32
+
+
+class SimulatedNetwork(Network):
+    """Every agent of the graph, in this process.
+
+    graph: a networkx graph, see `peerlearn.graphs`. weights: "metropolis", "max-degree", "laplacian", "fastest" or a
+    matrix. faults: lose messages on purpose. exact_order: sum neighbors one by one in ascending order, so that results
+    have the same bits as those of other engines (dense BLAS and precomputed polynomials are equal to about 1e-12).
+
+    >>> from peerlearn import graphs
+    >>> network = SimulatedNetwork(graphs.ring(4))
+    >>> network.mix(np.array([3.0, 0.0, 0.0, 0.0]))
+    array([1., 1., 0., 1.])
+    >>> network.ledger
+    <Ledger: 1 rounds, 8 messages, 6.4e-05 MB>
+    """
+
+    def __init__(
+        self, graph: nx.Graph, weights: Any = "metropolis", *, faults: Faults | None = None, exact_order: bool = False
+    ) -> None:
+        super().__init__(graph, weights)
+        self.exact_order = exact_order
+        self._C = _on_all_links(self.weights, self.graph)
+        self._dense = self._C.toarray() if self.size <= DENSE_UP_TO and not exact_order else None
+        self._faulty = FaultyLinks(faults, self._C) if faults and faults.loss > 0 else None
+        self._polynomials: dict[bytes, Array] = {}
+        self.reliable = self._faulty is None
+
+    @property
+    def hosted(self) -> tuple[int, ...]:
+        return tuple(range(self.size))
+
+    @property
+    def contraction(self) -> float:
+        return super().contraction if self._faulty is None else self._faulty.contraction()
+
+    @property
+    def flood_rounds(self) -> int:
+        return self.diameter if self._faulty is None else self._faulty.flood_rounds(self.diameter)
+
+    def mix(self, x: Array) -> Array:
+        return self.recur(x, np.array([[1.0, 0.0, 0.0]]))
+
+    def recur(self, x: Array, steps: Array) -> Array:
+        x = per_agent(x, self.size)
+        flat = np.ascontiguousarray(x.reshape(self.size, -1))
+        if len(steps) > 1 and self._dense is not None and self._faulty is None:
+            self._count(_row_bytes(flat), rounds=len(steps))
+            return (self._polynomial(steps) @ flat).reshape(x.shape)
+        now, before = flat, None
+        spare: list[Array] = []
+        for step in steps:
+            out = spare.pop() if spare else np.empty_like(flat)
+            self._step(now, before, out, *step)
+            if before is not None and before is not flat:
+                spare.append(before)
+            before, now = now, out
+        return now.reshape(x.shape) if now is not flat else x.copy()
+
+    def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
+        x, largest = per_agent(x, self.size), per_agent(largest, self.size, "largest")
+        flat = np.ascontiguousarray(x.reshape(self.size, -1))
+        out = np.empty_like(flat)
+        dead = self._step(flat, None, out, 1.0, 0.0, 0.0, carried=_row_bytes(largest))
+        return out.reshape(x.shape), self._spread(largest, dead)
+
+    def flood(self, largest: Array) -> Array:
+        largest = per_agent(largest, self.size, "largest")
+        dead = self._count(_row_bytes(largest))
+        return self._spread(largest, dead)
+
+    def pass_on(self, x: Array, senders: Indices, receivers: Indices, *, add: bool) -> None:
+        if not self.reliable:
+            raise NetworkError(
+                "a tree needs every message to arrive, and this network loses some: use method='plain' for averages"
+            )
+        self.ledger.count(rounds=1, messages=len(senders), bytes=len(senders) * _row_bytes(x))
+        if not add:
+            x[receivers] = x[senders]
+        elif len(senders):
+            order = np.lexsort((senders, receivers))
+            unique, starts = np.unique(receivers[order], return_index=True)
+            x[unique] += np.add.reduceat(x[senders[order]], starts, axis=0)
+
+    def exchange(
+        self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None
+    ) -> list[dict[int, Message]]:
+        if len(outbox) != self.size or (to is not None and len(to) != self.size):
+            raise InputError(f"exchange takes one message per hosted agent, {self.size} of them, not {len(outbox)}")
+        dead = self._faulty.pairs(self._faulty.next_round()) if self._faulty else set()
+        inbox: list[dict[int, Message]] = [{} for _ in range(self.size)]
+        messages = size = lost = 0
+        for sender, message in enumerate(outbox):
+            if not message:
+                continue
+            sealed = {name: _sealed(array) for name, array in message.items()}
+            receivers = sorted(self.graph[sender]) if to is None else to[sender]
+            for receiver in receivers:
+                if not self.graph.has_edge(sender, receiver):
+                    raise NetworkError(f"agent {sender} cannot send to agent {receiver}: they are not neighbors")
+                if (sender, receiver) in dead:
+                    lost += 1
+                else:
+                    inbox[receiver][sender] = sealed
+            messages += len(receivers)
+            size += len(receivers) * sum(array.nbytes for array in sealed.values())
+        self.ledger.count(rounds=1, messages=messages, bytes=size, lost=lost)
+        return inbox
+
+    def _step(
+        self, x: Array, before: Array | None, out: Array, a: float, b: float, c: float, *, carried: int = 0
+    ) -> Dead | None:
+        """One counted round: out <- a C x + b x + c before; `carried` more bytes ride in each message."""
+        dead = self._count(_row_bytes(x) + carried)
+        data = self._C.data if dead is None or self._faulty is None else self._faulty.left(dead)
+        if self._dense is None or dead is not None:
+            earlier = out if before is None else before
+            sparse_step(self._C.indptr, self._C.indices, data, x, earlier, out, a, b, c)
+            return dead
+        product = np.matmul(self._dense, x, out=out if c == 0 else None)
+        if (a, b, c) != (1.0, 0.0, 0.0):
+            product *= a
+            product += b * x
+            if c != 0 and before is not None:
+                product += c * before
+                out[:] = product
+        return dead
+
+    def _polynomial(self, steps: Array) -> Array:
+        """The matrix that these steps amount to: the same recurrence on the identity, kept for the next call."""
+        key = steps.tobytes()
+        if key not in self._polynomials:
+            if len(self._polynomials) >= POLYNOMIALS_KEPT:
+                self._polynomials.pop(next(iter(self._polynomials)))
+            assert self._dense is not None
+            now, before = np.eye(self.size), np.zeros((self.size, self.size))
+            for a, b, c in steps:
+                now, before = a * (self._dense @ now) + b * now + c * before, now
+            self._polynomials[key] = now
+        return self._polynomials[key]
+
+    def _spread(self, largest: Array, dead: Dead | None) -> Array:
+        """Entry by entry the largest over each agent's neighborhood, along the links that are not dead."""
+        heard = largest[self._C.indices]
+        if dead is not None and self._faulty is not None:
+            heard[self._faulty.entries(dead)] = -np.inf
+        spread: Array = np.maximum.reduceat(heard, self._C.indptr[:-1], axis=0)
+        return spread
+
+    def _count(self, row_bytes: int, rounds: int = 1) -> Dead | None:
+        """Enter rounds in which every agent sends to every neighbor; says which links fail, if any can."""
+        messages = rounds * (self._C.nnz - self.size)
+        dead = self._faulty.next_round() if self._faulty else None
+        lost = 0 if dead is None else 2 * int(dead.sum())
+        self.ledger.count(rounds=rounds, messages=messages, bytes=messages * row_bytes, lost=lost)
+        return dead
+
+
+def _on_all_links(C: Any, graph: nx.Graph) -> Any:
+    """C with an entry for every link and agent, also where the weight is zero: messages travel on all links."""
+    links = nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), weight=None, format="csr", dtype=np.float64)
+    pattern = sp.coo_array(links + sp.eye_array(len(graph)))
+    full = sp.csr_array((np.asarray(C[pattern.row, pattern.col]).ravel(), (pattern.row, pattern.col)), C.shape)
+    full.sort_indices()
+    return full
+
+
+def _row_bytes(x: Array) -> int:
+    """What one agent's entry of x weighs in a message."""
+    return x.nbytes // len(x)
+
+
+def _sealed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What a neighbor receives: its own view, which it cannot change under the sender's hands."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
