@@ -160,10 +160,12 @@ def test_dirichlet_proportions_have_the_variance_of_the_law():
     """Var p = (1/L)(1 - 1/L) / (L c + 1) for Dirichlet(c, .., c) over L agents."""
     agents, concentration, n = 4, 0.5, 1000
     y = np.zeros(n, dtype=int)
-    fractions = np.array([
-        [len(rows) / n for rows in partition.dirichlet_rows(y, agents, concentration, default_rng(seed))]
-        for seed in range(1500)
-    ])
+    fractions = np.array(
+        [
+            [len(rows) / n for rows in partition.dirichlet_rows(y, agents, concentration, default_rng(seed))]
+            for seed in range(1500)
+        ]
+    )
     expected = 0.25 * 0.75 / (agents * concentration + 1)
     assert fractions.mean(axis=0) == pytest.approx(np.full(4, 0.25), abs=0.03)
     assert fractions.var(axis=0) == pytest.approx(np.full(4, expected), rel=0.15)

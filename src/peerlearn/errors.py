@@ -1,14 +1,14 @@
 """Everything peerlearn raises, as one tree.
 
-    PeerlearnError
-    ├── InputError (also a ValueError)   something given cannot be used: the sentence says what, which, and the way out
-    │   ├── GraphError                     the graph does not connect the agents
-    │   ├── WeightsError                   the mixing matrix does not average
-    │   └── DataError                      rows, columns or labels
-    ├── NetworkError (also a RuntimeError) the network cannot do what was asked of it
-    └── MissingExtra (also an ImportError) an optional part is not installed; the sentence has the install line
+PeerlearnError
+├── InputError (also a ValueError)   something given cannot be used: the sentence says what, which, and the way out
+│   ├── GraphError                     the graph does not connect the agents
+│   ├── WeightsError                   the mixing matrix does not average
+│   └── DataError                      rows, columns or labels
+├── NetworkError (also a RuntimeError) the network cannot do what was asked of it
+└── MissingExtra (also an ImportError) an optional part is not installed; the sentence has the install line
 
-    NotConverged (a warning)             an answer is returned, but it is not as exact as asked; with the numbers
+NotConverged (a warning)             an answer is returned, but it is not as exact as asked; with the numbers
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ constant vector, and rho = max(|a|, |b|),
     plain:      |e[n]| <= rho^n |e[0]|
     chebyshev:  |e[n]| <= |e[0]| / T_n(xi),   xi = (2 - a - b)/(b - a),   T_n(xi) = cosh(n acosh xi)
 
-The polynomial of degree n with p(1) = 1 that is smallest on [a, b] is T_n of the interval mapped to [-1, 1], over T_n(xi)
-(Golub and Varga, Chebyshev semi-iterative methods, 1961).
+The polynomial of degree n with p(1) = 1 that is smallest on [a, b] is T_n of the interval mapped to [-1, 1], over
+T_n(xi) (Golub and Varga, Chebyshev semi-iterative methods, 1961).
 """
 
 from __future__ import annotations

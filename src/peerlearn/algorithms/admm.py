@@ -9,11 +9,11 @@
     u_k <- u_k + b^_k - z_k                                      alone
     m_k <- v_k - z_k                                             alone: the mean of all u, which need not be sent
 
-Boyd et al., Distributed optimization and statistical learning via ADMM, 2011, sections 7.1 and 3.4.3. Sending u as well,
-as the thesis does (`variant="thesis"`), converges to another problem when averages are inexact.
+Boyd et al., Distributed optimization and statistical learning via ADMM, 2011, sections 7.1 and 3.4.3. Sending u as
+well, as the thesis does (`variant="thesis"`), converges to another problem when averages are inexact.
 
-Stopping. b_k solves its own problem exactly, so agent k knows  grad f_k(b_k) = -rho (b_k - z_k + u_k)  (old z and u). For
-ridge  rho sum_k u_k = alpha z,  and the gradient of the whole problem at the new z is the sum of
+Stopping. b_k solves its own problem exactly, so agent k knows  grad f_k(b_k) = -rho (b_k - z_k + u_k)  (old z and u).
+For ridge  rho sum_k u_k = alpha z,  and the gradient of the whole problem at the new z is the sum of
 
     g_k = H_k'H_k (z_k - b_k) - rho (z_k - z_k_old + (1 - w)(b_k - z_k_old)),
 
@@ -86,13 +86,15 @@ class ADMM:
             if n % self.vote_every and n < self.max_iterations:
                 continue
             g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
-            residual = self._distance(averaging.total(network, g), b, z, penalty.convexity or rho * L)
+            residual = self._distance(averaging.total(network, g), b, z, u, penalty.convexity or rho * L)
             residuals.append(float(residual[0]))
             converged = everyone(network, residual <= self.tolerance)
             if converged:
                 break
         if not converged:
-            warn_not_converged("ADMM", n, residuals[-1], self.tolerance, "raise max_iterations or tolerance, or set rho")
+            warn_not_converged(
+                "ADMM", n, residuals[-1], self.tolerance, "raise max_iterations or tolerance, or set rho"
+            )
         report = Report("ADMM", converged, n, tuple(residuals), network.ledger.since(mark), f"rho = {rho:.3g}")
         return Solution(z, report)
 
@@ -105,8 +107,8 @@ class ADMM:
         largest = float(maximum(network, problems.largest_eigenvalues())[0])  # flooded: the same bits at every agent
         return float(np.sqrt(max(penalty.alpha / network.size, 1e-6 * largest) * largest)) or 1.0
 
-    def _distance(self, g: Array, b: Array, z: Array, convexity: float) -> Array:
-        """Per agent: how far z_k may be from the answer, relative to |z_k|."""
-        distance, size = np.maximum(norms(g) / convexity, norms(b - z)), norms(z)
-        zero = size == 0  # targets that are all zero: solved, not undefined
-        return np.where(zero, np.where(distance == 0, 0.0, np.inf), distance / np.where(zero, 1.0, size))
+    def _distance(self, g: Array, b: Array, z: Array, u: Array, convexity: float) -> Array:
+        """Per agent: how far z_k may be from the answer, relative to |z_k|, or to |u_k| where the answer is zero."""
+        distance = np.maximum(norms(g) / convexity, norms(b - z))
+        size = np.where(norms(z) > 0, norms(z), norms(u))
+        return np.divide(distance, size, out=np.zeros_like(distance), where=distance > 0)

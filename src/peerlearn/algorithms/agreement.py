@@ -26,7 +26,9 @@ def union(network: Network, labels: Sequence[Labels]) -> Labels:
     known = [_encoded(own) for own in labels]
     for _ in range(network.flood_rounds):
         inbox = network.exchange([{"labels": own} for own in known])
-        known = [_merged([own, *(heard["labels"] for heard in box.values())]) for own, box in zip(known, inbox, strict=True)]
+        known = [
+            _merged([own, *(heard["labels"] for heard in box.values())]) for own, box in zip(known, inbox, strict=True)
+        ]
     return _decoded(known[0], labels[0])  # after the flood the first hosted agent knows what all know
 
 

@@ -3,9 +3,9 @@
     b_k = argmin 1/2 |H_k b - Y_k|^2 + alpha N_k/N 1/2 |b|^2       alone
     b   = sum_k N_k/N b_k                                          over the network, one average
 
-The right error rate at the price of one average; not the centralised coefficients. The thesis gives every agent the same
-alpha and every agent the same say (`variant="thesis"`), which acts like L times the penalty: with 50 agents it has 20 %
-error where this has 7.6 % (G50C scaled to [0, 1]).
+The right error rate at the price of one average; not the centralised coefficients. The thesis gives every agent the
+same alpha and the same say (`variant="thesis"`), which acts like L times the penalty: with 50 agents it has 20 % error
+where this has 7.6 % (G50C scaled to [0, 1]).
 """
 
 from __future__ import annotations

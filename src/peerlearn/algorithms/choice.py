@@ -47,8 +47,10 @@ class Auto:
         sizes = f"its triangle has {triangle:,} numbers, {USUAL_ITERATIONS} iterations of vectors {vectors:,}"
         if triangle <= vectors:
             return Gram(self.tolerance, self.averaging), sizes
-        kind = "synthetic" if problems.features else "local"
-        return ConjugateGradient(self.tolerance, preconditioner=kind, averaging=self.averaging), f"Gram is larger: {sizes}"
+        solver = ConjugateGradient(
+            self.tolerance, preconditioner="synthetic" if problems.features else "local", averaging=self.averaging
+        )
+        return solver, f"Gram is larger: {sizes}"
 
 
 SOLVERS: dict[str, Callable[[], Solver]] = {
@@ -65,8 +67,10 @@ def solver_of(solver: Solver | str) -> Solver:
     """A solver, also from its short name."""
     if not isinstance(solver, str):
         if not hasattr(solver, "solve"):
-            raise InputError(f"solver must be a name ({', '.join(SOLVERS)}) or an object with a solve method, "
-                             f"not {type(solver).__name__}")
+            raise InputError(
+                f"solver must be a name ({', '.join(SOLVERS)}) or an object with a solve method, "
+                f"not {type(solver).__name__}"
+            )
         return solver
     if solver not in SOLVERS:
         near = difflib.get_close_matches(solver.lower(), SOLVERS, n=1)

@@ -13,9 +13,9 @@ Every agent must hold the same copies of b, r and d: where data differ between a
 driven apart. A tree gives sums with the same bits to all; after a gossiped sum all follow the copy of one agent. The
 distance e that the preconditioner reads off r and z rides in the next sum, so that all stop in the same iteration.
 
-A gossiped sum has an error. It may be the larger the smaller r already is (Simoncini and Szyld, Theory of inexact Krylov
-subspace methods, 2003). When the agents believe to be done they compute the true residual from b, and if that is not small
-enough go on from there with sums a hundred times as exact.
+A gossiped sum has an error. It may be larger as r gets smaller (Simoncini and Szyld, Theory of inexact Krylov
+subspace methods, 2003). When the agents believe to be done they compute the true residual from b, and if that is not
+small enough go on from there with sums ten times as exact.
 """
 
 from __future__ import annotations

@@ -6,18 +6,20 @@ true average and rho = rho(C - 11'/L) the contraction of the weights,
     |e[n]| <= rho^n |e[0]|                                                                                      plain
     |e[n]| <= |e[0]| / T_n(xi),   xi = (2 - a - b) / (b - a),   [a, b] the eigenvalues of C but 1           chebyshev
 
-where |e| is the Frobenius norm over all agents. `tolerance` means |e[n]| / |e[0]|: how far every agent is from the true
-average, relative to how far apart they were. Chebyshev sends the same messages and needs about the square root of the
+where |e| is the Frobenius norm over all agents. `tolerance` means |e[n]| / |e[0]|: how far every agent is from the
+true average, relative to how far apart they were. Chebyshev sends the same messages and needs about the square root of the
 rounds (Auzinger and Melenk, Iterative solution of large linear systems, section 8; Montijano et al., Chebyshev
 polynomials in distributed consensus, 2013). A tree sums towards its root and sends the sum back: exact.
 
-When to stop. A round count that follows from the weights is known to all agents before they start, `stopping="bound"`.
-By `"messages"` they may stop earlier: each message carries one more number, the largest residual |C x - x| that its
+When to stop. A round count that follows from the weights is known to all agents before they start: stopping="bound".
+By "messages" they may stop earlier: each message carries one more number, the largest residual |C x - x| that its
 sender has heard of; after as many rounds as the graph is wide all know the same maximum U, and since
-|e[n]| <= sqrt(L) U[n] / (1 - b)  and  |e[0]| >= U[0] / (1 - a), all stop in the same round. `"oracle"` looks at all agents
-at once, which only a simulation can. `"thesis"` is the printed rule |x_k[n] - x_k[n-1]|^2 < tolerance at every agent,
-seen by an oracle too: a small update is not a small error, and at the thesis's 1e-3 it stops with 7-11 % error on its
-random graphs and 139 % on a line of 50 agents.
+
+    |e[n]| <= sqrt(L) U[n] / (1 - b)      and      |e[0]| >= U[0] / (1 - a),
+
+all stop in the same round. "oracle" looks at all agents at once, which only a simulation can. "thesis" is the printed
+rule |x_k[n] - x_k[n-1]|^2 < tolerance at every agent, seen by an oracle too: a small update is not a small error, and at
+the thesis's 1e-3 it stops with 7-11 % error on its random graphs and 139 % on a line of 50 agents.
 """
 
 from __future__ import annotations
@@ -80,16 +82,16 @@ class Averaging:
         return network.size == 1 or self.method_on(network) == "tree"
 
     def average(self, network: Network, x: Any) -> Array:
-        x = per_agent(x, len(network.hosted))
+        rows = per_agent(x, len(network.hosted))
         if network.size == 1:
-            return x.copy()
+            return rows.copy()
         if self.method_on(network) == "tree":
-            return _tree_sum(network, x) / network.size
+            return _tree_sum(network, rows) / network.size
         if self.stopping == "bound":
-            return network.recur(x, self._steps(network))
+            return network.recur(rows, self._steps(network))
         if self.stopping == "messages":
-            return self._by_messages(network, x)
-        return self._by_oracle(network, x)
+            return self._by_messages(network, rows)
+        return self._by_oracle(network, rows)
 
     def total(self, network: Network, x: Any) -> Array:
         if self.exact_on(network):  # not L times the average: a sum of integers stays one
@@ -100,8 +102,9 @@ class Averaging:
         """One row (a, b, c) per round: x <- a C x + b x + c (x one round before)."""
         chebyshev = self.method_on(network) == "chebyshev"
         if chebyshev and not network.reliable:
-            raise NetworkError("Chebyshev averaging needs every message to arrive, and this network loses some: "
-                               "use method='plain'")
+            raise NetworkError(
+                "Chebyshev averaging needs every message to arrive, and this network loses some: use method='plain'"
+            )
         needed = (
             chebyshev_rounds(*network.spectrum, self.tolerance)
             if chebyshev
@@ -109,12 +112,16 @@ class Averaging:
         )
         rounds = needed if self.max_rounds is None else min(needed, self.max_rounds)
         if rounds < needed and self.stopping == "bound":
-            self._warn(f"{rounds} rounds are allowed, but {needed} are needed with contraction {network.contraction:.6g}")
+            self._warn(
+                f"{rounds} rounds are allowed, but {needed} are needed with contraction {network.contraction:.6g}"
+            )
         return np.array(list(islice(_recurrence(network, chebyshev), rounds))).reshape(rounds, 3)
 
     def _by_messages(self, network: Network, x: Array) -> Array:
         if not network.reliable:
-            raise NetworkError("agents cannot agree on a round to stop in while messages get lost: use stopping='bound'")
+            raise NetworkError(
+                "agents cannot agree on a round to stop in while messages get lost: use stopping='bound'"
+            )
         steps = self._steps(network)
         largest_eigenvalue, smallest_eigenvalue = network.spectrum
         certain = np.sqrt(network.size) * (1 - smallest_eigenvalue) / (1 - largest_eigenvalue)
@@ -136,8 +143,10 @@ class Averaging:
 
     def _by_oracle(self, network: Network, x: Array) -> Array:
         if len(network.hosted) < network.size:
-            raise NetworkError(f"stopping={self.stopping!r} looks at all agents at once, which only a simulation can: "
-                               "use stopping='bound' or 'messages'")
+            raise NetworkError(
+                f"stopping={self.stopping!r} looks at all agents at once, which only a simulation can: "
+                "use stopping='bound' or 'messages'"
+            )
         truth = x.mean(axis=0)  # the oracle, and nobody else, may reduce over the agent axis
         goal = self.tolerance * np.linalg.norm(x - truth)
         limit = self.max_rounds or 100_000
@@ -213,13 +222,13 @@ def follow(network: Network, x: Any) -> Array:
 
     Whoever has it hands it on to all neighbors further out, once; where messages get lost, in every round.
     """
-    x, leader = per_agent(x, len(network.hosted)).copy(), network.tree.root
+    rows, leader = per_agent(x, len(network.hosted)).copy(), network.tree.root
     if network.reliable:
         for senders, receivers in network.rings:
-            network.pass_on(x, senders, receivers, add=False)
-        return x
-    x[np.array(network.hosted) != leader] = -np.inf
-    return maximum(network, x)
+            network.pass_on(rows, senders, receivers, add=False)
+        return rows
+    rows[np.array(network.hosted) != leader] = -np.inf
+    return maximum(network, rows)
 
 
 def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Array]:

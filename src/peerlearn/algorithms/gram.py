@@ -3,12 +3,12 @@
     G = sum_k H_k'H_k,   P = sum_k H_k'Y_k          over the network
     b = (G + alpha I)^-1 P                          alone
 
-G is symmetric: only its triangle is sent, in float64 (in float32 the error of the readout grows by up to twenty times).
+G is symmetric: only its triangle is sent, in float64 (in float32 the readout's error can grow twentyfold).
 Best where columns are few or outputs many, since what is sent grows with B^2/2 but not with iterations.
 
-On a tree agents with few rows send less than a triangle: the R factor of [H_k Y_k] has no more rows than they have data,
-and stacks of R factors are factorised again on the way up (communication-avoiding QR: Demmel et al., 2012). The root
-solves, and only b travels down.
+On a tree agents with few rows send less than a triangle: the R factor of [H_k Y_k] has no more rows than they have
+data, and stacks of R factors are factorised again on the way up (communication-avoiding QR: Demmel et al., 2012). The
+root solves, and only b travels down.
 """
 
 from __future__ import annotations

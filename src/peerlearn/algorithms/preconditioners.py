@@ -48,7 +48,7 @@ class Nothing:
 @dataclass(frozen=True)
 class LocalInverses:
     def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
-        share = problems.rows / total(problems.rows)
+        share = problems.rows / total(problems.rows.astype(np.float64))
         shift = alpha or 1e-6 * float(problems.largest_eigenvalues().max())
         mine = problems.shifted_inverse(1 / share, shift)
         return lambda r: total(share[:, None, None] * mine(r))

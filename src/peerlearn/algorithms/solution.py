@@ -55,7 +55,9 @@ class Solver(Protocol):
 def only_ridge(penalty: Penalty, solver: str) -> float:
     """alpha of a ridge penalty, or the sentence that says which solver takes another."""
     if not isinstance(penalty, Ridge):
-        raise InputError(f"{solver} solves ridge problems only: for a {type(penalty).__name__} penalty use solver='admm'")
+        raise InputError(
+            f"{solver} solves ridge problems only: for a {type(penalty).__name__} penalty use solver='admm'"
+        )
     return penalty.alpha
 
 

@@ -1,8 +1,8 @@
 """What each hosted agent computes from its own rows: f_k(b) = 1/2 |H_k b - Y_k|^2.
 
 All agents hosted here are worked on together. An agent with fewer rows than columns (wide) is kept as its rows, padded
-with zeros to the next power of two and stacked with others of that size; one with more rows (tall) as H'H and H'Y. Either
-way one iteration of a solver costs a few batched products and no Python loop over agents.
+with zeros and stacked with others of like size; one with more rows (tall) as H'H and H'Y. Either way one
+iteration of a solver costs a few batched products, and no Python loop over agents.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Wide:
         return _transposed(self.H) @ self.H
 
     def largest_eigenvalues(self) -> Array:
-        return np.linalg.eigvalsh(self.H @ _transposed(self.H))[:, -1]
+        eigenvalues = np.linalg.eigvalsh(self.H @ _transposed(self.H))
+        return eigenvalues[:, -1].astype(np.float64)
 
     def ridge(self, alpha: Array) -> Array:
         """H' (H H' + alpha I)^-1 Y   (thesis, section 2.2.1)"""
@@ -137,18 +138,18 @@ class LeastSquares:
 
     @classmethod
     def _of(cls, blocks: Sequence[Blocks], lengths: Sequence[int], Y: Sequence[Array], B: int) -> LeastSquares:
-        rows, M = np.array(lengths), Y[0].shape[1]
+        rows, M = np.array(lengths, dtype=np.intp), Y[0].shape[1]
         tall, wide = np.flatnonzero(rows >= B), np.flatnonzero(rows < B)
         groups: list[Wide | Tall] = []
         if len(tall):
-            sums = [_gram_and_moment(blocks[k], Y[k], B) for k in tall]
+            sums = [_gram_and_moment(blocks[k], Y[k], B) for k in tall.tolist()]
             groups.append(Tall(tall, np.stack([G for G, _ in sums]), np.stack([HY for _, HY in sums])))
         sizes = 2 ** np.ceil(np.log2(np.maximum(rows[wide], 1))).astype(int)
         for size in np.unique(sizes):
             agents = wide[sizes == size]
             height = int(rows[agents].max())
             padded_H, padded_Y = np.zeros((len(agents), height, B)), np.zeros((len(agents), height, M))
-            for i, k in enumerate(agents):
+            for i, k in enumerate(agents.tolist()):
                 padded_Y[i, : rows[k]] = Y[k]
                 for block, h in blocks[k]:
                     padded_H[i, : rows[k]][block] = h

@@ -45,11 +45,8 @@ class NormalEquations:
         if not many:
             assert summed is not None
             return summed
-        G = np.sum([part.G for part in many], axis=0)
-        P = np.sum([part.P for part in many], axis=0)
-        if summed is not None:
-            more_G, more_P = summed._gram()
-            G, P = G + more_G, P + more_P
+        pairs = [part.gram() for part in ([*many, summed] if summed else many)]
+        G, P = (np.sum(np.stack(part), axis=0) for part in zip(*pairs, strict=True))
         return NormalEquations(self.shape, G=G, P=P)
 
     def ridge(self, alpha: float) -> Array:
@@ -58,14 +55,14 @@ class NormalEquations:
         if self.R is not None and alpha > 0:
             H, Y = self.R[:, :B], self.R[:, B:]
             return H.T @ solve_ridge(H @ H.T, Y, alpha)
-        return solve_ridge(*self._gram(), alpha)
+        return solve_ridge(*self.gram(), alpha)
 
     def packed(self) -> dict[str, Array]:
         """What is sent: upper triangles only."""
         if self.R is not None:
-            return {"R": self.R[np.triu_indices(*self.R.shape[:1], m=self.R.shape[1])]}
-        assert self.G is not None and self.P is not None
-        return {"G": self.G[np.triu_indices(self.shape[0])], "P": self.P}
+            return {"R": self.R[np.triu_indices(len(self.R), m=self.R.shape[1])]}
+        G, P = self.gram()
+        return {"G": G[np.triu_indices(self.shape[0])], "P": P}
 
     @classmethod
     def unpacked(cls, message: Mapping[str, np.ndarray[Any, Any]], shape: tuple[int, int]) -> Self:
@@ -79,10 +76,11 @@ class NormalEquations:
         G[np.triu_indices(B)] = message["G"]
         return cls(shape, G=G + np.triu(G, 1).T, P=np.array(message["P"]))
 
-    def _gram(self) -> tuple[Array, Array]:
-        if self.R is None:
-            assert self.G is not None and self.P is not None
+    def gram(self) -> tuple[Array, Array]:
+        """H'H and H'Y"""
+        if self.G is not None and self.P is not None:
             return self.G, self.P
+        assert self.R is not None
         H, Y = self.R[:, : self.shape[0]], self.R[:, self.shape[0] :]
         return H.T @ H, H.T @ Y
 

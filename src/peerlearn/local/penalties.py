@@ -1,6 +1,6 @@
 """Penalties on the coefficients, known to all agents.
 
-    Ridge:  g(b) = alpha/2 |b|^2        Lasso:  g(b) = alpha |b|_1
+Ridge:  g(b) = alpha/2 |b|^2        Lasso:  g(b) = alpha |b|_1
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from peerlearn.errors import InputError
 class Penalty(Protocol):
     """What a solver needs to know of g."""
 
-    alpha: float
+    @property
+    def alpha(self) -> float: ...
 
     @property
     def convexity(self) -> float:

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -98,18 +98,17 @@ class _RVFL(BaseEstimator):
 
     def _settings(self) -> tuple[Network, Solver, int, int]:
         """The parameters, checked before any work is done; the centralised case is a network of one agent."""
-        if not isinstance(self.n_hidden, Integral) or self.n_hidden < 1:
-            raise InputError(f"n_hidden must be a whole number of 1 or more hidden units, not {self.n_hidden!r}")
-        if not isinstance(self.alpha, Real):
-            raise InputError(f"alpha must be a number, not {self.alpha!r}")
-        Ridge(float(self.alpha))
+        check_scalar(self.n_hidden, "n_hidden", Integral, min_val=1)
+        check_scalar(self.alpha, "alpha", Real)
+        Ridge(self.alpha)
         solver = solver_of(self.solver)
         if self.network is None:
             network: Network = SimulatedNetwork(graphs.complete(1))
             solver = Local()
         elif not isinstance(self.network, Network):
             raise InputError(
-                f"network must be a peerlearn Network such as SimulatedNetwork(graph), or None, not {type(self.network).__name__}"
+                "network must be a peerlearn Network such as SimulatedNetwork(graph), or None, "
+                f"not {type(self.network).__name__}"
             )
         else:
             network = self.network
@@ -126,8 +125,8 @@ class _RVFL(BaseEstimator):
         N, B = round(float(total(network, problems.rows)[0])), problems.shape[0]
         if N < B:
             raise DataError(
-                f"the {N} rows of the whole network do not determine {B} coefficients when alpha is 0: set alpha above 0, "
-                f"or n_hidden to {N} or less"
+                f"the {N} rows of the whole network do not determine {B} coefficients when alpha is 0: set alpha "
+                f"above 0, or n_hidden to {N} or less"
             )
 
     def _inputs(self, X: Any) -> Array:
@@ -137,7 +136,8 @@ class _RVFL(BaseEstimator):
     def _raw(self, X: Any) -> Array:
         """f(X) by the first hosted agent's coefficients: rows x M."""
         check_is_fitted(self)
-        return self.features_(self._inputs(X)) @ self.coefficients_[0]
+        outputs: Array = self.features_(self._inputs(X)) @ self.coefficients_[0]
+        return outputs
 
     def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
         """Each hosted agent's targets as rows x M numbers."""
@@ -160,7 +160,7 @@ class RVFLClassifier(ClassifierMixin, _RVFL):
     alpha: ridge penalty on the coefficients, lambda in the thesis.
     activation: "sigmoid", "tanh", "relu" or "sine".
     direct_links: let the readout see the inputs beside the hidden units.
-    solver: "auto", "local", "consensus", "admm", "gram", "cg", or an object with settings, such as ADMM(tolerance=1e-6).
+    solver: "auto", "local", "consensus", "admm", "gram", "cg", or an object with settings such as ADMM(tolerance=1e-6).
     network: who talks to whom; None trains on all rows in one place, the centralised baseline.
     random_state: seeds the hidden layer and the dealing of rows; the same number at every agent.
 
@@ -195,7 +195,8 @@ class RVFLClassifier(ClassifierMixin, _RVFL):
         self.classes_ = union(network, labels)
         if len(self.classes_) < 2:
             raise DataError(
-                f"there is only one class in the whole network, {self.classes_[0]!r}: a classifier needs rows of two or more"
+                f"there is only one class in the whole network, {self.classes_[0]!r}: a classifier needs rows of two "
+                "or more"
             )
         codes = [np.searchsorted(self.classes_, y) for y in labels]
         if len(self.classes_) == 2:
@@ -226,7 +227,9 @@ class RVFLRegressor(RegressorMixin, _RVFL):
         outputs = [np.asarray(y, dtype=np.float64) for y in targets]
         shapes = {y.shape[1:] for y in outputs}
         if len(shapes) > 1:
-            raise DataError(f"all agents must have the same number of outputs, but shares have y of shapes {sorted(shapes)}")
+            raise DataError(
+                f"all agents must have the same number of outputs, but shares have y of shapes {sorted(shapes)}"
+            )
         self._single_output = outputs[0].ndim == 1
         return [y.reshape(len(y), -1) for y in outputs]
 

@@ -28,8 +28,8 @@ def shares_of(
     if y is None:
         if len(X) != len(hosted):
             raise DataError(
-                f"{len(X)} shares were given, but this process hosts {len(hosted)} agents: give one (X_k, y_k) per hosted "
-                "agent, in ascending agent number"
+                f"{len(X)} shares were given, but this process hosts {len(hosted)} agents: give one (X_k, y_k) per "
+                "hosted agent, in ascending agent number"
             )
         checked = [_checked(model, X_k, y_k, agent, hosted[0]) for agent, (X_k, y_k) in zip(hosted, X, strict=True)]
         return [X_k for X_k, _ in checked], [y_k for _, y_k in checked]
@@ -42,7 +42,9 @@ def shares_of(
         )
     rng = np.random.default_rng(seed)
     rows: list[Indices]
-    rows = partition.stratified_rows(y, network.size, rng) if stratify else partition.even_rows(len(y), network.size, rng)
+    rows = (
+        partition.stratified_rows(y, network.size, rng) if stratify else partition.even_rows(len(y), network.size, rng)
+    )
     return [X[own] for own in rows], [y[own] for own in rows]
 
 
@@ -50,7 +52,9 @@ def _are_shares(X: Any) -> bool:
     return isinstance(X, Sequence) and all(isinstance(share, tuple) and len(share) == 2 for share in X) and len(X) > 0
 
 
-def _checked(model: BaseEstimator, X: Any, y: Any, agent: int | None = None, first: int | None = None) -> tuple[Array, Any]:
+def _checked(
+    model: BaseEstimator, X: Any, y: Any, agent: int | None = None, first: int | None = None
+) -> tuple[Array, Any]:
     whose = "" if agent is None else f"the share of agent {agent}: "
     try:
         X = validate_data(model, X, dtype=np.float64, ensure_all_finite=False, reset=agent == first)
@@ -61,8 +65,8 @@ def _checked(model: BaseEstimator, X: Any, y: Any, agent: int | None = None, fir
     bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
     if len(bad):
         raise DataError(
-            f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {len(X)} rows, the first is row {bad[0]}: remove "
-            "those rows or fill in the values before fitting"
+            f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {len(X)} rows, the first is row {bad[0]}: "
+            "remove those rows or fill in the values before fitting"
         )
     return X, y
 

@@ -190,7 +190,7 @@ class Network(ABC):
 
     @abstractmethod
     def recur(self, x: Array, steps: Array) -> Array:
-        """Rounds known beforehand, one per row (a, b, c) of steps: x <- a C x + b x + c (x one round before)."""
+        """Rounds known beforehand, one per row (a, b, c) of steps: x <- a C x + b x + c (x one round before, first 0)."""
 
     @abstractmethod
     def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:

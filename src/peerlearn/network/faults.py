@@ -61,7 +61,9 @@ class FaultyLinks:
 
     def next_round(self) -> Dead:
         """Which links fail in the next round."""
-        return (self._rng.random((2, len(self._kj))) < self.faults.loss).any(axis=0)
+        luck = self._rng.random((2, len(self._kj)))
+        dead: Dead = luck.min(axis=0) < self.faults.loss
+        return dead
 
     def left(self, dead: Dead) -> Array:
         """The values of C, in its sparse order, with the weight of dead links back on both ends."""

@@ -136,18 +136,15 @@ class SimulatedNetwork(Network):
     ) -> Dead | None:
         """One counted round: out <- a C x + b x + c before; `carried` more bytes ride in each message."""
         dead = self._count(_row_bytes(x) + carried)
-        data = self._C.data if dead is None or self._faulty is None else self._faulty.left(dead)
+        if before is None:  # before the first round there was nothing
+            before, c = out, 0.0
         if self._dense is None or dead is not None:
-            earlier = out if before is None else before
-            sparse_step(self._C.indptr, self._C.indices, data, x, earlier, out, a, b, c)
-            return dead
-        product = np.matmul(self._dense, x, out=out if c == 0 else None)
-        if (a, b, c) != (1.0, 0.0, 0.0):
-            product *= a
-            product += b * x
-            if c != 0 and before is not None:
-                product += c * before
-                out[:] = product
+            data = self._C.data if dead is None or self._faulty is None else self._faulty.left(dead)
+            sparse_step(self._C.indptr, self._C.indices, data, x, before, out, a, b, c)
+        elif (a, b, c) == (1.0, 0.0, 0.0):
+            np.matmul(self._dense, x, out=out)
+        else:
+            out[:] = a * (self._dense @ x) + b * x + (c * before if c != 0 else 0.0)
         return dead
 
     def _polynomial(self, steps: Array) -> Array:

@@ -1,0 +1,253 @@
+"""Every solver of the linear readout against the centralised answer, on several graphs. New solvers are found by name."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso as SklearnLasso
+
+from peerlearn import (
+    ADMM,
+    Averaging,
+    ConjugateGradient,
+    Consensus,
+    Faults,
+    Gram,
+    Local,
+    SimulatedNetwork,
+    algorithms,
+    graphs,
+)
+from peerlearn.algorithms.choice import SOLVERS, Auto, solver_of
+from peerlearn.errors import DataError, InputError, NotConverged
+from peerlearn.local.least_squares import LeastSquares
+from peerlearn.local.penalties import Lasso, Ridge
+from tests.conftest import closed_form, distance, ragged_problem
+
+NOT_EXACT = {"local", "consensus"}
+EXACT = {name: make for name, make in SOLVERS.items() if name not in NOT_EXACT}
+VARIANTS = [
+    *((name, {}) for name in EXACT),
+    ("admm", {"averaging": "chebyshev"}),
+    ("gram", {"averaging": "chebyshev"}),
+    *(
+        ("cg", {"preconditioner": kind, "averaging": method})
+        for kind in ("synthetic", "local", "none")
+        for method in ("tree", "chebyshev")
+    ),
+    ("cg", {"averaging": "plain"}),
+]
+
+
+def solve(solver, graph, problems, alpha, **network_options):
+    return solver.solve(SimulatedNetwork(graph, **network_options), problems, Ridge(alpha))
+
+
+@pytest.mark.parametrize("outputs", [1, 10])
+@pytest.mark.parametrize("hidden", [20, 200])
+@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=str)
+def test_exact_solvers_reach_the_closed_form(graph, name, options, hidden, outputs):
+    problems, H, Y = ragged_problem(len(graph), hidden, outputs)
+    solution = solve(EXACT[name](tolerance=1e-6, **options), graph, problems, alpha=1.0)
+    assert solution.report.converged
+    assert distance(solution.coefficients, closed_form(H, Y, 1.0)) <= 1e-6
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-1, 10.0, 1e3])
+@pytest.mark.parametrize("name", [name for name in EXACT if name != "admm"])
+def test_exact_solvers_whatever_the_penalty(name, alpha):
+    graph = graphs.erdos_renyi(20, 0.2)
+    problems, H, Y = ragged_problem(len(graph), 100, 2, seed=3)
+    solution = solve(EXACT[name](tolerance=1e-6), graph, problems, alpha)
+    assert distance(solution.coefficients, closed_form(H, Y, alpha)) <= 1e-6
+
+
+def test_every_solver_of_the_package_has_a_name():
+    classes = {
+        kind for _, kind in inspect.getmembers(algorithms, inspect.isclass) if hasattr(kind, "solve") and kind.__module__
+    } - {algorithms.Solver}
+    assert classes == {make for make in SOLVERS.values()}
+
+
+@pytest.mark.parametrize("hidden", [20, 200])
+def test_consensus_is_the_weighted_mean_of_local_solutions(graph, hidden):
+    problems, _, _ = ragged_problem(len(graph), hidden, 2)
+    N = problems.rows.sum()
+    local = problems.ridge(5.0 * problems.rows / N)
+    expected = np.tensordot(problems.rows / N, local, axes=1)
+    assert distance(solve(Consensus(), graph, problems, 5.0).coefficients, expected) <= 1e-10
+    thesis = problems.ridge(np.full(problems.agents, 5.0)).mean(axis=0)
+    assert distance(solve(Consensus(variant="thesis"), graph, problems, 5.0).coefficients, thesis) <= 1e-10
+
+
+def test_weighting_by_rows_is_nearer_to_the_centralised_answer_than_the_thesis(graph):
+    problems, H, Y = ragged_problem(len(graph), 50, 1)
+    answer = closed_form(H, Y, 5.0)
+    weighted, thesis = (
+        distance(solve(Consensus(variant=v), graph, problems, 5.0).coefficients, answer) for v in ("weighted", "thesis")
+    )
+    assert weighted < thesis
+
+
+def test_local_talks_to_nobody(graph):
+    problems, _, _ = ragged_problem(len(graph), 30, 2)
+    network = SimulatedNetwork(graph)
+    solution = Local().solve(network, problems, Ridge(2.0))
+    assert network.ledger.since().rounds == network.ledger.messages == 0
+    np.testing.assert_allclose(solution.coefficients, problems.ridge(np.full(problems.agents, 2.0)))
+
+
+def test_the_report_is_the_ledgers_share():
+    problems, _, _ = ragged_problem(10, 30, 1)
+    network = SimulatedNetwork(graphs.ring(10))
+    network.mix(np.zeros((10, 1)))
+    for name, make in SOLVERS.items():
+        mark = network.ledger.mark()
+        report = make().solve(network, problems, Ridge(1.0)).report
+        assert report.sent == network.ledger.since(mark), name
+        assert "converged     yes" in str(report)
+        assert report.residuals == () or report.residuals[-1] < report.residuals[0]
+
+
+def test_admm_averages_only_coefficients_and_the_thesis_variant_is_biased():
+    """Errata 4.4: with inexact averages the printed algorithm solves another problem."""
+    graph = graphs.ring(10)
+    problems, H, Y = ragged_problem(10, 20, 1, largest=40)
+    answer, five_rounds = closed_form(H, Y, 1.0), Averaging("plain", tolerance=1e-9, max_rounds=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        ours = solve(ADMM(1e-9, 3000, averaging=five_rounds), graph, problems, 1.0)
+        thesis = solve(ADMM(1e-9, 3000, averaging=five_rounds, variant="thesis"), graph, problems, 1.0)
+    assert distance(ours.coefficients, answer) < 1e-6
+    assert distance(thesis.coefficients, answer) > 1e-2
+
+
+def test_the_thesis_variant_is_right_where_averages_are_exact():
+    problems, H, Y = ragged_problem(10, 20, 1, largest=40)
+    solution = solve(ADMM(1e-6, rho=3.0, averaging="tree", variant="thesis"), graphs.ring(10), problems, 1.0)
+    assert distance(solution.coefficients, closed_form(H, Y, 1.0)) <= 1e-6
+
+
+@pytest.mark.parametrize("alpha", [2.0, 1e4])
+def test_admm_with_a_lasso_penalty_is_scikit_learns_lasso(graph, alpha):
+    problems, H, Y = ragged_problem(len(graph), 20, 2)
+    network = SimulatedNetwork(graph)
+    solution = ADMM(1e-7).solve(network, problems, Lasso(alpha))
+    assert solution.report.converged
+    rival = SklearnLasso(alpha=alpha / len(H), fit_intercept=False, tol=1e-12, max_iter=1_000_000).fit(H, Y)
+    np.testing.assert_allclose(solution.coefficients[0], rival.coef_.T, atol=1e-5)
+    assert ((solution.coefficients[0] == 0) == (rival.coef_.T == 0)).all()
+    assert (rival.coef_ == 0).any()  # some zeros with the small penalty, nothing else with the large one
+    assert (rival.coef_ == 0).all() == (alpha > 100)
+
+
+def test_only_admm_takes_a_lasso():
+    problems, _, _ = ragged_problem(5, 10, 1)
+    for solver in (Local(), Consensus(), Gram(), ConjugateGradient()):
+        with pytest.raises(InputError, match="solves ridge problems only: for a Lasso penalty use solver='admm'"):
+            solver.solve(SimulatedNetwork(graphs.ring(5)), problems, Lasso(1.0))
+    assert "not quadratic" in Auto().solve(SimulatedNetwork(graphs.ring(5)), problems, Lasso(1.0)).report.note
+
+
+def test_gram_sends_a_triangle_by_gossip_and_less_on_a_tree():
+    problems, _, _ = ragged_problem(20, 200, 1, largest=10)
+    graph = graphs.erdos_renyi(20, 0.2)
+    gossip, tree = SimulatedNetwork(graph), SimulatedNetwork(graph)
+    Gram(averaging="chebyshev").solve(gossip, problems, Ridge(1.0))
+    Gram(averaging="tree").solve(tree, problems, Ridge(1.0))
+    links, numbers = 2 * graph.number_of_edges(), 200 * 201 // 2 + 200
+    rounds = gossip.ledger.rounds - gossip.diameter  # the rest is the flood that finds the needed accuracy
+    assert gossip.ledger.bytes == links * (rounds * numbers * 8 + gossip.diameter * 8)
+    assert tree.ledger.rounds == 2 * tree.tree.height
+    assert tree.ledger.bytes < 19 * (numbers + 200) * 8 / 3  # 19 triangles up and 19 answers down would be so much
+
+
+def test_solvers_survive_lost_messages():
+    graph, faults = graphs.erdos_renyi(10, 0.5), Faults(0.1, seed=0)
+    problems, H, Y = ragged_problem(10, 20, 1)
+    answer = closed_form(H, Y, 1.0)
+    for solver, within in ((ConjugateGradient(1e-5), 1e-4), (ADMM(1e-4), 1e-3), (Gram(1e-4), 1e-3)):
+        solution = solve(solver, graph, problems, 1.0, faults=faults)
+        assert distance(solution.coefficients, answer) <= within, solver
+
+
+def test_one_agent_is_the_centralised_case():
+    problems, H, Y = ragged_problem(1, 30, 2)
+    for name, make in SOLVERS.items():
+        solution = solve(make(), graphs.complete(1), problems, 1.0)
+        assert distance(solution.coefficients, closed_form(H, Y, 1.0)) <= 1e-4, name
+        assert solution.report.sent.bytes == 0, name
+
+
+def test_targets_of_zero_are_solved_by_zero():
+    problems, H, Y = ragged_problem(6, 15, 2)
+    nothing = LeastSquares.of_rows([H[:10]] * 6, [0 * Y[:10]] * 6)
+    for make in (ADMM, Gram, lambda: ConjugateGradient(preconditioner="local")):
+        solution = solve(make(), graphs.ring(6), nothing, 1.0)
+        assert solution.report.converged
+        assert (solution.coefficients == 0).all()
+
+
+def test_auto_chooses_by_size_and_says_so():
+    few, _, _ = ragged_problem(5, 20, 10)
+    many, _, _ = ragged_problem(5, 400, 1)
+    note = solve(Auto(), graphs.ring(5), few, 1.0).report
+    assert note.solver == "Gram"
+    assert "chosen because" in note.note
+    assert solve(Auto(), graphs.ring(5), many, 1.0).report.solver == "ConjugateGradient"
+
+
+def test_not_converging_warns_with_the_residual_and_what_to_change():
+    problems, _, _ = ragged_problem(10, 100, 1)
+    with pytest.warns(NotConverged, match=r"ADMM stopped after 20 iterations with residual .* tolerance 1e-09: raise max_i"):
+        report = solve(ADMM(1e-9, max_iterations=20), graphs.ring(10), problems, 1.0).report
+    assert not report.converged
+    assert "converged     NO" in str(report)
+    with pytest.warns(NotConverged, match=r"ConjugateGradient stopped after 3 iterations .* choose preconditioner='local'"):
+        assert not solve(ConjugateGradient(1e-9, max_iterations=3), graphs.ring(10), problems, 1.0).report.converged
+
+
+def test_synthetic_needs_inputs():
+    _, H, Y = ragged_problem(4, 10, 1)
+    bare = LeastSquares.of_rows([H[:20], H[20:40], H[40:60], H[60:]], [Y[:20], Y[20:40], Y[40:60], Y[60:]])
+    with pytest.raises(InputError, match="use preconditioner='local'"):
+        solve(ConjugateGradient(), graphs.ring(4), bare, 1.0)
+    solution = solve(ConjugateGradient(preconditioner="local"), graphs.ring(4), bare, 1.0)
+    assert distance(solution.coefficients, closed_form(H, Y, 1.0)) <= 1e-6
+
+
+@pytest.mark.parametrize("solver", [Gram(), ConjugateGradient(), Local(), Consensus()])
+def test_alpha_of_zero_is_fine_where_rows_suffice(solver):
+    problems, H, Y = ragged_problem(4, 5, 1, seed=1)
+    if problems.rows.min() < 5 and isinstance(solver, Local | Consensus):
+        with pytest.raises(DataError, match=r"the 1 rows of agent 0 do not determine 5 coefficients when alpha is 0"):
+            solve(solver, graphs.ring(4), problems, 0.0)
+    else:
+        assert distance(solve(solver, graphs.ring(4), problems, 0.0).coefficients, closed_form(H, Y, 0.0)) <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: ADMM(tolerance=0), "tolerance must be above 0"),
+        (lambda: ADMM(rho=-1.0), "rho must be a finite number above 0"),
+        (lambda: ADMM(relaxation=2.5), "relaxation must lie between 0 and 2"),
+        (lambda: ADMM(max_iterations=0), "must be 1 or more"),
+        (lambda: ADMM(variant="x"), "variant 'x' is not known: ADMM has"),
+        (lambda: Consensus(variant="x"), "variant 'x' is not known: Consensus has"),
+        (lambda: Gram(tolerance=-1), "tolerance must be above 0"),
+        (lambda: ConjugateGradient(tolerance=0), "tolerance must be above 0"),
+        (lambda: ConjugateGradient(max_iterations=0), "max_iterations must be 1 or more"),
+        (lambda: ConjugateGradient(preconditioner="x"), "choose one of synthetic, local, none"),
+        (lambda: Ridge(-1.0), "alpha, the weight of the penalty, must be a finite number of 0 or more, not -1.0"),
+        (lambda: Lasso(float("nan")), "alpha, the weight of the penalty"),
+        (lambda: solver_of("adm"), "solver 'adm' is not known: did you mean 'admm'"),
+        (lambda: solver_of(3), "solver must be a name"),
+    ],
+)
+def test_bad_settings_get_their_sentence(make, sentence):
+    with pytest.raises(InputError, match=sentence):
+        make()
