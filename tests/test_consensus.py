@@ -50,7 +50,11 @@ def test_the_slowest_start_still_meets_the_bound(graph, weights):
 
 
 def test_chebyshev_needs_the_square_root_of_the_rounds():
-    limits = {"line": (graphs.linear(50), 240), "ring": (graphs.ring(50), 120), "random": (graphs.erdos_renyi(50, 0.2), 16)}
+    limits = {
+        "line": (graphs.linear(50), 240),
+        "ring": (graphs.ring(50), 120),
+        "random": (graphs.erdos_renyi(50, 0.2), 16),
+    }
     for graph, limit in limits.values():
         network = SimulatedNetwork(graph)
         start = rows(network, 20)

@@ -63,16 +63,20 @@ def test_stacked_agents_compute_what_each_would_alone(sizes, B, M):
     problems = LeastSquares.of_rows(H, Y)
     rng = np.random.default_rng(1)
     d, rho, alpha = rng.standard_normal((len(sizes), B, M)), 0.7, rng.uniform(0.1, 2, len(sizes))
-    near, inverse = problems.proximal(rho), problems.shifted_inverse(alpha, 0.3)
+    near, inverse = problems.proximal(rho), problems.shifted_inverse(alpha)
     normal, ridge, prox, inverted = problems.normal(d), problems.ridge(alpha), near(d), inverse(d)
-    eigenvalues, triangles, equations = problems.largest_eigenvalues(), problems.triangles(), problems.normal_equations()
+    eigenvalues, triangles, equations = (
+        problems.largest_eigenvalues(),
+        problems.triangles(),
+        problems.normal_equations(),
+    )
     for k, (h, y) in enumerate(zip(H, Y, strict=True)):
         np.testing.assert_allclose(normal[k], h.T @ h @ d[k], atol=1e-10)
         np.testing.assert_allclose(problems.moment[k], h.T @ y, atol=1e-10)
         np.testing.assert_allclose(ridge[k], closed_form(h, y, alpha[k]), atol=1e-8)
         shifted = np.linalg.inv(h.T @ h + rho * np.eye(B))
         np.testing.assert_allclose(prox[k], shifted @ (h.T @ y + rho * d[k]), atol=1e-8)
-        np.testing.assert_allclose(inverted[k], np.linalg.inv(alpha[k] * h.T @ h + 0.3 * np.eye(B)) @ d[k], atol=1e-8)
+        np.testing.assert_allclose(inverted[k], np.linalg.inv(h.T @ h + alpha[k] * np.eye(B)) @ d[k], atol=1e-8)
         assert eigenvalues[k] == pytest.approx(np.linalg.eigvalsh(h.T @ h)[-1])
         np.testing.assert_allclose(triangles[k], (h.T @ h)[np.triu_indices(B)], atol=1e-10)
         np.testing.assert_allclose(equations[k].ridge(0.5), closed_form(h, y, 0.5), atol=1e-8)

@@ -36,11 +36,7 @@ CHECKS = [
     pytest.param(model, check, id=f"{type(model).__name__}-{'alone' if model.network is None else 'network'}-{name}")
     for model in CHECKED
     for model, check in estimator_checks_generator(model)
-    if (name := getattr(check, "func", check).__name__)
-]
-# One row cannot be dealt to two agents, and the check for a single row does not know our sentence for it.
-CHECKS = [
-    case for case in CHECKS if not (case.values[0].network and case.values[1].func.__name__ == "check_fit2d_1sample")
+    if (name := check.func.__name__) != "check_array_api_input"  # for estimators that claim to take other arrays
 ]
 
 
@@ -148,7 +144,6 @@ def test_report_and_scores(g50c):
     assert len(set(scores)) > 1
     model.set_params(solver="cg").fit(g50c.X, g50c.y)
     assert np.ptp(model.agent_scores(g50c.X, g50c.y)) == 0
-    assert model.report_.sent == network.ledger.since() - network.ledger.since() or model.report_.sent.bytes > 0
     assert "solver        ConjugateGradient" in str(model.report_)
     regressor = RVFLRegressor(40, random_state=0, network=network).fit(g50c.X, g50c.y)
     assert regressor.agent_scores(g50c.X, g50c.y)[2] == pytest.approx(regressor.score(g50c.X, g50c.y), abs=1e-4)
@@ -198,7 +193,9 @@ class TestBadInput:
     def test_rows_that_are_not_numbers(self, value):
         X = self.X.copy()
         X[7, 1] = value
-        with pytest.raises(DataError, match=r"X has NaN or inf \(infinite\) values in 1 of 20 rows, the first is row 7"):
+        with pytest.raises(
+            DataError, match=r"X has NaN or inf \(infinite\) values in 1 of 20 rows, the first is row 7"
+        ):
             RVFLClassifier(network=self.network()).fit(X, self.y)
         shares = [(X[:5], self.y[:5]), (X[5:10], self.y[5:10]), (X[10:15], self.y[10:15]), (X[15:], self.y[15:])]
         with pytest.raises(DataError, match=r"the share of agent 1: X has NaN or inf .* the first is row 2: remove"):
@@ -212,11 +209,15 @@ class TestBadInput:
 
     def test_one_class_only(self):
         for network in (None, self.network()):
-            with pytest.raises(DataError, match="only one class in the whole network, .*1.*: a classifier needs rows of"):
+            with pytest.raises(
+                DataError, match="only one class in the whole network, .*1.*: a classifier needs rows of"
+            ):
                 RVFLClassifier(network=network).fit(self.X, np.ones(20, dtype=int))
 
     def test_fewer_rows_than_agents(self):
-        with pytest.raises(DataError, match=r"20 rows.*25 agents|25 agents.*20 rows"):
+        with pytest.raises(
+            DataError, match="n_samples=20 rows cannot be dealt to 25 agents, one each at least: give more rows"
+        ):
             RVFLClassifier(network=self.network(25)).fit(self.X, self.y)
 
     def test_shares_for_a_network_of_another_size(self):
@@ -230,7 +231,9 @@ class TestBadInput:
 
     def test_shares_of_different_width(self):
         shares = [(self.X, self.y), (self.X[:, :2], self.y)]
-        with pytest.raises(DataError, match="the share of agent 1: X has 2 features, but RVFLClassifier is expecting 3"):
+        with pytest.raises(
+            DataError, match="the share of agent 1: X has 2 features, but RVFLClassifier is expecting 3"
+        ):
             RVFLClassifier(network=self.network(2)).fit(shares)
 
     def test_outputs_of_different_width(self):

@@ -67,7 +67,9 @@ def test_exact_solvers_whatever_the_penalty(name, alpha):
 
 def test_every_solver_of_the_package_has_a_name():
     classes = {
-        kind for _, kind in inspect.getmembers(algorithms, inspect.isclass) if hasattr(kind, "solve") and kind.__module__
+        kind
+        for _, kind in inspect.getmembers(algorithms, inspect.isclass)
+        if hasattr(kind, "solve") and kind.__module__
     } - {algorithms.Solver}
     assert classes == {make for make in SOLVERS.values()}
 
@@ -202,11 +204,15 @@ def test_auto_chooses_by_size_and_says_so():
 
 def test_not_converging_warns_with_the_residual_and_what_to_change():
     problems, _, _ = ragged_problem(10, 100, 1)
-    with pytest.warns(NotConverged, match=r"ADMM stopped after 20 iterations with residual .* tolerance 1e-09: raise max_i"):
+    with pytest.warns(
+        NotConverged, match=r"ADMM stopped after 20 iterations with residual .* tolerance 1e-09: raise max_i"
+    ):
         report = solve(ADMM(1e-9, max_iterations=20), graphs.ring(10), problems, 1.0).report
     assert not report.converged
     assert "converged     NO" in str(report)
-    with pytest.warns(NotConverged, match=r"ConjugateGradient stopped after 3 iterations .* choose preconditioner='local'"):
+    with pytest.warns(
+        NotConverged, match=r"ConjugateGradient stopped after 3 iterations .* choose preconditioner='local'"
+    ):
         assert not solve(ConjugateGradient(1e-9, max_iterations=3), graphs.ring(10), problems, 1.0).report.converged
 
 
@@ -219,7 +225,15 @@ def test_synthetic_needs_inputs():
     assert distance(solution.coefficients, closed_form(H, Y, 1.0)) <= 1e-6
 
 
-@pytest.mark.parametrize("solver", [Gram(), ConjugateGradient(), Local(), Consensus()])
+def test_alpha_of_zero_needs_a_preconditioner():
+    problems, _, _ = ragged_problem(4, 5, 1)
+    with pytest.raises(InputError, match="nobody can tell how far the answer is when alpha is 0"):
+        solve(ConjugateGradient(preconditioner="none"), graphs.ring(4), problems, 0.0)
+
+
+@pytest.mark.parametrize(
+    "solver", [Gram(), ConjugateGradient(), ConjugateGradient(preconditioner="local"), Local(), Consensus()]
+)
 def test_alpha_of_zero_is_fine_where_rows_suffice(solver):
     problems, H, Y = ragged_problem(4, 5, 1, seed=1)
     if problems.rows.min() < 5 and isinstance(solver, Local | Consensus):

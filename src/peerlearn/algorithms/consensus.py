@@ -153,7 +153,7 @@ class Averaging:
         before = x
         for now in islice(iterates(network, x, self.method_on(network)), limit):
             done = (
-                norms(now - before).max() ** 2 < self.tolerance
+                norms(now - before).max() ** 2 < self.tolerance  # the oracle sees all agents
                 if self.stopping == "thesis"
                 else np.linalg.norm(now - truth) <= goal
             )

@@ -6,7 +6,7 @@
                 iteration. Needs no feature map. P >= A^-1, because the inverse is a convex function of a matrix.
     none        P = I
 
-Each also says how far the answer is from what r = c - A b and z = P r tell. Always |e| <= |r| / alpha.
+Each also says how far the answer e is, as far as r = c - A b and z = P r tell. Always |e| <= |r| / alpha.
 """
 
 from __future__ import annotations
@@ -39,24 +39,31 @@ class Preconditioner(Protocol):
 @dataclass(frozen=True)
 class Nothing:
     def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
+        if alpha == 0:
+            raise InputError(
+                "without a preconditioner nobody can tell how far the answer is when alpha is 0: set alpha above 0, or "
+                "choose preconditioner='synthetic' or 'local'"
+            )
         return lambda r: r
 
     def distance(self, r: Array, z: Array, alpha: float) -> Array:
-        return _over(norms(r), alpha)
+        return norms(r) / alpha
 
 
 @dataclass(frozen=True)
 class LocalInverses:
     def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
         share = problems.rows / total(problems.rows.astype(np.float64))
-        shift = alpha or 1e-6 * float(problems.largest_eigenvalues().max())
-        mine = problems.shifted_inverse(1 / share, shift)
-        return lambda r: total(share[:, None, None] * mine(r))
+        shift = share * alpha if alpha > 0 else 1e-6 * problems.largest_eigenvalues()
+        mine = problems.shifted_inverse(shift)  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
+        return lambda r: total((share**2)[:, None, None] * mine(r))
 
     def distance(self, r: Array, z: Array, alpha: float) -> Array:
         """|e|^2 <= e'A e / alpha = r'A^-1 r / alpha <= r'z / alpha"""
+        if alpha == 0:
+            return SAFETY * norms(z)
         energy = np.maximum(np.einsum("kbm,kbm->k", r, z), 0.0)
-        return np.minimum(_over(norms(r), alpha), np.sqrt(_over(energy, alpha)))
+        return np.minimum(norms(r) / alpha, np.sqrt(energy / alpha))
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,8 @@ class SyntheticGram:
         return lambda r: P @ r
 
     def distance(self, r: Array, z: Array, alpha: float) -> Array:
-        return np.minimum(_over(norms(r), alpha), SAFETY * norms(z))
+        near = SAFETY * norms(z)
+        return np.minimum(norms(r) / alpha, near) if alpha > 0 else near
 
     def _inverse(self, features: RandomFeatures, moments: Array, alpha: float) -> Array:
         d, B = len(features.W), features.width
@@ -102,7 +110,3 @@ PRECONDITIONERS: dict[str, Preconditioner] = {
 def _input_moments(X: Array) -> Array:
     """Rows, sums and products of the inputs: N_k, sum x, upper triangle of sum x x'."""
     return np.concatenate([[len(X)], X.sum(axis=0), (X.T @ X)[np.triu_indices(X.shape[1])]])
-
-
-def _over(x: Array, alpha: float) -> Array:
-    return x / alpha if alpha > 0 else np.full_like(x, np.inf)

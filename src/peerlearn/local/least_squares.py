@@ -50,28 +50,15 @@ class Wide:
         """H' (H H' + alpha I)^-1 Y   (thesis, section 2.2.1)"""
         return _transposed(self.H) @ np.linalg.solve(self._kernel(alpha), self.Y)
 
-    def proximal(self, rho: float) -> PerAgent:
-        """(H'H + rho I)^-1 (H'Y + rho v) = w - G'G w, where w = v + H'Y / rho and G = chol(H H' + rho I)^-1 H
+    def shifted_inverse(self, shift: Array) -> PerAgent:
+        """(H'H + s I)^-1 v = (v - G'G v) / s, where G = chol(H H' + s I)^-1 H
 
         By the matrix inversion lemma (thesis, section 4.2.2, remark 1).
         """
-        factors = np.linalg.cholesky(self._kernel(np.full(len(self.agents), rho)))
+        factors = np.linalg.cholesky(self._kernel(shift))
         G = np.stack([scipy.linalg.solve_triangular(c, h, lower=True) for c, h in zip(factors, self.H, strict=True)])
-        offset = self.moment() / rho
-
-        def near(v: Array) -> Array:
-            w = v + offset
-            w -= _transposed(G) @ (G @ w)
-            return w
-
-        return near
-
-    def shifted_inverse(self, scale: Array, shift: float) -> PerAgent:
-        """v -> (scale_k H_k'H_k + shift I)^-1 v"""
-        root = np.sqrt(scale)[:, None, None]
-        scaled = Wide(self.agents, root * self.H, np.zeros_like(self.Y))
-        near = scaled.proximal(shift)
-        return lambda v: near(v / shift)
+        over_shift = 1 / shift[:, None, None]
+        return lambda v: over_shift * (v - _transposed(G) @ (G @ v))
 
     def _kernel(self, alpha: Array) -> Array:
         return self.H @ _transposed(self.H) + alpha[:, None, None] * np.eye(self.H.shape[1])
@@ -102,16 +89,9 @@ class Tall:
         """(H'H + alpha I)^-1 H'Y   (thesis, section 2.2.1)"""
         return np.stack([solve_ridge(g, hy, a) for g, hy, a in zip(self.G, self.HY, alpha, strict=True)])
 
-    def proximal(self, rho: float) -> PerAgent:
-        inverses = self._inverses(np.ones(len(self.agents)), rho)
-        return lambda v: inverses @ (self.HY + rho * v)
-
-    def shifted_inverse(self, scale: Array, shift: float) -> PerAgent:
-        inverses = self._inverses(scale, shift)
+    def shifted_inverse(self, shift: Array) -> PerAgent:
+        inverses = np.stack([inverse(g, s) for g, s in zip(self.G, shift, strict=True)])
         return lambda v: inverses @ v
-
-    def _inverses(self, scale: Array, shift: float) -> Array:
-        return np.stack([inverse(s * g, shift) for s, g in zip(scale, self.G, strict=True)])
 
 
 class LeastSquares:
@@ -174,13 +154,24 @@ class LeastSquares:
         self._determined(alpha)
         return self._each(lambda group: group.ridge(alpha[group.agents]))
 
+    def shifted_inverse(self, shift: Array) -> PerAgent:
+        """v -> (H_k'H_k + shift_k I)^-1 v_k at every agent, factorised once."""
+        pairs = [(group, group.shifted_inverse(shift[group.agents])) for group in self.groups]
+        if len(pairs) == 1:
+            return pairs[0][1]
+
+        def apply(v: Array) -> Array:
+            result = np.empty((self.agents, *self.shape))
+            for group, inverted in pairs:
+                result[group.agents] = inverted(v[group.agents])
+            return result
+
+        return apply
+
     def proximal(self, rho: float) -> PerAgent:
         """v -> argmin_b f_k(b) + rho/2 |b - v_k|^2 at every agent, factorised once."""
-        return self._together([group.proximal(rho) for group in self.groups])
-
-    def shifted_inverse(self, scale: Array, shift: float) -> PerAgent:
-        """v -> (scale_k H_k'H_k + shift I)^-1 v_k at every agent, factorised once."""
-        return self._together([group.shifted_inverse(scale[group.agents], shift) for group in self.groups])
+        inverted = self.shifted_inverse(np.full(self.agents, rho))
+        return lambda v: inverted(self.moment + rho * v)
 
     def largest_eigenvalues(self) -> Array:
         """max eig(H_k'H_k)"""
@@ -218,19 +209,6 @@ class LeastSquares:
         for group in self.groups:
             result[group.agents] = compute(group)
         return result
-
-    def _together(self, operators: Sequence[PerAgent]) -> PerAgent:
-        pairs = list(zip(self.groups, operators, strict=True))
-        if len(pairs) == 1:
-            return pairs[0][1]
-
-        def apply(v: Array) -> Array:
-            result = np.empty((self.agents, *self.shape))
-            for group, operator in pairs:
-                result[group.agents] = operator(v[group.agents])
-            return result
-
-        return apply
 
     def _determined(self, alpha: Array) -> None:
         loose = np.flatnonzero((alpha == 0) & (self.rows < self.shape[0]))

@@ -40,6 +40,11 @@ def shares_of(
         raise InputError(
             f"this process hosts {len(hosted)} of {network.size} agents: call fit(shares) with one (X_k, y_k) for each"
         )
+    if len(y) < network.size:
+        raise DataError(
+            f"n_samples={len(y)} rows cannot be dealt to {network.size} agents, one each at least: give more rows, or a "
+            "network of fewer agents"
+        )
     rng = np.random.default_rng(seed)
     rows: list[Indices]
     rows = (

@@ -1,0 +1,104 @@
+"""The house rules: layers, types, lint, and that everything written down runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import peerlearn
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted(module.name for module in pkgutil.walk_packages(peerlearn.__path__, "peerlearn."))
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def run(*command, cwd=ROOT):
+    done = subprocess.run([sys.executable, "-m", *command], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_imports_point_down():
+    done = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+def test_types():
+    assert "Success" in run("mypy")
+
+
+def test_lint_and_format():
+    run("ruff", "check", ".")
+    run("ruff", "format", "--check", ".")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    module = importlib.import_module(name)
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
+
+def test_public_names_exist():
+    for name in peerlearn.__all__:
+        assert hasattr(peerlearn, name)
+    assert (ROOT / "src/peerlearn/py.typed").exists()
+
+
+def test_one_version():
+    assert f'version = "{peerlearn.__version__}"' in (ROOT / "pyproject.toml").read_text()
+    assert f"## {peerlearn.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_examples_run_and_are_short(example, tmp_path):
+    assert len(example.read_text().splitlines()) <= 40
+    done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def python_blocks(page):
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_python_blocks_of_the_pages_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+    for block in python_blocks(page):
+        exec(compile(block, page, "exec"), names)
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} -> {target}"
+
+
+def test_nothing_reduces_over_the_agent_axis_but_the_network():
+    """The oracle, which is called what it is, is the one exception."""
+    reduction = re.compile(r"(\.|np\.)(mean|sum|max|min|all|any)\((axis=0)?\)|np\.(mean|sum|max|min|all|any)\(")
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in (ROOT / "src/peerlearn/algorithms").glob("*.py")
+        for line in path.read_text().splitlines()
+        if reduction.search(line) and "oracle" not in line and "X.sum(axis=0)" not in line  # X: one agent's inputs
+    ]
+    assert found == []
