@@ -22,7 +22,7 @@ from peerlearn import (
     partition,
     total,
 )
-from peerlearn.algorithms.choice import SOLVERS
+from peerlearn.algorithms.choice import solvers
 from peerlearn.algorithms.consensus import follow
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
@@ -59,7 +59,7 @@ def test_votes():
 
 
 CASES = [
-    *((make(), Ridge(0.5), {}) for make in SOLVERS.values()),
+    *((make(), Ridge(0.5), {}) for make in solvers().values()),
     (ADMM(averaging="chebyshev"), Ridge(0.5), {}),
     (ADMM(), Lasso(0.5), {}),
     (ADMM(averaging="tree", variant="thesis", rho=1.0), Ridge(0.5), {}),

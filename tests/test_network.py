@@ -160,9 +160,9 @@ def test_bad_graphs_weights_and_rows_get_their_sentence():
     apart = nx.Graph([(0, 1), (2, 3)])
     with pytest.raises(GraphError, match=r"2|3"):
         SimulatedNetwork(apart)
+    star = graphs.star(5)
+    C = nx.to_numpy_array(star, nodelist=range(5)) + np.eye(5)
     with pytest.raises(WeightsError, match="not symmetric"):
-        star = graphs.star(5)
-        C = nx.to_numpy_array(star, nodelist=range(5)) + np.eye(5)
         SimulatedNetwork(star, C / C.sum(axis=1, keepdims=True))
     with pytest.raises(InputError, match=r"shape \(3, 2\).*5 agents hosted here"):
         SimulatedNetwork(graphs.ring(5)).mix(np.zeros((3, 2)))

@@ -210,7 +210,7 @@ class TestBadInput:
     def test_one_class_only(self):
         for network in (None, self.network()):
             with pytest.raises(
-                DataError, match="only one class in the whole network, .*1.*: a classifier needs rows of"
+                DataError, match=r"only one class in the whole network, .*1.*: a classifier needs rows of"
             ):
                 RVFLClassifier(network=network).fit(self.X, np.ones(20, dtype=int))
 
@@ -226,7 +226,7 @@ class TestBadInput:
 
     def test_an_agent_without_rows(self):
         shares = [(self.X[:10], self.y[:10]), (self.X[:0], self.y[:0])]
-        with pytest.raises(DataError, match="the share of agent 1: .*0 sample"):
+        with pytest.raises(DataError, match=r"the share of agent 1: .*0 sample"):
             RVFLClassifier(network=self.network(2)).fit(shares)
 
     def test_shares_of_different_width(self):

@@ -25,7 +25,7 @@ For lasso, which is not strongly convex, |sum g| is compared with rho L |z_k|.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -46,6 +46,9 @@ class ADMM:
 
     tolerance: relative distance to the centralised coefficients. vote_every: iterations between two votes to stop.
     """
+
+    name: ClassVar = "admm"
+    exact: ClassVar = True
 
     tolerance: float = 1e-4
     max_iterations: int = 20_000

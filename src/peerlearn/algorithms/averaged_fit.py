@@ -11,7 +11,7 @@ where this has 7.6 % (G50C scaled to [0, 1]).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from peerlearn.network.base import Network
 
 @dataclass(frozen=True)
 class Consensus:
+    name: ClassVar = "consensus"
+    exact: ClassVar = False
+
     averaging: Averaging | Method = "auto"
     variant: Literal["weighted", "thesis"] = "weighted"
 

@@ -7,15 +7,17 @@ iterations are usual. Everybody knows B, M and the size of the network, so all a
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+import pkgutil
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import ClassVar
 
 from peerlearn.algorithms.admm import ADMM
-from peerlearn.algorithms.averaged_fit import Consensus
 from peerlearn.algorithms.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.gram import Gram
-from peerlearn.algorithms.local_fit import Local
 from peerlearn.algorithms.solution import Solution, Solver
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares
@@ -28,6 +30,9 @@ USUAL_ITERATIONS = 20
 @dataclass(frozen=True)
 class Auto:
     """Gram where its triangle is smaller than some twenty conjugate-gradient vectors, else conjugate gradients."""
+
+    name: ClassVar = "auto"
+    exact: ClassVar = True
 
     tolerance: float = 1e-6
     averaging: Averaging | Method = "auto"
@@ -53,27 +58,29 @@ class Auto:
         return solver, f"Gram is larger: {sizes}"
 
 
-SOLVERS: dict[str, Callable[[], Solver]] = {
-    "auto": Auto,
-    "local": Local,
-    "consensus": Consensus,
-    "admm": ADMM,
-    "gram": Gram,
-    "cg": ConjugateGradient,
-}
+@cache
+def solvers() -> dict[str, type[Solver]]:
+    """Every solver of this folder by its name: any class with `name` and `solve`. A new file is found by itself."""
+    found: dict[str, type[Solver]] = {}
+    for file in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        for kind in vars(import_module(f"{__package__}.{file.name}")).values():
+            if isinstance(kind, type) and hasattr(kind, "solve") and hasattr(kind, "name"):
+                found[kind.name] = kind
+    return found
 
 
 def solver_of(solver: Solver | str) -> Solver:
     """A solver, also from its short name."""
+    known = sorted(solvers())
     if not isinstance(solver, str):
         if not hasattr(solver, "solve"):
             raise InputError(
-                f"solver must be a name ({', '.join(SOLVERS)}) or an object with a solve method, "
+                f"solver must be one of {', '.join(known)}, or an object with a solve method, "
                 f"not {type(solver).__name__}"
             )
         return solver
-    if solver not in SOLVERS:
-        near = difflib.get_close_matches(solver.lower(), SOLVERS, n=1)
-        hint = f": did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"solver {solver!r} is not known{hint} There are {', '.join(SOLVERS)}")
-    return SOLVERS[solver]()
+    if solver not in known:
+        near = difflib.get_close_matches(solver.lower(), known, n=1)
+        hint = f", did you mean {near[0]!r}?" if near else ":"
+        raise InputError(f"solver {solver!r} is not known{hint} there are {', '.join(known)}")
+    return solvers()[solver]()

@@ -21,7 +21,7 @@ small enough go on from there with sums ten times as exact.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -47,6 +47,9 @@ class ConjugateGradient:
     preconditioner: "synthetic" costs one average of the inputs' mean and covariance; "local" one more average per
     iteration, and suits any features; "none".
     """
+
+    name: ClassVar = "cg"
+    exact: ClassVar = True
 
     tolerance: float = 1e-6
     max_iterations: int = 1000

@@ -14,7 +14,7 @@ root solves, and only b travels down.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from peerlearn.network.base import Network
 @dataclass(frozen=True)
 class Gram:
     """tolerance: relative distance to the centralised coefficients, where averages are inexact; a tree is exact."""
+
+    name: ClassVar = "gram"
+    exact: ClassVar = True
 
     tolerance: float = 1e-6
     averaging: Averaging | Method = "auto"

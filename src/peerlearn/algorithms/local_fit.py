@@ -8,6 +8,7 @@ The baseline that shows what cooperation is worth.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from peerlearn.network.base import Network
 
 @dataclass(frozen=True)
 class Local:
+    name: ClassVar = "local"
+    exact: ClassVar = False
+
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         alpha = only_ridge(penalty, "Local")
         b = problems.ridge(np.full(problems.agents, alpha))

@@ -62,7 +62,7 @@ class LocalInverses:
         """|e|^2 <= e'A e / alpha = r'A^-1 r / alpha <= r'z / alpha"""
         if alpha == 0:
             return SAFETY * norms(z)
-        energy = np.maximum(np.einsum("kbm,kbm->k", r, z), 0.0)
+        energy: Array = np.maximum(np.einsum("kbm,kbm->k", r, z), 0.0)
         return np.minimum(norms(r) / alpha, np.sqrt(energy / alpha))
 
 

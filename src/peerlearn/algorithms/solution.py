@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError, NotConverged
@@ -47,7 +47,10 @@ class Solution:
 
 
 class Solver(Protocol):
-    """Anything with this method can be a model's `solver`."""
+    """Anything with `solve` can be a model's solver; one with a name is found by it."""
+
+    name: ClassVar[str]  # what solver="..." calls it
+    exact: ClassVar[bool]  # whether it reaches the centralised coefficients, to the tolerance it is asked for
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution: ...
 

@@ -42,8 +42,8 @@ def shares_of(
         )
     if len(y) < network.size:
         raise DataError(
-            f"n_samples={len(y)} rows cannot be dealt to {network.size} agents, one each at least: give more rows, or a "
-            "network of fewer agents"
+            f"n_samples={len(y)} rows cannot be dealt to {network.size} agents, one each at least: give more rows, or "
+            "a network of fewer agents"
         )
     rng = np.random.default_rng(seed)
     rows: list[Indices]

@@ -157,7 +157,7 @@ class Network(ABC):
         """The longest of the shortest ways between two agents (an upper bound of it beyond 2000 agents)."""
         return graphs.diameter(self.graph)
 
-    @property
+    @cached_property
     def flood_rounds(self) -> int:
         """Rounds to flood for, so that everybody has heard: more than the diameter where messages get lost."""
         return self.diameter
@@ -190,7 +190,10 @@ class Network(ABC):
 
     @abstractmethod
     def recur(self, x: Array, steps: Array) -> Array:
-        """Rounds known beforehand, one per row (a, b, c) of steps: x <- a C x + b x + c (x one round before, first 0)."""
+        """Rounds known beforehand, one per row (a, b, c) of steps: x <- a C x + b x + c (x one round before).
+
+        Before the first round there was nothing: its c counts for zero.
+        """
 
     @abstractmethod
     def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ which keeps C symmetric with rows that sum to one, so that plain averaging keeps
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ class FaultyLinks:
         """The dead links as (sender, receiver), in both directions."""
         return {pair for k, j in self._links[dead].tolist() for pair in ((k, j), (j, k))}
 
+    @cached_property
     def contraction(self) -> float:
         """In the mean square: sqrt(rho(E[C_n^2] - 11'/L)).
 

@@ -8,6 +8,7 @@ matrix; the ledger still counts every round.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import networkx as nx
@@ -44,6 +45,7 @@ class SimulatedNetwork(Network):
     ) -> None:
         super().__init__(graph, weights)
         self.exact_order = exact_order
+        self._hosted = tuple(range(self.size))
         self._C = _on_all_links(self.weights, self.graph)
         self._dense = self._C.toarray() if self.size <= DENSE_UP_TO and not exact_order else None
         self._faulty = FaultyLinks(faults, self._C) if faults and faults.loss > 0 else None
@@ -52,13 +54,13 @@ class SimulatedNetwork(Network):
 
     @property
     def hosted(self) -> tuple[int, ...]:
-        return tuple(range(self.size))
+        return self._hosted
 
     @property
     def contraction(self) -> float:
-        return super().contraction if self._faulty is None else self._faulty.contraction()
+        return super().contraction if self._faulty is None else self._faulty.contraction
 
-    @property
+    @cached_property
     def flood_rounds(self) -> int:
         return self.diameter if self._faulty is None else self._faulty.flood_rounds(self.diameter)
 
@@ -71,13 +73,12 @@ class SimulatedNetwork(Network):
         if len(steps) > 1 and self._dense is not None and self._faulty is None:
             self._count(_row_bytes(flat), rounds=len(steps))
             return (self._polynomial(steps) @ flat).reshape(x.shape)
-        now, before = flat, None
-        spare: list[Array] = []
+        now: Array = flat
+        before: Array | None = None
         for step in steps:
-            out = spare.pop() if spare else np.empty_like(flat)
+            # What is two rounds old is overwritten, but never the caller's x: three copies in all, however many rounds.
+            out = np.empty_like(flat) if before is None or before is flat else before
             self._step(now, before, out, *step)
-            if before is not None and before is not flat:
-                spare.append(before)
             before, now = now, out
         return now.reshape(x.shape) if now is not flat else x.copy()
 
