@@ -83,8 +83,10 @@ def test_messages_stop_no_later_than_the_bound_and_earlier_on_easy_starts():
 
 def test_agents_that_agree_already_stop_after_one_window_of_ten_rounds():
     network = SimulatedNetwork(graphs.linear(10))
-    average(network, np.ones((10, 2)), method="plain", stopping="messages")
+    start = np.ones((10, 2))
+    x = average(network, start, method="plain", stopping="messages")
     assert network.ledger.rounds == 11
+    assert not np.shares_memory(x, start)
 
 
 def test_the_thesis_rule_stops_early_and_far_from_the_average():
@@ -235,6 +237,7 @@ def test_enough_rounds_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         average(network, rows(network, 1), method="chebyshev", max_rounds=231)
+        average(network, rows(network, 1), method="chebyshev", max_rounds=231, stopping="messages")
 
 
 def test_an_oracle_needs_all_agents_here(monkeypatch):

@@ -87,9 +87,11 @@ class Averaging:
         if network.size == 1:
             return rows.copy()
         if self.method_on(network) == "tree":
-            return _tree_sum(network, rows) / network.size
+            sums = _tree_sum(network, rows)
+            sums /= network.size
+            return sums
         if self.stopping == "bound":
-            return network.recur(rows, self._steps(network))
+            return self._by_bound(network, rows)
         if self.stopping == "messages":
             return self._by_messages(network, rows)
         return self._by_oracle(network, rows)
@@ -99,8 +101,8 @@ class Averaging:
             return _tree_sum(network, per_agent(x, len(network.hosted)))
         return network.size * self.average(network, x)
 
-    def _steps(self, network: Network) -> Array:
-        """One row (a, b, c) per round: x <- a C x + b x + c (x one round before)."""
+    def _steps(self, network: Network) -> tuple[Array, int]:
+        """One row (a, b, c) per round: x <- a C x + b x + c (x one round before); and how many rounds are needed."""
         chebyshev = self.method_on(network) == "chebyshev"
         if chebyshev and not network.reliable:
             raise NetworkError(
@@ -112,18 +114,22 @@ class Averaging:
             else plain_rounds(network.contraction, self.tolerance)
         )
         rounds = needed if self.max_rounds is None else min(needed, self.max_rounds)
-        if rounds < needed and self.stopping == "bound":
+        return np.array(list(islice(_recurrence(network, chebyshev), rounds))).reshape(rounds, 3), needed
+
+    def _by_bound(self, network: Network, x: Array) -> Array:
+        steps, needed = self._steps(network)
+        if len(steps) < needed:
             self._warn(
-                f"{rounds} rounds are allowed, but {needed} are needed with contraction {network.contraction:.6g}"
+                f"{len(steps)} rounds are allowed, but {needed} are needed with contraction {network.contraction:.6g}"
             )
-        return np.array(list(islice(_recurrence(network, chebyshev), rounds))).reshape(rounds, 3)
+        return network.recur(x, steps)
 
     def _by_messages(self, network: Network, x: Array) -> Array:
         if not network.reliable:
             raise NetworkError(
                 "agents cannot agree on a round to stop in while messages get lost: use stopping='bound'"
             )
-        steps = self._steps(network)
+        steps, needed = self._steps(network)
         largest_eigenvalue, smallest_eigenvalue = network.spectrum
         certain = np.sqrt(network.size) * (1 - smallest_eigenvalue) / (1 - largest_eigenvalue)
         window = max(network.diameter, CHECK_EVERY)
@@ -135,11 +141,11 @@ class Averaging:
                 if n > 0:  # a window has passed: everybody has heard the largest residual of the candidate
                     first = heard[0] if first is None else first
                     if certain * heard[0] <= self.tolerance * first:
-                        return candidate
+                        return candidate.copy()  # it may still be the caller's x
                 candidate, heard = now, norms(mixed - now)
             now, before = _combined(a, mixed, b, now, c, before), now
-        if self.max_rounds is not None and len(steps) == self.max_rounds:
-            self._warn(f"the agents had not agreed to stop within the {self.max_rounds} rounds allowed")
+        if len(steps) < needed:
+            self._warn(f"the agents had not agreed to stop within the {len(steps)} rounds allowed")
         return now
 
     def _by_oracle(self, network: Network, x: Array) -> Array:
@@ -241,7 +247,12 @@ def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Arr
 
 
 def _combined(a: float, mixed: Array, b: float, now: Array, c: float, before: Array) -> Array:
-    return mixed if (a, b, c) == (1.0, 0.0, 0.0) else a * mixed + b * now + c * before
+    """a mixed + b now + c before, in the memory of `mixed`, which nobody else holds."""
+    if (a, b, c) != (1.0, 0.0, 0.0):
+        mixed *= a
+        mixed += b * now
+        mixed += c * before
+    return mixed
 
 
 def _recurrence(network: Network, chebyshev: bool) -> Iterator[tuple[float, float, float]]:

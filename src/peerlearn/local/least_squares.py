@@ -221,12 +221,12 @@ class LeastSquares:
 
 
 def _gram_and_moment(blocks: Blocks, Y: Array, B: int) -> tuple[Array, Array]:
-    """H'H and H'Y, added up over blocks of rows; only one triangle is computed."""
+    """H'H and H'Y, added up over blocks of rows; one triangle is computed and mirrored."""
     upper, HY = np.zeros((B, B), order="F"), np.zeros((B, Y.shape[1]))
     for block, h in blocks:
         upper = dsyrk(1.0, h.T, beta=1.0, c=upper, overwrite_c=1)
         HY += h.T @ Y[block]
-    return np.triu(upper) + np.triu(upper, 1).T, HY
+    return upper + np.triu(upper, 1).T, HY
 
 
 def _transposed(stack: Array) -> Array:

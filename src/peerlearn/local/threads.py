@@ -1,4 +1,8 @@
-"""One BLAS thread while many small problems are solved: oversubscribed threads are 5-50 times slower on such sizes."""
+"""One BLAS thread while a model is fitted.
+
+On agent-sized problems more threads are 5-50 times slower where the machine is shared. On large ones numpy and scipy
+bring a pool of threads each, and the two get in each other's way: a fit of 70 ms with one thread took 60-300 with two.
+"""
 
 from __future__ import annotations
 

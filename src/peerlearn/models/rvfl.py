@@ -8,8 +8,8 @@ Training b over rows that never leave their agents is the work of a solver, see 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -34,6 +34,11 @@ from peerlearn.local.penalties import Ridge
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.shares import shares_of
 from peerlearn.network import Network, SimulatedNetwork
+
+
+@cache
+def _one_agent() -> Network:
+    return SimulatedNetwork(graphs.complete(1))
 
 
 class _RVFL(BaseEstimator):
@@ -79,7 +84,7 @@ class _RVFL(BaseEstimator):
             activation=self.activation,
             direct_links=self.direct_links,
         )
-        with one_blas_thread() if network.size > 1 else nullcontext():
+        with one_blas_thread():
             problems = LeastSquares.of_inputs(self.features_, inputs, outputs)
             if self.alpha == 0:
                 self._must_be_determined(network, problems)
@@ -103,8 +108,7 @@ class _RVFL(BaseEstimator):
         Ridge(self.alpha)
         solver = solver_of(self.solver)
         if self.network is None:
-            network: Network = SimulatedNetwork(graphs.complete(1))
-            solver = Local()
+            network, solver = _one_agent(), Local()
         elif not isinstance(self.network, Network):
             raise InputError(
                 "network must be a peerlearn Network such as SimulatedNetwork(graph), or None, "

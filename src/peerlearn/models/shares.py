@@ -67,8 +67,7 @@ def _checked(
         check_consistent_length(X, y)
     except ValueError as error:
         raise DataError(f"{whose}{error}") from error
-    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
-    if len(bad):
+    if not np.isfinite(X.sum()) and len(bad := np.flatnonzero(~np.isfinite(X).all(axis=1))):  # a sum is quicker
         raise DataError(
             f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {len(X)} rows, the first is row {bad[0]}: "
             "remove those rows or fill in the values before fitting"

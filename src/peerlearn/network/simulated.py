@@ -105,7 +105,11 @@ class SimulatedNetwork(Network):
         elif len(senders):
             order = np.lexsort((senders, receivers))
             unique, starts = np.unique(receivers[order], return_index=True)
-            x[unique] += np.add.reduceat(x[senders[order]], starts, axis=0)
+            # A sparse product sums row by row, in order, without gathering what all senders hold.
+            sums = sp.csr_array(
+                (np.ones(len(order)), senders[order], np.append(starts, len(order))), shape=(len(unique), self.size)
+            )
+            x[unique] += (sums @ x.reshape(self.size, -1)).reshape(len(unique), *x.shape[1:])
 
     def exchange(
         self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None

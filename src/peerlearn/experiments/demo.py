@@ -1,0 +1,195 @@
+"""The demo: agents on a random graph learn two data sets, alone and together, with all methods side by side.
+
+>>> from peerlearn.experiments.demo import run_demo
+>>> demo = run_demo(agents=5)
+>>> [result.method for result in demo.results if result.data == "g50c"]
+['centralised', 'alone', 'CONS', 'ADMM', 'conjugate gradient']
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from peerlearn import data, graphs, partition
+from peerlearn.algorithms import ADMM, ConjugateGradient, Consensus, Local, Solver, average, iterates
+from peerlearn.arrays import Array, norms
+from peerlearn.errors import InputError
+from peerlearn.experiments import result_folder, write, write_table
+from peerlearn.models import RVFLClassifier
+from peerlearn.network import Network, SimulatedNetwork
+
+FEWEST, MOST = 4, 100  # agents: fewer are hardly a network, and more would have hardly a row of g50c each
+LINK_PROBABILITY = 0.2
+TEST_FRACTION = 0.25
+AGREED, MOST_ROUNDS = 1e-6, 1000  # averaging is watched down to this disagreement, or for so many rounds
+
+PROBLEMS: dict[str, dict[str, Any]] = {
+    "g50c": {"n_hidden": 500, "alpha": 8.0},
+    "digits": {"n_hidden": 500, "alpha": 1.0},
+}
+METHODS: dict[str, Solver | None] = {
+    "centralised": None,  # first: the others are compared with it
+    "alone": Local(),
+    "CONS": Consensus(),
+    "ADMM": ADMM(tolerance=1e-3),
+    "conjugate gradient": ConjugateGradient(),
+}
+Watch = Callable[[str, int, int], None]  # what is running now, steps done, steps in all
+
+
+@dataclass(frozen=True)
+class Result:
+    """One method on one data set: a line of results.csv."""
+
+    data: str
+    method: str
+    test_error: float  # on rows that nobody has trained on, averaged over the agents
+    distance: float  # of the worst agent's coefficients from the centralised ones, relative
+    rounds: int
+    bytes_sent: int  # by all agents together
+    seconds: float
+    converged: bool
+
+
+@dataclass(frozen=True)
+class AgentErrors:
+    """One agent on one data set: a line of agents.csv."""
+
+    data: str
+    agent: int
+    neighbors: int
+    rows: int
+    error_alone: float
+    error_together: float  # by conjugate gradient
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """How far apart the agents are after a round of averaging, 1 before the first: a line of rounds.csv."""
+
+    data: str
+    method: str
+    round: int
+    disagreement: float
+
+
+@dataclass(frozen=True)
+class Demo:
+    settings: dict[str, Any]
+    graph: nx.Graph
+    results: list[Result] = field(default_factory=list)
+    agents: list[AgentErrors] = field(default_factory=list)
+    rounds: list[Disagreement] = field(default_factory=list)
+
+
+def run_demo(
+    output: str | os.PathLike[str] | None = None, *, agents: int = 20, seed: int = 0, watch: Watch | None = None
+) -> Demo:
+    """All methods on both data sets. With an output folder, the result files and the figure are left there."""
+    if not FEWEST <= agents <= MOST:
+        raise InputError(f"the demo cannot have {agents} agents: choose {FEWEST} to {MOST}")
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed {seed} cannot be used: choose a whole number from 0 to {2**32 - 1}")
+    folder = None if output is None else result_folder(output)
+    done, steps = count(), len(PROBLEMS) * (len(METHODS) + 1) + 1
+
+    def now(doing: str) -> None:
+        if watch is not None:
+            watch(doing, next(done), steps)
+
+    demo = Demo(_settings(agents, seed), graphs.erdos_renyi(agents, LINK_PROBABILITY, seed))
+    for name in PROBLEMS:
+        _learn(name, demo, seed, now)
+    if folder is not None:
+        now("drawing the figure")
+        save(demo, folder)
+    return demo
+
+
+def save(demo: Demo, folder: Path) -> None:
+    """The files of a demo, and the figure made from them."""
+    from peerlearn.experiments.figures import draw_demo  # matplotlib is slow to import, and not needed to learn
+
+    write(folder / "settings.json", json.dumps(demo.settings, indent=2) + "\n")
+    write(folder / "graph.graphml", "\n".join(nx.generate_graphml(demo.graph)) + "\n")
+    write_table(folder / "results.csv", demo.results)
+    write_table(folder / "agents.csv", demo.agents)
+    write_table(folder / "rounds.csv", demo.rounds)
+    draw_demo(folder)
+
+
+def _learn(name: str, demo: Demo, seed: int, now: Callable[[str], None]) -> None:
+    """Every method on one data set, each on a network of its own, so that every ledger starts at zero."""
+    rows = data.load(name, seed=seed)
+    split = train_test_split(rows.X, rows.y, test_size=TEST_FRACTION, stratify=rows.y, random_state=seed)
+    X, X_test, y, y_test = split
+    shares = partition.stratified(X, y, len(demo.graph), seed=seed)
+    coefficients, errors = {}, {}
+    for method, solver in METHODS.items():
+        now(f"{name}: {method}")
+        network = SimulatedNetwork(demo.graph) if solver else None
+        model = RVFLClassifier(**PROBLEMS[name], solver=solver or "auto", network=network, random_state=seed)
+        start = time.perf_counter()
+        model = model.fit(shares) if network else model.fit(X, y)
+        seconds, report = time.perf_counter() - start, model.report_
+        b, e = model.coefficients_, 1 - model.agent_scores(X_test, y_test)
+        coefficients[method], errors[method] = b, e
+        distance = float(norms(b - coefficients["centralised"]).max() / norms(coefficients["centralised"])[0])
+        rounds, sent = report.sent.rounds, report.sent.bytes
+        demo.results.append(Result(name, method, float(e.mean()), distance, rounds, sent, seconds, report.converged))
+    now(f"{name}: averaging, round by round")
+    before_and_after = zip(errors["alone"], errors["conjugate gradient"], strict=True)
+    demo.agents.extend(
+        AgentErrors(name, agent, demo.graph.degree[agent], len(shares[agent][1]), float(alone), float(together))
+        for agent, (alone, together) in enumerate(before_and_after)
+    )
+    demo.rounds.extend(_watched(name, SimulatedNetwork(demo.graph), coefficients["alone"]))
+
+
+def _watched(name: str, network: Network, x: Array) -> Iterator[Disagreement]:
+    """Averaging x by each method, round by round, as somebody sees it who can look at all agents at once."""
+    truth = x.mean(axis=0)
+    apart = np.linalg.norm(x - truth)
+    for method in ("plain", "chebyshev"):
+        yield Disagreement(name, method, 0, 1.0)
+        for n, now in enumerate(islice(iterates(network, x, method), MOST_ROUNDS), start=1):
+            left = float(np.linalg.norm(now - truth) / apart)
+            yield Disagreement(name, method, n, left)
+            if left <= AGREED:
+                break
+    tree, exact = network.tree, average(network, x, method="tree")
+    for n in range(2 * tree.height + 1):
+        # The sum is at the root after `height` rounds; until it has come back down, an agent has only its own x.
+        heard = tree.depth <= n - tree.height
+        now = np.where(heard[:, None, None], exact, x)
+        yield Disagreement(name, "tree", n, float(np.linalg.norm(now - truth) / apart))
+
+
+def _settings(agents: int, seed: int) -> dict[str, Any]:
+    """What somebody needs to get the same numbers again."""
+    packages = ("peerlearn", "numpy", "scipy", "sklearn", "networkx")
+    return {
+        "seed": seed,
+        "agents": agents,
+        "graph": f"erdos_renyi({agents}, {LINK_PROBABILITY}, seed={seed})",
+        "test_fraction": TEST_FRACTION,
+        "data": PROBLEMS,
+        "methods": {method: repr(solver) if solver else "all rows in one place" for method, solver in METHODS.items()},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: import_module(name).__version__ for name in packages},
+        },
+    }
