@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from peerlearn import ADMM, Consensus, experiments, graphs
+from peerlearn import ADMM, Consensus, graphs
 from peerlearn.cli import main
 from peerlearn.errors import InputError
 from peerlearn.experiments import demo as demos
+from peerlearn.experiments import files
 from peerlearn.experiments.demo import METHODS, run_demo
 from peerlearn.experiments.figures import draw_demo
 from peerlearn.network import SimulatedNetwork
@@ -181,14 +182,14 @@ def test_a_method_that_did_not_converge_is_said_to(small, tmp_path, monkeypatch)
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    experiments.write(tmp_path / "table.csv", "old")
+    files.write(tmp_path / "table.csv", "old")
 
     def full(*_args):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
     with pytest.raises(InputError, match=r"table.csv cannot be written \(No space left on device\): make room"):
-        experiments.write(tmp_path / "table.csv", "new")
+        files.write(tmp_path / "table.csv", "new")
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
     assert (tmp_path / "table.csv").read_text() == "old"
 

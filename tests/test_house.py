@@ -82,7 +82,7 @@ def test_python_blocks_of_the_pages_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
     for block in python_blocks(page):
-        exec(compile(block, page, "exec"), names)
+        exec(compile(block, page, "exec", dont_inherit=True), names)
 
 
 def test_links_between_pages_lead_somewhere():

@@ -27,7 +27,7 @@ from peerlearn import data, graphs, partition
 from peerlearn.algorithms import ADMM, ConjugateGradient, Consensus, Local, Solver, average, iterates
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
-from peerlearn.experiments import result_folder, write, write_table
+from peerlearn.experiments.files import result_folder, write, write_table
 from peerlearn.models import RVFLClassifier
 from peerlearn.network import Network, SimulatedNetwork
 

@@ -27,7 +27,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodF
 from peerlearn import graphs
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
-from peerlearn.experiments import read_table, write
+from peerlearn.experiments.files import read_table, write
 
 BLUE, VERMILION, GREEN, INK, FAINT = "#0072B2", "#D55E00", "#009E73", "#222222", "#9a9a9a"
 STYLE = {

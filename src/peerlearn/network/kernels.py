@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
 from peerlearn.arrays import Array, Indices
 
 
-@njit(cache=True, nogil=True)
+def _compiled(function: Callable[..., None]) -> Callable[..., None]:
+    try:
+        return njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # nowhere to keep compiled code, as in a container that nobody may write to
+        return njit(nogil=True)(function)
+
+
+@_compiled
 def sparse_step(
     indptr: Indices, indices: Indices, data: Array, x: Array, before: Array, out: Array, a: float, b: float, c: float
 ) -> None:

@@ -1,0 +1,65 @@
+"""Result files: plain, in one folder, and whole or not there: each is written beside its place and then moved."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from peerlearn.errors import InputError
+
+
+def result_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder, made if it is missing; a sentence if nothing could be written there, before any work is done."""
+    folder = Path(path).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, but results need a folder: name another one")
+    trial = folder / f".trial.{os.getpid()}.tmp"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        trial.touch()
+        trial.unlink()
+    except OSError as error:
+        raise InputError(f"results cannot be written to {folder} ({error.strerror}): name another folder") from error
+    return folder
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Replace the file at once: whoever reads it sees the old or the new one, never half of one."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+        beside.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): make room or name another folder") from error
+    finally:
+        with suppress(OSError):
+            beside.unlink()  # still there only if something went wrong
+
+
+def write_table(path: Path, records: Sequence[Any]) -> None:
+    """A CSV file with a line per record (a dataclass) and its fields as columns."""
+    lines = [{name: _text(value) for name, value in asdict(record).items()} for record in records]
+    text = io.StringIO()
+    table = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
+    table.writeheader()
+    table.writerows(lines)
+    write(path, text.getvalue())
+
+
+def read_table(path: Path, words: Sequence[str], numbers: Sequence[str]) -> list[dict[str, Any]]:
+    """The lines of a CSV file that must have these columns, the last ones as numbers."""
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    if not lines or not {*words, *numbers} <= set(lines[0]):
+        raise InputError(f"{path.name} needs a line and the columns {', '.join((*words, *numbers))}: make it again")
+    return [{**line, **{name: float(line[name]) for name in numbers}} for line in lines]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
