@@ -192,13 +192,23 @@ def test_targets_of_zero_are_solved_by_zero():
         assert (solution.coefficients == 0).all()
 
 
-def test_auto_chooses_by_size_and_says_so():
-    few, _, _ = ragged_problem(5, 20, 10)
-    many, _, _ = ragged_problem(5, 400, 1)
-    note = solve(Auto(), graphs.ring(5), few, 1.0).report
-    assert note.solver == "Gram"
-    assert "chosen because" in note.note
-    assert solve(Auto(), graphs.ring(5), many, 1.0).report.solver == "ConjugateGradient"
+def test_auto_chooses_what_sends_less_and_says_so():
+    """By features, outputs, graph and way of summing: the choice is checked against what both really send."""
+    chosen = set()
+    for graph in (graphs.erdos_renyi(12, 0.4), graphs.linear(12)):
+        for averaging in ("tree", "chebyshev"):
+            for hidden, outputs, largest in ((10, 10, 200), (150, 1, 8), (400, 1, 200)):
+                problems, _, _ = ragged_problem(12, hidden, outputs, largest=largest)
+                sent = {
+                    kind: solve(kind(1e-6, averaging=averaging), graph, problems, 1.0).report.sent.bytes
+                    for kind in (Gram, ConjugateGradient)
+                }
+                report = solve(Auto(1e-6, averaging=averaging), graph, problems, 1.0).report
+                other = {"Gram": ConjugateGradient, "ConjugateGradient": Gram}[report.solver]
+                assert report.sent.bytes <= 2 * sent[other], (graph, averaging, hidden)
+                assert "chosen because Gram should send" in report.note
+                chosen.add((report.solver, averaging))
+    assert len(chosen) == 4
 
 
 def test_not_converging_warns_with_the_residual_and_what_to_change():

@@ -1,7 +1,8 @@
 """Which solver for which problem: the rule behind solver="auto", and the short names that models accept.
 
-Gram sends about B^2/2 numbers once, conjugate gradients about 2 B M numbers per iteration, and some ten to forty
-iterations are usual. Everybody knows B, M and the size of the network, so all agents choose alike.
+Gram sends about B^2/2 numbers once, or the rows' R factors on a tree; conjugate gradients B M numbers per sum, and some
+twenty sums are usual. What that comes to depends on B, M, the graph and the way of summing, which everybody knows, and
+on a tree on the rows and how far they have to go, which is summed first: so all agents choose alike.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from peerlearn.algorithms.admm import ADMM
 from peerlearn.algorithms.conjugate_gradient import ConjugateGradient
@@ -24,38 +25,53 @@ from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty
 from peerlearn.network.base import Network
 
-USUAL_ITERATIONS = 20
+USUAL_SUMS = 20
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Gram where its triangle is smaller than some twenty conjugate-gradient vectors, else conjugate gradients."""
-
-    name: ClassVar = "auto"
-    exact: ClassVar = True
+    """Gram or conjugate gradients, whichever is expected to send less; ADMM where the penalty is not quadratic."""
 
     tolerance: float = 1e-6
     averaging: Averaging | Method = "auto"
 
+    name: ClassVar = "auto"
+    exact: ClassVar = True
+
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
-        solver, why = self.choose(problems, penalty)
+        mark = network.ledger.mark()
+        solver, why = self._choice(network, problems, penalty)
         solution = solver.solve(network, problems, penalty)
         note = f"chosen because {why}" + (f"; {solution.report.note}" if solution.report.note else "")
-        return replace(solution, report=replace(solution.report, note=note))
+        return replace(solution, report=replace(solution.report, note=note, sent=network.ledger.since(mark)))
 
-    def choose(self, problems: LeastSquares, penalty: Penalty) -> tuple[Solver, str]:
+    def _choice(self, network: Network, problems: LeastSquares, penalty: Penalty) -> tuple[Solver, str]:
         if isinstance(penalty, Lasso):
             return ADMM(tolerance=self.tolerance, averaging=self.averaging), "the penalty is not quadratic"
+        gram, vectors = (8e-6 * numbers for numbers in self._expected(network, problems))
+        why = f"Gram should send {gram:,.2g} MB and ConjugateGradient {vectors:,.2g} MB"
+        if gram <= vectors:
+            return Gram(self.tolerance, self.averaging), why
+        kind: Literal["synthetic", "local"] = "synthetic" if problems.features else "local"
+        return ConjugateGradient(self.tolerance, preconditioner=kind, averaging=self.averaging), why
+
+    def _expected(self, network: Network, problems: LeastSquares) -> tuple[float, float]:
+        """How many numbers Gram and conjugate gradients are expected to send, all agents together."""
         B, M = problems.shape
-        d = len(problems.features.W) if problems.features else 0
-        triangle, vectors = B * (B + 1) // 2 + B * M, 2 * B * M * USUAL_ITERATIONS + d * d // 2
-        sizes = f"its triangle has {triangle:,} numbers, {USUAL_ITERATIONS} iterations of vectors {vectors:,}"
-        if triangle <= vectors:
-            return Gram(self.tolerance, self.averaging), sizes
-        solver = ConjugateGradient(
-            self.tolerance, preconditioner="synthetic" if problems.features else "local", averaging=self.averaging
+        triangle, answer = B * (B + 1) / 2 + B * M, B * M
+        setup = len(problems.features.W) ** 2 / 2 if problems.features else USUAL_SUMS * answer
+        averaging = Averaging.of(self.averaging)
+        if averaging.exact_on(network):
+            links = network.size - 1
+            way = problems.rows * network.tree.depth[list(network.hosted)]  # how far each agent's rows have to go
+            rows = float(averaging.total(network, way)[0]) * (B + M)
+            return min(rows, links * triangle) + links * answer, 2 * links * (setup + USUAL_SUMS * answer)
+        links = 2 * network.graph.number_of_edges()
+        tight, loose, rough = (
+            links * replace(averaging, tolerance=tolerance).rounds_on(network)
+            for tolerance in (1e-4 * self.tolerance, 1e-2 * self.tolerance**0.5, 1e-2)
         )
-        return solver, f"Gram is larger: {sizes}"
+        return tight * triangle, rough * setup + loose * USUAL_SUMS * answer
 
 
 @cache

@@ -101,20 +101,27 @@ class Averaging:
             return _tree_sum(network, per_agent(x, len(network.hosted)))
         return network.size * self.average(network, x)
 
-    def _steps(self, network: Network) -> tuple[Array, int]:
-        """One row (a, b, c) per round: x <- a C x + b x + c (x one round before); and how many rounds are needed."""
-        chebyshev = self.method_on(network) == "chebyshev"
-        if chebyshev and not network.reliable:
+    def rounds_on(self, network: Network) -> int:
+        """How many rounds an average takes at most, as all agents know beforehand."""
+        method = self.method_on(network)
+        if network.size == 1:
+            return 0
+        if method == "tree":
+            return 2 * network.tree.height
+        if method == "plain":
+            return plain_rounds(network.contraction, self.tolerance)
+        if not network.reliable:
             raise NetworkError(
                 "Chebyshev averaging needs every message to arrive, and this network loses some: use method='plain'"
             )
-        needed = (
-            chebyshev_rounds(*network.spectrum, self.tolerance)
-            if chebyshev
-            else plain_rounds(network.contraction, self.tolerance)
-        )
+        return chebyshev_rounds(*network.spectrum, self.tolerance)
+
+    def _steps(self, network: Network) -> tuple[Array, int]:
+        """One row (a, b, c) per round: x <- a C x + b x + c (x one round before); and how many rounds are needed."""
+        needed = self.rounds_on(network)
         rounds = needed if self.max_rounds is None else min(needed, self.max_rounds)
-        return np.array(list(islice(_recurrence(network, chebyshev), rounds))).reshape(rounds, 3), needed
+        recurrence = _recurrence(network, chebyshev=self.method_on(network) == "chebyshev")
+        return np.array(list(islice(recurrence, rounds))).reshape(rounds, 3), needed
 
     def _by_bound(self, network: Network, x: Array) -> Array:
         steps, needed = self._steps(network)
