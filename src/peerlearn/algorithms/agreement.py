@@ -1,19 +1,19 @@
 """Agreement on a set: every agent learns all the labels that occur anywhere in the network.
 
-    S_k <- S_k and all S_j of the neighbors j            over the network, as many rounds as a flood takes
+    S_k <- S_k and all S_j of the neighbors j            over the network, as long as a flood takes; only news is sent
 
 An agent whose rows lack a class must still train an output for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from peerlearn.errors import DataError
-from peerlearn.network.base import Network
+from peerlearn.network.base import Message, Network
 
 Labels = np.ndarray[Any, Any]
 
@@ -24,11 +24,12 @@ def union(network: Network, labels: Sequence[Labels]) -> Labels:
     if len(kinds) > 1:
         raise DataError(f"labels must be of one kind at all agents, but there are {' and '.join(sorted(kinds))}")
     known = [_encoded(own) for own in labels]
+    news = [True] * len(known)  # whether an agent knows more than its neighbors have heard from it
     for _ in range(network.flood_rounds):
-        inbox = network.exchange([{"labels": own} for own in known])
-        known = [
-            _merged([own, *(heard["labels"] for heard in box.values())]) for own, box in zip(known, inbox, strict=True)
-        ]
+        inbox = network.exchange([{"labels": own} if new else {} for own, new in zip(known, news, strict=True)])
+        merged = [_merged(own, box) for own, box in zip(known, inbox, strict=True)]
+        news = [not network.reliable or len(more) > len(own) for own, more in zip(known, merged, strict=True)]
+        known = merged
     return _decoded(known[0], labels[0])  # after the flood the first hosted agent knows what all know
 
 
@@ -44,9 +45,15 @@ def _encoded(labels: Labels) -> Labels:
     return text.astype(f"<U{max(text.dtype.itemsize // 4, 1)}").view(np.uint32).reshape(len(text), -1)
 
 
-def _merged(sets: list[Labels]) -> Labels:
-    width = max(own.shape[1] for own in sets)
-    return np.unique(np.vstack([np.pad(own, ((0, 0), (0, width - own.shape[1]))) for own in sets]), axis=0)
+def _merged(own: Labels, inbox: Mapping[int, Message]) -> Labels:
+    """Own labels and all that were heard, sorted."""
+    more = [labels for heard in inbox.values() if not np.array_equal(labels := heard["labels"], own)]
+    if not more:
+        return own
+    width = max(labels.shape[1] for labels in (own, *more))
+    if own.shape[1] < width or len({labels.shape[1] for labels in more}) > 1:  # texts of different length
+        own, *more = (np.pad(labels, ((0, 0), (0, width - labels.shape[1]))) for labels in (own, *more))
+    return np.unique(np.vstack([own, *more]), axis=0)
 
 
 def _decoded(rows: Labels, like: Labels) -> Labels:
