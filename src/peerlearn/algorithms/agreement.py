@@ -51,7 +51,7 @@ def _merged(own: Labels, inbox: Mapping[int, Message]) -> Labels:
     if not more:
         return own
     width = max(labels.shape[1] for labels in (own, *more))
-    if own.shape[1] < width or len({labels.shape[1] for labels in more}) > 1:  # texts of different length
+    if any(labels.shape[1] < width for labels in (own, *more)):  # texts of different length
         own, *more = (np.pad(labels, ((0, 0), (0, width - labels.shape[1]))) for labels in (own, *more))
     return np.unique(np.vstack([own, *more]), axis=0)
 
