@@ -22,8 +22,10 @@ from peerlearn import (
     partition,
     total,
 )
+from peerlearn.algorithms.agreement import union
 from peerlearn.algorithms.choice import solvers
 from peerlearn.algorithms.consensus import follow
+from peerlearn.errors import PeerlearnError
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
@@ -69,7 +71,7 @@ CASES = [
         for kind in ("synthetic", "local", "none")
         for how in ("tree", "chebyshev", Averaging("chebyshev", 1e-9, stopping="messages"))
     ),
-    (ConjugateGradient(preconditioner="local"), Ridge(0.0), {}),
+    (Gram(), Ridge(0.0), {}),
     (ConjugateGradient(1e-4), Ridge(0.5), {"faults": Faults(0.1, seed=1)}),
 ]
 
@@ -99,3 +101,86 @@ def test_models(model):
     for k, own in enumerate(apart):
         np.testing.assert_allclose(own.coefficients_[0], together.coefficients_[k], atol=1e-8)
         assert (own.predict(digits.X[400:500]) == together.predict(digits.X[400:500])).mean() > 0.99
+
+
+class TestAgentsThatDoNotFitTogether:
+    """What differs between agents is said by all of them, with the same sentence, before anything is learned."""
+
+    def sentences(self, work):
+        def caught(network, k):
+            with pytest.raises(PeerlearnError) as error:
+                work(network, k)
+            return str(error.value)
+
+        return set(run_apart(GRAPH, caught))
+
+    def fit(self, network, k, model=RVFLClassifier, X=None, y=None, **options):
+        rng = np.random.default_rng(k)
+        X = rng.standard_normal((8, 3)) if X is None else X
+        y = np.arange(8) % 2 if y is None else y
+        return model(**{"n_hidden": 6, "random_state": 0, **options}, network=network).fit(X, y)
+
+    def test_settings(self):
+        for name, values in (
+            ("n_hidden", (6, 7)),
+            ("alpha", (1.0, 2.0)),
+            ("solver", ("gram", "cg")),
+            ("random_state", (0, 1)),
+        ):
+            said = self.sentences(lambda network, k: self.fit(network, k, **{name: values[k == 3]}))  # noqa: B023
+            assert len(said) == 1
+            assert ("seed" if name == "random_state" else name) in said.pop()
+
+    def test_columns(self):
+        said = self.sentences(lambda network, k: self.fit(network, k, X=np.ones((8, 3 - (k == 2)))))
+        assert said == {"agents disagree on the number of columns of X, from 2 to 3: give all of them the same"}
+
+    def test_outputs(self):
+        said = self.sentences(lambda network, k: self.fit(network, k, RVFLRegressor, y=np.ones((8, 1 + (k == 2)))))
+        assert said == {"agents disagree on the number of outputs, from 1 to 2: give all of them the same"}
+
+    def test_kinds_of_labels(self):
+        y = [np.arange(8) % 2] * 5 + [np.array(list("abababab"))]
+        said = self.sentences(lambda network, k: self.fit(network, k, y=y[k]))
+        assert said == {"labels must be of one kind at all agents, but there are numbers and text"}
+
+    def test_data_that_determine_nothing(self):
+        same = np.tile([[1.0, 2.0, 3.0]], (8, 1))
+        said = self.sentences(
+            lambda network, k: self.fit(network, k, RVFLRegressor, X=same, y=np.ones(8), alpha=0.0, solver="gram")
+        )
+        assert len(said) == 1
+        assert "linearly dependent" in said.pop()
+
+    def test_one_agent_that_could_not_fit_alone(self):
+        rows = [2 if k == 4 else 30 for k in range(6)]
+
+        def work(network, k):
+            X = np.random.default_rng(k).standard_normal((rows[k], 3))
+            return self.fit(network, k, RVFLRegressor, X=X, y=X[:, 0], alpha=0.0, solver="consensus")
+
+        said = self.sentences(work)
+        assert len(said) == 1
+        assert "some agents have fewer rows than the 6 coefficients" in said.pop()
+
+
+@pytest.mark.parametrize(
+    ("some", "others", "expected"),
+    [
+        ([True, False], [0, 1, 2], [0, 1, 2]),
+        (np.array([1, 2], dtype=np.int8), [300], [1, 2, 300]),
+        ([2**53, 2**53 + 1], [2**53 + 2], [2**53, 2**53 + 1, 2**53 + 2]),
+        ([True], [False], [False, True]),
+        ([1.5], [1], [1.0, 1.5]),
+        (["long name"], np.array(["x"], dtype=object), ["long name", "x"]),
+    ],
+    ids=str,
+)
+def test_types_of_labels_agree_at_every_agent(some, others, expected):
+    labels = [np.asarray(some)] * 3 + [np.asarray(others)] * 3
+    together = union(SimulatedNetwork(GRAPH), labels)
+    np.testing.assert_array_equal(together, expected)
+    assert together.dtype.kind == np.asarray(expected).dtype.kind
+    for apart in run_apart(GRAPH, lambda network, k: union(network, labels[k : k + 1])):
+        np.testing.assert_array_equal(apart, expected)
+        assert apart.dtype == together.dtype

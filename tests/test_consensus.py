@@ -232,6 +232,21 @@ def test_too_few_rounds_warn_with_the_numbers():
         average(network, start, method="plain", max_rounds=5, stopping="oracle")
 
 
+def test_a_tree_does_not_take_more_rounds_than_allowed():
+    network = SimulatedNetwork(graphs.linear(50))
+    with pytest.raises(NetworkError, match="a tree of this network needs 50 rounds, and max_rounds allows 49"):
+        average(network, rows(network, 1), method="tree", max_rounds=49)
+    with pytest.warns(NotConverged, match="49 rounds are allowed"):
+        average(network, rows(network, 1), max_rounds=49)  # auto falls back on plain
+    assert network.ledger.rounds == 49
+
+
+def test_asking_for_a_stopping_rule_is_asking_for_plain():
+    network = SimulatedNetwork(graphs.erdos_renyi(20, 0.2))
+    average(network, rows(network, 1), stopping="oracle")
+    assert network.ledger.messages == network.ledger.rounds * 2 * network.graph.number_of_edges()
+
+
 def test_enough_rounds_do_not_warn():
     network = SimulatedNetwork(graphs.linear(50))
     with warnings.catch_warnings():

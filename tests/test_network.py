@@ -158,8 +158,10 @@ def test_one_agent_is_a_network():
 
 def test_bad_graphs_weights_and_rows_get_their_sentence():
     apart = nx.Graph([(0, 1), (2, 3)])
-    with pytest.raises(GraphError, match=r"2|3"):
+    with pytest.raises(GraphError, match=r"2, 3|2 and 3"):
         SimulatedNetwork(apart)
+    with pytest.raises(InputError, match=r"faults must be an object such as Faults\(loss=0.1, seed=0\), not 0.2"):
+        SimulatedNetwork(graphs.ring(3), faults=0.2)
     star = graphs.star(5)
     C = nx.to_numpy_array(star, nodelist=range(5)) + np.eye(5)
     with pytest.raises(WeightsError, match="not symmetric"):

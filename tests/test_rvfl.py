@@ -161,8 +161,8 @@ def test_g50c_error_rates():
     """Thesis, section 4.4.1, on generated data: centralised near the Bayes error, CONS with it, local far off."""
     errors = {"centralised": [], "cons": [], "local": []}
     for seed in range(6):
-        train, test = data.load("g50c", seed=seed), data.load("g50c", seed=100 + seed)
-        X = train.scaling.apply(test.X * 0 + _unscaled(test))
+        train, test = data.load("g50c", seed=seed), data.load("g50c", seed=100 + seed, scaled=False)
+        X = train.scaling.apply(test.X)
         network = SimulatedNetwork(graphs.erdos_renyi(8, 0.3, seed))
         for name, options in (
             ("centralised", {}),
@@ -175,11 +175,6 @@ def test_g50c_error_rates():
     assert 0.045 < mean["centralised"] < 0.08
     assert abs(mean["cons"] - mean["centralised"]) < 0.01
     assert mean["local"] > mean["centralised"] + 0.03
-
-
-def _unscaled(dataset):
-    low, high = dataset.scaling.low, dataset.scaling.high
-    return low + (dataset.X + 1) / 2 * (high - low)
 
 
 class TestBadInput:
@@ -201,11 +196,40 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"the share of agent 1: X has NaN or inf .* the first is row 2: remove"):
             RVFLClassifier(network=self.network()).fit(shares)
 
-    def test_targets_that_are_not_numbers(self):
+    @pytest.mark.parametrize("network", [None, SimulatedNetwork(graphs.ring(4))])
+    def test_targets_that_are_not_numbers(self, network):
         y = self.y.astype(float)
-        y[3] = np.nan
-        with pytest.raises(ValueError, match="NaN"):
-            RVFLRegressor(network=self.network()).fit(self.X, y)
+        for missing, kind in ((np.nan, float), (np.nan, object), (np.inf, float), (None, object), ("nan", object)):
+            broken = y.astype(kind)
+            broken[3] = missing
+            with pytest.raises(DataError, match=r"y has NaN, inf .* in 1 of 20 rows, the first is row 3: remove those"):
+                RVFLRegressor(network=network).fit(self.X, broken)
+        with pytest.raises(DataError, match=r"y must hold numbers .*: for labels use RVFLClassifier"):
+            RVFLRegressor(network=network).fit(self.X, np.where(self.y, "a", "b"))
+
+    @pytest.mark.parametrize("network", [None, SimulatedNetwork(graphs.ring(4))])
+    def test_missing_labels(self, network):
+        text = pd.Series(np.where(self.y, "a", "b"), dtype=object)
+        text[5] = None
+        real = self.y.astype(float)
+        real[5] = np.nan
+        for y in (text, text.to_numpy(), real):
+            with pytest.raises(DataError, match=r"missing values in 1 of 20 rows, the first is row 5"):
+                RVFLClassifier(network=network).fit(self.X, y)
+
+    def test_shares_as_lists_and_shares_with_targets(self):
+        shares = [[self.X[:10], self.y[:10]], [self.X[10:], self.y[10:]]]
+        model = RVFLClassifier(10, network=self.network(2), random_state=0)
+        assert model.fit(shares).score(self.X, self.y) >= 0.5
+        with pytest.raises(DataError, match="shares bring their own targets"):
+            model.fit(shares, self.y)
+
+    def test_settings_are_checked_before_anything_is_sent(self):
+        network = self.network()
+        for options in ({"activation": "step"}, {"solver": "magic"}, {"alpha": -1.0}):
+            with pytest.raises(InputError):
+                RVFLClassifier(network=network, **options).fit(self.X, self.y)
+        assert network.ledger.rounds == 0
 
     def test_one_class_only(self):
         for network in (None, self.network()):

@@ -21,6 +21,7 @@ from peerlearn import (
 )
 from peerlearn.algorithms.choice import Auto, solver_of, solvers
 from peerlearn.errors import DataError, InputError, NotConverged
+from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 from tests.conftest import closed_form, distance, ragged_problem
@@ -63,14 +64,8 @@ def test_exact_solvers_whatever_the_penalty(name, alpha):
 
 
 def test_solvers_are_found_by_their_names():
-    assert solvers() == {
-        "admm": ADMM,
-        "auto": Auto,
-        "cg": ConjugateGradient,
-        "consensus": Consensus,
-        "gram": Gram,
-        "local": Local,
-    }
+    ours = {"admm": ADMM, "auto": Auto, "cg": ConjugateGradient, "consensus": Consensus, "gram": Gram, "local": Local}
+    assert ours.items() <= solvers().items()
 
 
 @pytest.mark.parametrize("hidden", [20, 200])
@@ -179,8 +174,9 @@ def test_one_agent_is_the_centralised_case():
     problems, H, Y = ragged_problem(1, 30, 2)
     for name, make in solvers().items():
         solution = solve(make(), graphs.complete(1), problems, 1.0)
-        assert distance(solution.coefficients, closed_form(H, Y, 1.0)) <= 1e-4, name
         assert solution.report.sent.bytes == 0, name
+        if make.exact or make in (Local, Consensus):
+            assert distance(solution.coefficients, closed_form(H, Y, 1.0)) <= 1e-4, name
 
 
 def test_targets_of_zero_are_solved_by_zero():
@@ -214,7 +210,8 @@ def test_auto_chooses_what_sends_less_and_says_so():
 def test_not_converging_warns_with_the_residual_and_what_to_change():
     problems, _, _ = ragged_problem(10, 100, 1)
     with pytest.warns(
-        NotConverged, match=r"ADMM stopped after 20 iterations with residual .* tolerance 1e-09: raise max_i"
+        NotConverged,
+        match=r"ADMM stopped after 20 iterations at a distance of about .* where 1e-09 was asked for: raise",
     ):
         report = solve(ADMM(1e-9, max_iterations=20), graphs.ring(10), problems, 1.0).report
     assert not report.converged
@@ -234,41 +231,98 @@ def test_synthetic_needs_inputs():
     assert distance(solution.coefficients, closed_form(H, Y, 1.0)) <= 1e-6
 
 
-def test_alpha_of_zero_needs_a_preconditioner():
-    problems, _, _ = ragged_problem(4, 5, 1)
-    with pytest.raises(InputError, match="nobody can tell how far the answer is when alpha is 0"):
-        solve(ConjugateGradient(preconditioner="none"), graphs.ring(4), problems, 0.0)
+@pytest.mark.parametrize("solver", [ADMM(), ConjugateGradient(), ConjugateGradient(preconditioner="local")])
+def test_alpha_of_zero_is_left_to_gram(solver):
+    problems, H, Y = ragged_problem(4, 5, 1)
+    with pytest.raises(InputError, match=r"cannot tell whether the data determine .* use solver='gram', which can"):
+        solve(solver, graphs.ring(4), problems, 0.0)
+    for can in (Gram(), Auto(), Gram(averaging="chebyshev")):
+        assert distance(solve(can, graphs.ring(4), problems, 0.0).coefficients, closed_form(H, Y, 0.0)) <= 1e-6
 
 
-@pytest.mark.parametrize(
-    "solver", [Gram(), ConjugateGradient(), ConjugateGradient(preconditioner="local"), Local(), Consensus()]
-)
-def test_alpha_of_zero_is_fine_where_rows_suffice(solver):
-    problems, H, Y = ragged_problem(4, 5, 1, seed=1)
-    if problems.rows.min() < 5 and isinstance(solver, Local | Consensus):
-        with pytest.raises(DataError, match=r"the 1 rows of agent 0 do not determine 5 coefficients when alpha is 0"):
-            solve(solver, graphs.ring(4), problems, 0.0)
-    else:
-        assert distance(solve(solver, graphs.ring(4), problems, 0.0).coefficients, closed_form(H, Y, 0.0)) <= 1e-6
+def test_alpha_of_zero_needs_enough_rows_where_agents_solve_alone():
+    few, _, _ = ragged_problem(4, 5, 1)
+    with pytest.raises(DataError, match="the 1 rows of agent 0 do not determine 5 coefficients when alpha is 0"):
+        solve(Local(), graphs.ring(4), few, 0.0)
+    with pytest.raises(DataError, match="some agents have fewer rows than the 5 coefficients"):
+        solve(Consensus(), graphs.ring(4), few, 0.0)
+    _, H, Y = ragged_problem(1, 5, 1, largest=80)
+    enough = LeastSquares.of_rows([H[:40], H[40:]], [Y[:40], Y[40:]])
+    for solver in (Local(), Consensus()):
+        b = solve(solver, graphs.ring(2), enough, 0.0).coefficients
+        own = [closed_form(H[:40], Y[:40], 0.0), closed_form(H[40:], Y[40:], 0.0)]
+        np.testing.assert_allclose(b, own if isinstance(solver, Local) else [np.mean(own, axis=0)] * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "sigmoid"])
+@pytest.mark.parametrize("alpha", [1e-5, 1e-2, 1.0])
+@pytest.mark.parametrize("averaging", ["tree", "chebyshev"])
+def test_conjugate_gradients_do_not_believe_a_bad_preconditioner(activation, alpha, averaging):
+    """Inputs far from Gaussian: the synthetic matrix is then nothing like the true one."""
+    rng = np.random.default_rng(0)
+    features = RandomFeatures.draw(6, 60, seed=0, activation=activation)
+    X = [rng.choice([-1.0, 1.0], (30, 6)) for _ in range(10)]
+    Y = [np.column_stack([np.sin(x.sum(axis=1)), x[:, 0] * x[:, 1]]) + 0.1 * rng.standard_normal((30, 2)) for x in X]
+    answer = closed_form(features(np.vstack(X)), np.vstack(Y), alpha)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        solver = ConjugateGradient(1e-6, averaging=averaging)
+        solution = solve(solver, graphs.ring(10), LeastSquares.of_inputs(features, X, Y), alpha)
+    away = distance(solution.coefficients, answer)
+    assert away <= 1e-6 or (away <= 1e-2 and not solution.report.converged)
+    assert solution.report.converged or alpha == 1e-5
+
+
+def test_cut_off_averages_are_not_called_converged():
+    problems, H, Y = ragged_problem(10, 20, 1)
+    few = Averaging("chebyshev", 1e-6, max_rounds=3)
+    for solver in (Consensus(few), Gram(averaging=few), ConjugateGradient(averaging=few), ADMM(averaging=few)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConverged)
+            report = solve(solver, graphs.ring(10), problems, 1.0).report
+        assert not report.converged, solver
+    with pytest.warns(NotConverged, match=r"Gram stopped after 1 iterations .* give the averaging a tolerance of"):
+        loose = solve(Gram(1e-6, Averaging("chebyshev", 1e-3)), graphs.ring(10), problems, 1.0)
+    assert not loose.report.converged
+    with pytest.warns(NotConverged, match="ADMM stopped"):
+        printed = solve(ADMM(1e-4, 300, variant="thesis"), graphs.ring(10), problems, 1.0)
+    assert not printed.report.converged
+
+
+def test_nothing_that_is_not_a_number_is_called_converged():
+    _, H, Y = ragged_problem(6, 15, 1)
+    Y[3] = np.nan
+    broken = LeastSquares.of_rows([H[:10]] * 6, [Y[:10]] * 6)
+    for averaging in ("tree", "chebyshev"):
+        with pytest.warns(NotConverged, match=r"ADMM stopped after 10 iterations at a distance of about nan"):
+            assert not solve(ADMM(averaging=averaging), graphs.ring(6), broken, 1.0).report.converged
+
+
+def test_solvers_answer_to_their_names():
+    for name in ("admm", "ADMM", "ConjugateGradient", "conjugate_gradient", "conjugate-gradient", "cg", "Gram"):
+        assert hasattr(solver_of(name), "solve")
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: ADMM(tolerance=0), "tolerance must be above 0"),
+        (lambda: ADMM(tolerance=0), "tolerance of ADMM must be a number of 1e-12 or more, not 0"),
         (lambda: ADMM(rho=-1.0), "rho must be a finite number above 0"),
         (lambda: ADMM(relaxation=2.5), "relaxation must lie between 0 and 2"),
         (lambda: ADMM(max_iterations=0), "must be 1 or more"),
         (lambda: ADMM(variant="x"), "variant 'x' is not known: ADMM has"),
         (lambda: Consensus(variant="x"), "variant 'x' is not known: Consensus has"),
-        (lambda: Gram(tolerance=-1), "tolerance must be above 0"),
-        (lambda: ConjugateGradient(tolerance=0), "tolerance must be above 0"),
+        (lambda: Gram(tolerance=-1), "tolerance of Gram must be"),
+        (lambda: Gram(averaging="magic"), "method 'magic' is not known"),
+        (lambda: Auto(tolerance=1e-16), "double precision reaches no further"),
+        (lambda: ConjugateGradient(tolerance="1e-6"), "tolerance of ConjugateGradient must be a number"),
         (lambda: ConjugateGradient(max_iterations=0), "max_iterations must be 1 or more"),
         (lambda: ConjugateGradient(preconditioner="x"), "choose one of synthetic, local, none"),
         (lambda: Ridge(-1.0), "alpha, the weight of the penalty, must be a finite number of 0 or more, not -1.0"),
         (lambda: Lasso(float("nan")), "alpha, the weight of the penalty"),
         (lambda: solver_of("adm"), "solver 'adm' is not known, did you mean 'admm'"),
-        (lambda: solver_of(3), "solver must be one of admm, auto, cg, consensus, gram, local, or an object"),
+        (lambda: solver_of(3), "solver must be one of admm, auto, .* or an object with a solve method, not int"),
+        (lambda: solver_of(ADMM), r"solver is the class ADMM: give an object, ADMM\(\)"),
     ],
 )
 def test_bad_settings_get_their_sentence(make, sentence):

@@ -1,4 +1,4 @@
-"""Agreement on a set: every agent learns all the labels that occur anywhere in the network.
+"""Agreement that needs no arithmetic: on a set of labels, and on settings that must be the same everywhere.
 
     S_k <- S_k and all S_j of the neighbors j            over the network, as long as a flood takes; only news is sent
 
@@ -12,51 +12,72 @@ from typing import Any
 
 import numpy as np
 
-from peerlearn.errors import DataError
+from peerlearn.algorithms.consensus import maximum
+from peerlearn.errors import DataError, InputError
 from peerlearn.network.base import Message, Network
 
 Labels = np.ndarray[Any, Any]
+TRUTHS, WHOLE, REAL, TEXT = 1, 2, 4, 8  # kinds of labels; the kinds heard of are added up as bits
 
 
 def union(network: Network, labels: Sequence[Labels]) -> Labels:
-    """The sorted labels of all agents, from those of the hosted ones."""
-    kinds = {_kind(own) for own in labels}
-    if len(kinds) > 1:
-        raise DataError(f"labels must be of one kind at all agents, but there are {' and '.join(sorted(kinds))}")
-    known = [_encoded(own) for own in labels]
+    """The sorted labels of all agents, from those of the hosted ones; of the same type at every agent."""
+    known = [{"labels": _encoded(own), "kinds": np.array([_kind(own)])} for own in labels]
     news = [True] * len(known)  # whether an agent knows more than its neighbors have heard from it
     for _ in range(network.flood_rounds):
-        inbox = network.exchange([{"labels": own} if new else {} for own, new in zip(known, news, strict=True)])
+        inbox = network.exchange([own if new else {} for own, new in zip(known, news, strict=True)])
         merged = [_merged(own, box) for own, box in zip(known, inbox, strict=True)]
-        news = [not network.reliable or len(more) > len(own) for own, more in zip(known, merged, strict=True)]
+        news = [not network.reliable or _differ(own, more) for own, more in zip(known, merged, strict=True)]
         known = merged
-    return _decoded(known[0], labels[0])  # after the flood the first hosted agent knows what all know
+    return _decoded(known[0]["labels"], int(known[0]["kinds"][0]))  # the first hosted agent knows what all know
 
 
-def _kind(labels: Labels) -> str:
-    return "text" if labels.dtype.kind in "OUS" else "numbers"
+def same_everywhere(network: Network, settings: Mapping[str, float]) -> None:
+    """Refuse, at every agent and with the same sentence, to go on with settings that differ between agents."""
+    own = np.array(list(settings.values()), dtype=np.float64)
+    both = np.tile(np.concatenate([own, -own]), (len(network.hosted), 1))
+    largest, smallest = np.split(maximum(network, both)[0] * np.repeat([1.0, -1.0], len(own)), 2)
+    for name, low, high in zip(settings, smallest, largest, strict=True):
+        if low != high:
+            raise InputError(f"agents disagree on {name}, from {low:g} to {high:g}: give all of them the same")
+
+
+def _kind(labels: Labels) -> int:
+    return {"b": TRUTHS, "i": WHOLE, "u": WHOLE, "f": REAL}.get(labels.dtype.kind, TEXT)
 
 
 def _encoded(labels: Labels) -> Labels:
-    """Numbers as they are; text as one row of code points per label, so that only numbers travel."""
-    if _kind(labels) == "numbers":
-        return np.unique(labels).astype(np.float64)[:, None]
-    text = np.unique(labels.astype(str))
-    return text.astype(f"<U{max(text.dtype.itemsize // 4, 1)}").view(np.uint32).reshape(len(text), -1)
+    """One row per label: a whole or real number, or the code points of a text, so that only numbers travel."""
+    if _kind(labels) == TEXT:
+        text = np.unique(labels.astype(str))
+        return text.astype(f"<U{max(text.dtype.itemsize // 4, 1)}").view(np.uint32).reshape(len(text), -1)
+    if labels.dtype.kind == "u" and labels.size and labels.max() > np.iinfo(np.int64).max:
+        raise DataError(f"the label {labels.max()} is larger than a whole number may be: give labels below 2^63")
+    return np.unique(labels).astype(np.float64 if _kind(labels) == REAL else np.int64)[:, None]
 
 
-def _merged(own: Labels, inbox: Mapping[int, Message]) -> Labels:
-    """Own labels and all that were heard, sorted."""
-    more = [labels for heard in inbox.values() if not np.array_equal(labels := heard["labels"], own)]
+def _merged(own: dict[str, Labels], inbox: Mapping[int, Message]) -> dict[str, Labels]:
+    """Own labels and all that were heard, sorted. Texts and numbers are not mixed: that they met is enough to know."""
+    kinds = int(np.bitwise_or.reduce([own["kinds"][0], *(heard["kinds"][0] for heard in inbox.values())]))
+    if kinds & TEXT and kinds != TEXT:
+        return {"labels": own["labels"], "kinds": np.array([kinds])}
+    sets = [own["labels"], *(heard["labels"] for heard in inbox.values())]
+    more = [labels for labels in sets[1:] if not np.array_equal(labels, sets[0])]
     if not more:
-        return own
-    width = max(labels.shape[1] for labels in (own, *more))
-    if any(labels.shape[1] < width for labels in (own, *more)):  # texts of different length
-        own, *more = (np.pad(labels, ((0, 0), (0, width - labels.shape[1]))) for labels in (own, *more))
-    return np.unique(np.vstack([own, *more]), axis=0)
+        return {"labels": own["labels"], "kinds": np.array([kinds])}
+    sets, width = [sets[0], *more], max(labels.shape[1] for labels in sets)
+    if any(labels.shape[1] < width for labels in sets):  # texts of different length
+        sets = [np.pad(labels, ((0, 0), (0, width - labels.shape[1]))) for labels in sets]
+    return {"labels": np.unique(np.vstack(sets), axis=0), "kinds": np.array([kinds])}
 
 
-def _decoded(rows: Labels, like: Labels) -> Labels:
-    if _kind(like) == "numbers":
-        return rows[:, 0].astype(like.dtype)
-    return np.ascontiguousarray(rows.astype(np.uint32)).view(f"<U{rows.shape[1]}").ravel()
+def _differ(own: dict[str, Labels], more: dict[str, Labels]) -> bool:
+    return len(more["labels"]) > len(own["labels"]) or bool(more["kinds"][0] != own["kinds"][0])
+
+
+def _decoded(rows: Labels, kinds: int) -> Labels:
+    if kinds & TEXT and kinds != TEXT:
+        raise DataError("labels must be of one kind at all agents, but there are numbers and text")
+    if kinds == TEXT:
+        return np.ascontiguousarray(rows.astype(np.uint32)).view(f"<U{rows.shape[1]}").ravel()
+    return rows[:, 0].astype(bool if kinds == TRUTHS else np.float64 if kinds & REAL else np.int64)

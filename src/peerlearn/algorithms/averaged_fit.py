@@ -15,9 +15,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, Method
+from peerlearn.algorithms.consensus import Averaging, Method, everyone
 from peerlearn.algorithms.solution import Report, Solution, only_ridge
-from peerlearn.errors import InputError
+from peerlearn.errors import DataError, InputError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty
 from peerlearn.network.base import Network
@@ -25,6 +25,8 @@ from peerlearn.network.base import Network
 
 @dataclass(frozen=True)
 class Consensus:
+    """variant: "weighted" by rows, as above, or "thesis"."""
+
     name: ClassVar = "consensus"
     exact: ClassVar = False
 
@@ -32,6 +34,7 @@ class Consensus:
     variant: Literal["weighted", "thesis"] = "weighted"
 
     def __post_init__(self) -> None:
+        Averaging.of(self.averaging)
         if self.variant not in ("weighted", "thesis"):
             raise InputError(f"variant {self.variant!r} is not known: Consensus has 'weighted' and 'thesis'")
 
@@ -44,6 +47,11 @@ class Consensus:
             alpha_k = alpha * share
         else:
             alpha_k = np.full(problems.agents, alpha)
+        if alpha == 0 and not everyone(network, problems.rows >= problems.shape[0]):  # so that all stop, or none
+            raise DataError(
+                f"some agents have fewer rows than the {problems.shape[0]} coefficients that they must determine alone "
+                "when alpha is 0: set alpha above 0, or use solver='gram'"
+            )
         b_k = problems.ridge(alpha_k)
         b = averaging.total(network, share[:, None, None] * b_k)
-        return Solution(b, Report("Consensus", True, 1, (), network.ledger.since(mark)))
+        return Solution(b, Report("Consensus", averaging.suffices_on(network), 1, (), network.ledger.since(mark)))

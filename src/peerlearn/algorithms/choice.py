@@ -19,10 +19,10 @@ from peerlearn.algorithms.admm import ADMM
 from peerlearn.algorithms.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.gram import Gram
-from peerlearn.algorithms.solution import Solution, Solver
+from peerlearn.algorithms.solution import Solution, Solver, within_reach
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares
-from peerlearn.local.penalties import Lasso, Penalty
+from peerlearn.local.penalties import Penalty, Ridge
 from peerlearn.network.base import Network
 
 USUAL_SUMS = 20
@@ -38,6 +38,10 @@ class Auto:
     name: ClassVar = "auto"
     exact: ClassVar = True
 
+    def __post_init__(self) -> None:
+        within_reach(self.tolerance, "Auto")
+        Averaging.of(self.averaging)
+
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         mark = network.ledger.mark()
         solver, why = self._choice(network, problems, penalty)
@@ -46,8 +50,10 @@ class Auto:
         return replace(solution, report=replace(solution.report, note=note, sent=network.ledger.since(mark)))
 
     def _choice(self, network: Network, problems: LeastSquares, penalty: Penalty) -> tuple[Solver, str]:
-        if isinstance(penalty, Lasso):
+        if not isinstance(penalty, Ridge):
             return ADMM(tolerance=self.tolerance, averaging=self.averaging), "the penalty is not quadratic"
+        if penalty.alpha == 0:
+            return Gram(self.tolerance, self.averaging), "alpha is 0, and Gram can tell whether the data suffice"
         gram, vectors = (8e-6 * numbers for numbers in self._expected(network, problems))
         why = f"Gram should send {gram:,.2g} MB and ConjugateGradient {vectors:,.2g} MB"
         if gram <= vectors:
@@ -86,17 +92,21 @@ def solvers() -> dict[str, type[Solver]]:
 
 
 def solver_of(solver: Solver | str) -> Solver:
-    """A solver, also from its short name."""
-    known = sorted(solvers())
+    """A solver, also from its name or that of its class."""
+    known = solvers()
+    if isinstance(solver, type):
+        raise InputError(f"solver is the class {solver.__name__}: give an object, {solver.__name__}()")
     if not isinstance(solver, str):
         if not hasattr(solver, "solve"):
             raise InputError(
-                f"solver must be one of {', '.join(known)}, or an object with a solve method, "
+                f"solver must be one of {', '.join(sorted(known))}, or an object with a solve method, "
                 f"not {type(solver).__name__}"
             )
         return solver
-    if solver not in known:
-        near = difflib.get_close_matches(solver.lower(), known, n=1)
-        hint = f", did you mean {near[0]!r}?" if near else ":"
-        raise InputError(f"solver {solver!r} is not known{hint} there are {', '.join(known)}")
-    return solvers()[solver]()
+    names = {**{kind.__name__.lower(): kind for kind in known.values()}, **known}
+    asked = solver.lower().replace("_", "").replace("-", "").replace(" ", "")
+    if asked not in names:
+        near = difflib.get_close_matches(asked, names, n=1)
+        hint = f", did you mean {names[near[0]].name!r}?" if near else ":"
+        raise InputError(f"solver {solver!r} is not known{hint} there are {', '.join(sorted(known))}")
+    return names[asked]()

@@ -4,7 +4,7 @@
 
     q = A d                                          over the network: one B x M sum per iteration
     s = (r'd) / (d'q);  b <- b + s d;  r <- r - s q  alone: every agent holds the same b, r, d
-    z = P r;  d <- z - (z'q) / (d'q) d               alone (P: the preconditioner)
+    z = P r;  d <- z - (z'q) / (d'q) d               alone (P: the preconditioner, see preconditioners.py)
 
 Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, 1952; s and the step for d are written
 as in Notay, Flexible conjugate gradients, 2000, which forgives small errors in sums and preconditioner.
@@ -27,7 +27,8 @@ import numpy as np
 
 from peerlearn.algorithms.consensus import Averaging, Method, follow, maximum
 from peerlearn.algorithms.preconditioners import PRECONDITIONERS, Preconditioner
-from peerlearn.algorithms.solution import Report, Solution, only_ridge, warn_not_converged
+from peerlearn.algorithms.ritz import Ritz
+from peerlearn.algorithms.solution import Report, Solution, above_zero, only_ridge, warn_not_converged, within_reach
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares, PerAgent
@@ -57,8 +58,8 @@ class ConjugateGradient:
     averaging: Averaging | Method = "auto"
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0:
-            raise InputError(f"tolerance must be above 0, not {self.tolerance}")
+        within_reach(self.tolerance, "ConjugateGradient")
+        Averaging.of(self.averaging)
         if self.max_iterations < 1:
             raise InputError(f"max_iterations must be 1 or more, not {self.max_iterations}")
         if self.preconditioner not in PRECONDITIONERS:
@@ -68,10 +69,12 @@ class ConjugateGradient:
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         alpha = only_ridge(penalty, "ConjugateGradient")
+        above_zero(penalty, "ConjugateGradient")
         mark = network.ledger.mark()
         averaging = Averaging.of(self.averaging, max(self.tolerance / MARGIN, MOST_EXACT))
         run = _Run(network, problems, alpha, PRECONDITIONERS[self.preconditioner], averaging, self.tolerance)
-        b, residuals, converged = run(self.max_iterations)
+        b, residuals = run(self.max_iterations)
+        converged = residuals[-1] <= self.tolerance and averaging.suffices_on(network)
         if not converged:
             warn_not_converged(
                 "ConjugateGradient",
@@ -96,19 +99,21 @@ class _Run:
     averaging: Averaging
     tolerance: float
 
-    def __call__(self, max_iterations: int) -> tuple[Array, list[float], bool]:
+    def __call__(self, max_iterations: int) -> tuple[Array, list[float]]:
         averaging, exact = self.averaging, self.averaging.exact_on(self.network)
         precondition = self.preconditioner.prepare(self.problems, self.alpha, self._rough_total)
         b, r = np.zeros((self.problems.agents, *self.problems.shape)), self._total(self.problems.moment, averaging)
         residuals: list[float] = []
+        spectrum = Ritz(self.problems.shape[1])
         while True:
-            b, e = self._descend(b, r, precondition, averaging, max_iterations, residuals)
+            b = self._descend(b, r, precondition, averaging, max_iterations, residuals, spectrum)
             if exact or len(residuals) >= max_iterations:
-                return b, residuals, e <= self.tolerance
+                return b, residuals
             r = self._total(self.problems.moment - self.problems.normal(b), averaging) - self.alpha * b
-            e = self._agreed(self._distance(b, r, precondition(r)))
-            if e <= self.tolerance or averaging.tolerance <= MOST_EXACT:
-                return b, residuals, e <= self.tolerance
+            e = self._distance(b, r, precondition(r), spectrum)
+            residuals[-1] = float(maximum(self.network, e)[0])  # the true one
+            if residuals[-1] <= self.tolerance or averaging.tolerance <= MOST_EXACT:
+                return b, residuals
             averaging = replace(averaging, tolerance=max(averaging.tolerance / MARGIN, MOST_EXACT))
 
     def _descend(
@@ -119,32 +124,36 @@ class _Run:
         averaging: Averaging,
         max_iterations: int,
         residuals: list[float],
-    ) -> tuple[Array, float]:
+        spectrum: Ritz,
+    ) -> Array:
         """From b and its residual r to within tolerance, as far as the recurrence for r can tell."""
         z = precondition(r)
         d, enough, start = z, averaging, len(residuals)
         exact = averaging.exact_on(self.network)
+        spectrum.begin()
         while True:
-            local, riding = self.problems.normal(d), self._distance(b, r, z)
+            local, riding = self.problems.normal(d), self._distance(b, r, z, spectrum)
             sums = self._total(np.column_stack([local.reshape(len(local), -1), riding]), enough)
             e = float(sums[0, -1]) / self.network.size  # the same bits at every agent
             residuals.append(e)
             stuck = min(residuals[start:]) < min(residuals[start:][-STUCK_AFTER:]) and not exact
             if e <= self.tolerance or stuck or len(residuals) >= max_iterations:
-                return b, e
+                return b
             gained = max(min(residuals[start], 1.0) / e, 1.0)
             enough = replace(averaging, tolerance=min(averaging.tolerance * gained, ROUGH))
-            b, r, z, d = self._step(b, r, d, sums[:, :-1].reshape(d.shape) + self.alpha * d, precondition)
+            b, r, z, d = self._step(b, r, d, sums[:, :-1].reshape(d.shape) + self.alpha * d, precondition, spectrum)
 
     def _step(
-        self, b: Array, r: Array, d: Array, q: Array, precondition: PerAgent
+        self, b: Array, r: Array, d: Array, q: Array, precondition: PerAgent, spectrum: Ritz
     ) -> tuple[Array, Array, Array, Array]:
         """One iteration of every column at every agent, all alone."""
         curvature = _dot(d, q)
         s = _ratio(_dot(r, d), curvature)
         b, r = b + s * d, r - s * q
         z = precondition(r)
-        return b, r, z, z - _ratio(_dot(z, q), curvature) * d  # A-orthogonal to the last d, also if P is not exact
+        back = _ratio(_dot(z, q), curvature)
+        spectrum.add(s[0, 0], -back[0, 0])  # copies have the same bits: read off once for the agents hosted here
+        return b, r, z, z - back * d  # A-orthogonal to the last d, also if P is not exact
 
     def _total(self, x: Array, averaging: Averaging) -> Array:
         """The sum over the network with the same bits at every agent."""
@@ -154,15 +163,12 @@ class _Run:
     def _rough_total(self, x: Array) -> Array:
         return self._total(x, replace(self.averaging, tolerance=max(self.averaging.tolerance, ROUGH)))
 
-    def _distance(self, b: Array, r: Array, z: Array) -> Array:
+    def _distance(self, b: Array, r: Array, z: Array, spectrum: Ritz) -> Array:
         """The distance to the answer relative to |b_k|, as agent k estimates it; 1 where b is still zero."""
         size = norms(b)
-        e = self.preconditioner.distance(r, z, self.alpha)
+        e = self.preconditioner.distance(r, z, self.alpha, spectrum.smallest)
         nothing = size == 0
         return np.where(nothing, np.where(e == 0, 0.0, 1.0), e / np.where(nothing, 1.0, size))
-
-    def _agreed(self, e: Array) -> float:
-        return float(maximum(self.network, e)[0])
 
 
 def _dot(x: Array, y: Array) -> Array:

@@ -48,9 +48,10 @@ CHECK_EVERY = 10  # rounds at least: a look at the residual costs as much as a r
 class Averaging:
     """How agents average, chosen once and handed to a solver.
 
-    method: "plain" survives lost links; "chebyshev" is 2-40 times fewer rounds; "tree" is exact and cheapest; "auto"
-    is a tree where every message arrives and plain where not. tolerance: the distance of every agent from the true
-    average, relative to the initial spread. max_rounds: a limit; an average that needs more warns.
+    method: "plain" survives lost links; "chebyshev" is 2-40 times fewer rounds; "tree" is exact and cheapest; "auto" is
+    a tree where every message arrives, max_rounds allow it and no other stopping is asked for, else plain. tolerance:
+    the distance of every agent from the true average, relative to the initial spread. max_rounds: a limit; an average
+    that needs more warns. stopping: "bound", "messages", "oracle" or "thesis"; a tree ends by itself.
     """
 
     method: Method = "auto"
@@ -74,9 +75,10 @@ class Averaging:
         return averaging if isinstance(averaging, Averaging) else cls(method=averaging, tolerance=tolerance)
 
     def method_on(self, network: Network) -> Method:
-        if self.method == "auto":
-            return "tree" if network.reliable else "plain"
-        return self.method
+        if self.method != "auto":
+            return self.method
+        allowed = self.max_rounds is None or 2 * network.tree.height <= self.max_rounds
+        return "tree" if network.reliable and self.stopping == "bound" and allowed else "plain"
 
     def exact_on(self, network: Network) -> bool:
         """Whether all agents end with the same bits."""
@@ -87,7 +89,7 @@ class Averaging:
         if network.size == 1:
             return rows.copy()
         if self.method_on(network) == "tree":
-            sums = _tree_sum(network, rows)
+            sums = self._tree_sum(network, rows)
             sums /= network.size
             return sums
         if self.stopping == "bound":
@@ -98,7 +100,7 @@ class Averaging:
 
     def total(self, network: Network, x: Any) -> Array:
         if self.exact_on(network):  # not L times the average: a sum of integers stays one
-            return _tree_sum(network, per_agent(x, len(network.hosted)))
+            return self._tree_sum(network, per_agent(x, len(network.hosted)))
         return network.size * self.average(network, x)
 
     def rounds_on(self, network: Network) -> int:
@@ -116,12 +118,31 @@ class Averaging:
             )
         return chebyshev_rounds(*network.spectrum, self.tolerance)
 
+    def suffices_on(self, network: Network) -> bool:
+        """Whether max_rounds allow the tolerance to be reached, and the stopping rule lets them."""
+        return self.stopping != "thesis" and (self.max_rounds is None or self.rounds_on(network) <= self.max_rounds)
+
+    def _tree_sum(self, network: Network, x: Array) -> Array:
+        """Up the tree sums grow, down the tree travels the one sum: exact, in twice the height's rounds."""
+        tree, sums = network.tree, x.copy()
+        if network.size > 1 and self.max_rounds is not None and self.max_rounds < 2 * tree.height:
+            raise NetworkError(
+                f"a tree of this network needs {2 * tree.height} rounds, and max_rounds allows {self.max_rounds}: "
+                "raise it, or choose method='plain' or 'chebyshev'"
+            )
+        for agents in reversed(tree.levels):
+            network.pass_on(sums, agents, tree.parent[agents], add=True)
+        for agents in tree.levels:
+            network.pass_on(sums, tree.parent[agents], agents, add=False)
+        return sums
+
     def _steps(self, network: Network) -> tuple[Array, int]:
         """One row (a, b, c) per round: x <- a C x + b x + c (x one round before); and how many rounds are needed."""
         needed = self.rounds_on(network)
         rounds = needed if self.max_rounds is None else min(needed, self.max_rounds)
-        recurrence = _recurrence(network, chebyshev=self.method_on(network) == "chebyshev")
-        return np.array(list(islice(recurrence, rounds))).reshape(rounds, 3), needed
+        if self.method_on(network) == "plain":
+            return np.broadcast_to([1.0, 0.0, 0.0], (rounds, 3)), needed
+        return np.array(list(islice(_recurrence(network, chebyshev=True), rounds))).reshape(rounds, 3), needed
 
     def _by_bound(self, network: Network, x: Array) -> Array:
         steps, needed = self._steps(network)
@@ -147,7 +168,7 @@ class Averaging:
             if n % window == 0:
                 if n > 0:  # a window has passed: everybody has heard the largest residual of the candidate
                     first = heard[0] if first is None else first
-                    if certain * heard[0] <= self.tolerance * first:
+                    if np.isfinite(heard[0]) and certain * heard[0] <= self.tolerance * first:
                         return candidate.copy()  # it may still be the caller's x
                 candidate, heard = now, norms(mixed - now)
             now, before = _combined(a, mixed, b, now, c, before), now
@@ -179,10 +200,10 @@ class Averaging:
 
     def _warn(self, why: str) -> None:
         warnings.warn(
-            f"the average is not within tolerance {self.tolerance:g}: {why}; raise max_rounds or tolerance, choose "
-            "method='chebyshev' or 'tree', or connect the agents better",
+            f"the average is not within tolerance {self.tolerance:g}: {why}; raise max_rounds or tolerance, "
+            f"{'' if self.method == 'chebyshev' else 'choose the quicker chebyshev, '}or connect the agents better",
             NotConverged,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -227,8 +248,8 @@ def maximum(network: Network, x: Any) -> Array:
 
 def everyone(network: Network, flags: Any) -> bool:
     """A vote: True at every agent if all agents say True, False at every agent if one does not."""
-    dissent = maximum(network, ~np.asarray(flags, dtype=bool))
-    return bool(dissent[0] == 0)  # after the flood the first hosted agent knows what all know
+    dissent = maximum(network, ~np.asarray(flags, dtype=bool).reshape(len(network.hosted), -1))
+    return not dissent[0].any()  # after the flood the first hosted agent knows what all know
 
 
 def follow(network: Network, x: Any) -> Array:
@@ -276,13 +297,3 @@ def _recurrence(network: Network, chebyshev: bool) -> Iterator[tuple[float, floa
     for n in count(1):
         yield w * scale, w * shift, 1.0 - w
         w = 1 / (1 - w * inverse_xi**2 / (2 if n == 1 else 4))
-
-
-def _tree_sum(network: Network, x: Array) -> Array:
-    """Up the tree sums grow, down the tree travels the one sum: exact, in twice the height's rounds."""
-    tree, sums = network.tree, x.copy()
-    for agents in reversed(tree.levels):
-        network.pass_on(sums, agents, tree.parent[agents], add=True)
-    for agents in tree.levels:
-        network.pass_on(sums, tree.parent[agents], agents, add=False)
-    return sums

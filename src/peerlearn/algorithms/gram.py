@@ -19,13 +19,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from peerlearn.algorithms.consensus import Averaging, Method, maximum
-from peerlearn.algorithms.solution import Report, Solution, only_ridge
+from peerlearn.algorithms.solution import Report, Solution, only_ridge, warn_not_converged, within_reach
 from peerlearn.arrays import Array
-from peerlearn.errors import InputError
+from peerlearn.errors import DataError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.normal_equations import NormalEquations
 from peerlearn.local.penalties import Penalty
-from peerlearn.local.ridge import solve_ridge
+from peerlearn.local.ridge import solve_ridge, undetermined
 from peerlearn.network.base import Network
 
 
@@ -40,20 +40,25 @@ class Gram:
     averaging: Averaging | Method = "auto"
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0:
-            raise InputError(f"tolerance must be above 0, not {self.tolerance}")
+        within_reach(self.tolerance, "Gram")
+        Averaging.of(self.averaging)
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         alpha = only_ridge(penalty, "Gram")
         mark = network.ledger.mark()
-        averaging = Averaging.of(self.averaging)
+        averaging, converged = Averaging.of(self.averaging), True
         if averaging.exact_on(network):
             b = _up_and_down_the_tree(network, problems, alpha)
         else:
+            needed = self._needed_accuracy(network, problems, alpha)
             if not isinstance(self.averaging, Averaging):
-                averaging = Averaging(averaging.method, self._needed_accuracy(network, problems, alpha))
+                averaging = Averaging(averaging.method, needed)
             b = _summed(network, problems, alpha, averaging)
-        return Solution(b, Report("Gram", True, 1, (), network.ledger.since(mark)))
+            if averaging.tolerance > needed or not averaging.suffices_on(network):
+                converged, away = False, self.tolerance * averaging.tolerance / needed
+                change = f"give the averaging a tolerance of {needed:.1e} and the rounds for it, or leave both to Gram"
+                warn_not_converged("Gram", 1, away, self.tolerance, change)
+        return Solution(b, Report("Gram", converged, 1, (), network.ledger.since(mark)))
 
     def _needed_accuracy(self, network: Network, problems: LeastSquares, alpha: float) -> float:
         """A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha."""
@@ -91,7 +96,17 @@ def _up_and_down_the_tree(network: Network, problems: LeastSquares, alpha: float
     b = np.zeros((problems.agents, *problems.shape))
     for k, agent in enumerate(hosted):
         if agent == tree.root:
-            b[k] = mine[k].ridge(alpha)
+            b[k] = _ridge_or_nan(mine[k], alpha)
     for agents in tree.levels:
         network.pass_on(b, tree.parent[agents], agents, add=False)
+    if np.isnan(b[0]).any():  # what the root found, all agents say
+        raise undetermined(alpha)
     return b
+
+
+def _ridge_or_nan(equations: NormalEquations, alpha: float) -> Array:
+    """An answer that is no number tells the others that there is none."""
+    try:
+        return equations.ridge(alpha)
+    except DataError:
+        return np.full(equations.shape, np.nan)

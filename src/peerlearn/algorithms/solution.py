@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError, NotConverged
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty, Ridge
 from peerlearn.network.base import Counts, Network
+
+SMALLEST_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Report:
     solver: str
     converged: bool
     iterations: int
-    residuals: tuple[float, ...]  # per iteration, as the first hosted agent saw them
+    residuals: tuple[float, ...]  # per iteration (ADMM: per vote), as the first hosted agent saw them
     sent: Counts = field(default_factory=Counts)
     note: str = ""  # what the solver chose by itself
 
@@ -64,10 +66,28 @@ def only_ridge(penalty: Penalty, solver: str) -> float:
     return penalty.alpha
 
 
+def above_zero(penalty: Penalty, solver: str) -> None:
+    """Refuse alpha of 0 where nobody could tell whether the data determine the coefficients."""
+    if penalty.alpha == 0:
+        raise InputError(
+            f"{solver} cannot tell whether the data determine the coefficients when alpha is 0: set alpha above 0, or "
+            "use solver='gram', which can"
+        )
+
+
+def within_reach(tolerance: Any, solver: str) -> None:
+    """Refuse tolerances that are no numbers above what double precision can tell."""
+    if not isinstance(tolerance, float | int) or not tolerance >= SMALLEST_TOLERANCE:
+        raise InputError(
+            f"tolerance of {solver} must be a number of {SMALLEST_TOLERANCE:g} or more, not {tolerance!r}: double "
+            "precision reaches no further"
+        )
+
+
 def warn_not_converged(solver: str, iterations: int, residual: float, tolerance: float, change: str) -> None:
     warnings.warn(
-        f"{solver} stopped after {iterations} iterations with residual {residual:.2e}, above the tolerance "
-        f"{tolerance:g}: {change}",
+        f"{solver} stopped after {iterations} iterations at a distance of about {residual:.2e} from the answer, where "
+        f"{tolerance:g} was asked for: {change}",
         NotConverged,
         stacklevel=3,
     )

@@ -51,6 +51,11 @@ ACTIVATIONS: dict[str, Callable[[Array, Array], None]] = {  # z <- g(z + b), in 
 }
 
 
+def known_activation(activation: str) -> None:
+    if activation not in ACTIVATIONS:
+        raise InputError(f"activation {activation!r} is not known: choose one of {', '.join(ACTIVATIONS)}")
+
+
 @dataclass(frozen=True)
 class RandomFeatures:
     """x -> h(x): the hidden layer of a random vector functional-link network."""
@@ -64,8 +69,7 @@ class RandomFeatures:
     def draw(
         cls, inputs: int, hidden: int, *, seed: int, activation: str = "sigmoid", direct_links: bool = False
     ) -> RandomFeatures:
-        if activation not in ACTIVATIONS:
-            raise InputError(f"activation {activation!r} is not known: choose one of {', '.join(ACTIVATIONS)}")
+        known_activation(activation)
         rng = np.random.default_rng(seed)
         W = rng.uniform(-1.0, 1.0, (inputs, hidden))
         return cls(W, rng.uniform(-1.0, 1.0, hidden), activation, direct_links)

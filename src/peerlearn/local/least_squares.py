@@ -19,7 +19,7 @@ from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.normal_equations import NormalEquations
-from peerlearn.local.ridge import inverse, solve_ridge
+from peerlearn.local.ridge import inverse, solve_ridge, undetermined
 
 Blocks = Iterable[tuple[slice, Array]]  # some rows, and their features
 PerAgent = Callable[[Array], Array]  # (agents, B, M) -> (agents, B, M), each agent on its own
@@ -48,14 +48,20 @@ class Wide:
 
     def ridge(self, alpha: Array) -> Array:
         """H' (H H' + alpha I)^-1 Y   (thesis, section 2.2.1)"""
-        return _transposed(self.H) @ np.linalg.solve(self._kernel(alpha), self.Y)
+        try:
+            return _transposed(self.H) @ np.linalg.solve(self._kernel(alpha), self.Y)
+        except np.linalg.LinAlgError:
+            raise undetermined(float(alpha.min())) from None
 
     def shifted_inverse(self, shift: Array) -> PerAgent:
         """(H'H + s I)^-1 v = (v - G'G v) / s, where G = chol(H H' + s I)^-1 H
 
         By the matrix inversion lemma (thesis, section 4.2.2, remark 1).
         """
-        factors = np.linalg.cholesky(self._kernel(shift))
+        try:
+            factors = np.linalg.cholesky(self._kernel(shift))
+        except np.linalg.LinAlgError:
+            raise undetermined(float(shift.min())) from None
         G = np.stack([scipy.linalg.solve_triangular(c, h, lower=True) for c, h in zip(factors, self.H, strict=True)])
         over_shift = 1 / shift[:, None, None]
         return lambda v: over_shift * (v - _transposed(G) @ (G @ v))

@@ -11,26 +11,31 @@ from peerlearn.errors import DataError
 
 def solve_ridge(G: Array, HY: Array, alpha: float) -> Array:
     """(G + alpha I)^-1 HY by Cholesky, or the sentence for data that does not determine it."""
-    A = G.copy()
-    A.flat[:: len(A) + 1] += alpha
-    try:
-        factor = scipy.linalg.cho_factor(A, overwrite_a=True, check_finite=False)
-        smallest, largest = (f(np.abs(np.diagonal(factor[0]))) for f in (np.min, np.max))
-        if smallest <= 1e-7 * largest and alpha == 0:
-            raise np.linalg.LinAlgError
-    except np.linalg.LinAlgError:
-        raise DataError(
-            f"the features are linearly dependent, so that alpha={alpha:g} leaves the coefficients undetermined: "
-            "raise alpha, or use fewer hidden units"
-        ) from None
-    solution: Array = scipy.linalg.cho_solve(factor, HY, check_finite=False)
+    solution: Array = scipy.linalg.cho_solve(_factor(G, alpha), HY, check_finite=False)
     return solution
 
 
-def inverse(G: Array, shift: float) -> Array:
-    """(G + shift I)^-1, for a matrix that is applied in every iteration."""
-    A = G.copy()
-    A.flat[:: len(A) + 1] += shift
-    factor = scipy.linalg.cho_factor(A, overwrite_a=True, check_finite=False)
-    inverted: Array = scipy.linalg.cho_solve(factor, np.eye(len(A)), check_finite=False)
+def inverse(G: Array, alpha: float) -> Array:
+    """(G + alpha I)^-1, for a matrix that is applied in every iteration."""
+    inverted: Array = scipy.linalg.cho_solve(_factor(G, alpha), np.eye(len(G)), check_finite=False)
     return inverted
+
+
+def undetermined(alpha: float) -> DataError:
+    return DataError(
+        f"the features are linearly dependent, so that alpha={alpha:g} leaves the coefficients undetermined: raise "
+        "alpha, or use fewer hidden units"
+    )
+
+
+def _factor(G: Array, alpha: float) -> tuple[Array, bool]:
+    A = G.copy()
+    A.flat[:: len(A) + 1] += alpha
+    try:
+        factor: tuple[Array, bool] = scipy.linalg.cho_factor(A, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        raise undetermined(alpha) from None
+    diagonal = np.abs(np.diagonal(factor[0]))
+    if alpha == 0 and diagonal.min() <= 1e-7 * diagonal.max():
+        raise undetermined(alpha)
+    return factor

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, Self
+from zlib import crc32
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -21,14 +22,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from peerlearn import graphs
-from peerlearn.algorithms.agreement import union
+from peerlearn.algorithms.agreement import same_everywhere, union
 from peerlearn.algorithms.choice import solver_of
 from peerlearn.algorithms.consensus import total
 from peerlearn.algorithms.local_fit import Local
 from peerlearn.algorithms.solution import Report, Solver
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError
-from peerlearn.local.features import RandomFeatures
+from peerlearn.local.features import ACTIVATIONS, RandomFeatures, known_activation
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.threads import one_blas_thread
@@ -77,6 +78,7 @@ class _RVFL(BaseEstimator):
         mark = network.ledger.mark()
         inputs, targets = shares_of(self, network, X, y, stratify=self._stratify, seed=deal_seed)
         outputs = self._encoded(network, targets)
+        self._must_be_alike(network, inputs, outputs, feature_seed)
         self.features_ = RandomFeatures.draw(
             inputs[0].shape[1],
             self.n_hidden,
@@ -106,6 +108,7 @@ class _RVFL(BaseEstimator):
         check_scalar(self.n_hidden, "n_hidden", Integral, min_val=1)
         check_scalar(self.alpha, "alpha", Real)
         Ridge(self.alpha)
+        known_activation(self.activation)
         solver = solver_of(self.solver)
         if self.network is None:
             network, solver = _one_agent(), Local()
@@ -124,6 +127,26 @@ class _RVFL(BaseEstimator):
         random = check_random_state(self.random_state)
         feature_seed, deal_seed = random.randint(np.iinfo(np.int32).max, size=2)
         return network, solver, int(feature_seed), int(deal_seed)
+
+    def _must_be_alike(
+        self, network: Network, inputs: Sequence[Array], outputs: Sequence[Array], feature_seed: int
+    ) -> None:
+        """Agents in other processes may have been given other settings or columns: said now, before any work."""
+        if len(network.hosted) == network.size:
+            return
+        same_everywhere(
+            network,
+            {
+                "the number of columns of X": inputs[0].shape[1],
+                "the number of outputs": outputs[0].shape[1],
+                "n_hidden": self.n_hidden,
+                "alpha": self.alpha,
+                "activation (its position in the list)": list(ACTIVATIONS).index(self.activation),
+                "direct_links": float(self.direct_links),
+                "the seed of the features": feature_seed,
+                "solver (a checksum of its settings)": crc32(repr(self.solver).encode()),
+            },
+        )
 
     def _must_be_determined(self, network: Network, problems: LeastSquares) -> None:
         N, B = round(float(total(network, problems.rows)[0])), problems.shape[0]
@@ -199,7 +222,7 @@ class RVFLClassifier(ClassifierMixin, _RVFL):
         self.classes_ = union(network, labels)
         if len(self.classes_) < 2:
             raise DataError(
-                f"there is only one class in the whole network, {self.classes_[0]!r}: a classifier needs rows of two "
+                f"there is only one class in the whole network, {self.classes_[0]}: a classifier needs rows of two "
                 "or more"
             )
         codes = [np.searchsorted(self.classes_, y) for y in labels]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
 from peerlearn import partition
 from peerlearn.arrays import Array, Indices
@@ -25,6 +25,8 @@ def shares_of(
             f"{type(model).__name__} requires y to be passed, but the target y is None: call fit(X, y), or fit(shares) "
             "with a list of (X_k, y_k), one per hosted agent"
         )
+    if y is not None and isinstance(X, list) and _are_shares(X):
+        raise DataError("shares bring their own targets, (X_k, y_k) each: call fit(shares) without y")
     if y is None:
         if len(X) != len(hosted):
             raise DataError(
@@ -54,7 +56,8 @@ def shares_of(
 
 
 def _are_shares(X: Any) -> bool:
-    return isinstance(X, Sequence) and all(isinstance(share, tuple) and len(share) == 2 for share in X) and len(X) > 0
+    pairs = isinstance(X, Sequence) and len(X) > 0 and all(isinstance(x, list | tuple) and len(x) == 2 for x in X)
+    return pairs and all(np.ndim(inputs) == 2 for inputs, _ in X)
 
 
 def _checked(
@@ -63,7 +66,7 @@ def _checked(
     whose = "" if agent is None else f"the share of agent {agent}: "
     try:
         X = validate_data(model, X, dtype=np.float64, ensure_all_finite=False, reset=agent == first)
-        y = _check_y(y, multi_output=True, estimator=model) if not _is_text(y) else np.asarray(y)
+        y = _targets(model, y)
         check_consistent_length(X, y)
     except ValueError as error:
         raise DataError(f"{whose}{error}") from error
@@ -75,5 +78,24 @@ def _checked(
     return X, y
 
 
-def _is_text(y: Any) -> bool:
-    return np.asarray(y).dtype.kind in "OUS"
+def _targets(model: BaseEstimator, y: Any) -> Any:
+    """Numbers for a regressor, labels of any kind for a classifier; nothing missing."""
+    if is_regressor(model):
+        try:
+            y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")
+        except (TypeError, ValueError) as error:
+            if "could not convert" not in str(error) and "float()" not in str(error):
+                raise
+            raise DataError(f"y must hold numbers ({error}): for labels use RVFLClassifier") from error
+        missing = ~np.isfinite(y).reshape(len(y), -1).all(axis=1)
+    else:
+        y = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False, input_name="y")
+        missing = np.array([bool(label is None or label != label) for label in y.ravel().tolist()])  # NaN is not itself
+        if y.dtype.kind in "f":
+            missing = ~np.isfinite(y.ravel())
+    if missing.any():
+        raise DataError(
+            f"y has NaN, inf (infinite) or missing values in {missing.sum()} of {len(y)} rows, the first is row "
+            f"{np.flatnonzero(missing)[0]}: remove those rows before fitting"
+        )
+    return y

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import nbinom
 
 from peerlearn import weights as weightings
 from peerlearn.arrays import Array, Indices
@@ -99,12 +99,12 @@ class FaultyLinks:
         """Enough rounds that a flooded value misses anybody with probability below 1e-12.
 
         Along a shortest way of at most `diameter` links the value advances whenever the next link is alive, so
-        P(missed by one of L^2 pairs) <= L^2 P(Binomial(rounds, q) < diameter).
+        P(missed by one of L^2 pairs) <= L^2 P(Binomial(rounds, q) < diameter), the tail of a negative binomial law.
         """
-        rounds = diameter
-        while self._C.shape[0] ** 2 * binom.cdf(diameter - 1, rounds, self.faults.alive) > 1e-12:
-            rounds += 1
-        return rounds
+        if diameter == 0:
+            return 0
+        failures = nbinom.isf(1e-12 / self._C.shape[0] ** 2, diameter, self.faults.alive)
+        return diameter + int(failures)
 
 
 def _laplacian(link_weights: Any) -> Any:

@@ -23,6 +23,7 @@ from peerlearn.network.kernels import sparse_step
 
 DENSE_UP_TO = 64  # agents; measured: beyond this the sparse kernel is faster than dense BLAS
 POLYNOMIALS_KEPT = 32
+MANY_NUMBERS = 16  # per agent; for fewer, rounds are cheaper than their polynomial
 
 
 class SimulatedNetwork(Network):
@@ -41,9 +42,11 @@ class SimulatedNetwork(Network):
     """
 
     def __init__(
-        self, graph: nx.Graph, weights: Any = "metropolis", *, faults: Faults | None = None, exact_order: bool = False
+        self, graph: nx.Graph, weights: Any = "metropolis", *, faults: Any = None, exact_order: bool = False
     ) -> None:
         super().__init__(graph, weights)
+        if faults is not None and not isinstance(faults, Faults):
+            raise InputError(f"faults must be an object such as Faults(loss=0.1, seed=0), not {faults!r}")
         self.exact_order = exact_order
         self._hosted = tuple(range(self.size))
         self._C = _on_all_links(self.weights, self.graph)
@@ -70,7 +73,7 @@ class SimulatedNetwork(Network):
     def recur(self, x: Array, steps: Array) -> Array:
         x = per_agent(x, self.size)
         flat = np.ascontiguousarray(x.reshape(self.size, -1))
-        if len(steps) > 1 and self._dense is not None and self._faulty is None:
+        if len(steps) > 1 and self._dense is not None and self._faulty is None and flat.shape[1] >= MANY_NUMBERS:
             self._count(_row_bytes(flat), rounds=len(steps))
             return (self._polynomial(steps) @ flat).reshape(x.shape)
         now: Array = flat
@@ -154,15 +157,12 @@ class SimulatedNetwork(Network):
 
     def _polynomial(self, steps: Array) -> Array:
         """The matrix that these steps amount to: the same recurrence on the identity, kept for the next call."""
-        key = steps.tobytes()
+        key = steps.shape[0].to_bytes(8) + steps[-1].tobytes()  # how many rounds of which method
         if key not in self._polynomials:
             if len(self._polynomials) >= POLYNOMIALS_KEPT:
                 self._polynomials.pop(next(iter(self._polynomials)))
             assert self._dense is not None
-            now, before = np.eye(self.size), np.zeros((self.size, self.size))
-            for a, b, c in steps:
-                now, before = a * (self._dense @ now) + b * now + c * before, now
-            self._polynomials[key] = now
+            self._polynomials[key] = _polynomial_of(self._dense, steps)
         return self._polynomials[key]
 
     def _spread(self, largest: Array, dead: Dead | None) -> Array:
@@ -180,6 +180,17 @@ class SimulatedNetwork(Network):
         lost = 0 if dead is None else 2 * int(dead.sum())
         self.ledger.count(rounds=rounds, messages=messages, bytes=messages * row_bytes, lost=lost)
         return dead
+
+
+def _polynomial_of(C: Array, steps: Array) -> Array:
+    """The recurrence on the identity; plain rounds are a power of C."""
+    if (steps == [1.0, 0.0, 0.0]).all():
+        power: Array = np.linalg.matrix_power(C, len(steps))
+        return power
+    now, before = np.eye(len(C)), np.zeros_like(C)
+    for a, b, c in steps:
+        now, before = a * (C @ now) + b * now + c * before, now
+    return now
 
 
 def _on_all_links(C: Any, graph: nx.Graph) -> Any:
