@@ -120,16 +120,19 @@ class TestAgentsThatDoNotFitTogether:
         y = np.arange(8) % 2 if y is None else y
         return model(**{"n_hidden": 6, "random_state": 0, **options}, network=network).fit(X, y)
 
-    def test_settings(self):
-        for name, values in (
-            ("n_hidden", (6, 7)),
-            ("alpha", (1.0, 2.0)),
-            ("solver", ("gram", "cg")),
-            ("random_state", (0, 1)),
-        ):
-            said = self.sentences(lambda network, k: self.fit(network, k, **{name: values[k == 3]}))  # noqa: B023
-            assert len(said) == 1
-            assert ("seed" if name == "random_state" else name) in said.pop()
+    @pytest.mark.parametrize(
+        ("name", "values", "named"),
+        [
+            ("n_hidden", (6, 7), "n_hidden, from 6 to 7"),
+            ("alpha", (1.0, 2.0), "alpha, from 1 to 2"),
+            ("solver", ("gram", "cg"), "solver"),
+            ("random_state", (0, 1), "the seed of the features"),
+        ],
+    )
+    def test_settings(self, name, values, named):
+        said = self.sentences(lambda network, k: self.fit(network, k, **{name: values[k == 3]}))
+        assert len(said) == 1
+        assert f"agents disagree on {named}" in said.pop()
 
     def test_columns(self):
         said = self.sentences(lambda network, k: self.fit(network, k, X=np.ones((8, 3 - (k == 2)))))
@@ -145,10 +148,8 @@ class TestAgentsThatDoNotFitTogether:
         assert said == {"labels must be of one kind at all agents, but there are numbers and text"}
 
     def test_data_that_determine_nothing(self):
-        same = np.tile([[1.0, 2.0, 3.0]], (8, 1))
-        said = self.sentences(
-            lambda network, k: self.fit(network, k, RVFLRegressor, X=same, y=np.ones(8), alpha=0.0, solver="gram")
-        )
+        options = {"X": np.tile([[1.0, 2.0, 3.0]], (8, 1)), "y": np.ones(8), "alpha": 0.0, "solver": "gram"}
+        said = self.sentences(lambda network, k: self.fit(network, k, RVFLRegressor, **options))
         assert len(said) == 1
         assert "linearly dependent" in said.pop()
 

@@ -274,7 +274,7 @@ def test_conjugate_gradients_do_not_believe_a_bad_preconditioner(activation, alp
 
 
 def test_cut_off_averages_are_not_called_converged():
-    problems, H, Y = ragged_problem(10, 20, 1)
+    problems, _, _ = ragged_problem(10, 20, 1)
     few = Averaging("chebyshev", 1e-6, max_rounds=3)
     for solver in (Consensus(few), Gram(averaging=few), ConjugateGradient(averaging=few), ADMM(averaging=few)):
         with warnings.catch_warnings():

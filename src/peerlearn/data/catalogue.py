@@ -98,7 +98,7 @@ def _missing(name: str, folder: Path | None, held: dict[str, Path]) -> DataError
 
 def _unknown(name: str, folder: Path | None, held: dict[str, Path]) -> DataError:
     names = {each.casefold(): each for each in (*(known.name for known in KNOWN_FILES.values()), *RECIPES, *held)}
-    near = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.6)
     nearest = f", the nearest is {names[near[0]]!r}" if near else ""
     files_of = f"NAME.npz in {folder}" if folder else f"NAME.npz in folder= or {VARIABLE}"
     return DataError(
