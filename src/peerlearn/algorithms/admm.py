@@ -18,7 +18,8 @@ For ridge  rho sum_k u_k = alpha z,  and the gradient of the whole problem at th
     g_k = H_k'H_k (z_k - b_k) - rho (z_k - z_k_old + (1 - w)(b_k - z_k_old)),
 
 parts that all vanish in the end, so that a rough sum of them will do. The answer is at most |sum_k g_k| / alpha away.
-Every so often agents compute it and vote: all must have  |sum g| / alpha  and  |b_k - z_k|  below tolerance |z_k|.
+Every so often agents compute it and flood the worst: it must have  |sum g| / alpha  and  |b_k - z_k|  below
+tolerance |z_k|.
 For lasso, which is not strongly convex, |sum g| is compared with rho L |z_k|: tolerance then bounds the gradient, not
 the distance.
 """
@@ -30,7 +31,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, Method, everyone, maximum
+from peerlearn.algorithms.consensus import Averaging, Method, maximum
 from peerlearn.algorithms.solution import Report, Solution, above_zero, warn_not_converged, within_reach
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
@@ -92,9 +93,9 @@ class ADMM:
                 continue
             g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
             residual = self._distance(averaging.total(network, g), b, z, u, penalty.convexity or rho * L)
-            residuals.append(float(residual[0]))
-            converged = everyone(network, residual <= self.tolerance)
-            if converged or not everyone(network, np.isfinite(residual)):
+            residuals.append(float(maximum(network, residual)[0]))  # flooded: all agents know the worst, also if NaN
+            converged = residuals[-1] <= self.tolerance
+            if converged or not np.isfinite(residuals[-1]):
                 break
         # Where the thesis's multipliers travel through inexact averages, the bound above does not hold.
         certain = averaging.exact_on(network) if thesis else averaging.suffices_on(network)

@@ -186,7 +186,7 @@ def _draw_cost(axes: Axes, points: dict[str, tuple[float, float]], centralised: 
     axes.axhline(centralised, color=FAINT, linestyle="--", linewidth=1.2, zorder=0)
     edge = axes.get_yaxis_transform()
     axes.text(1.01, centralised, f"centralised\n{centralised:.1f} %", transform=edge, va="center")
-    axes.plot(*zip(*points.values(), strict=True), "o-", color=colour)
+    axes.plot(*zip(*points.values(), strict=True), "o", color=colour)
     for method, (megabytes, error) in points.items():
         _label(axes, _price(method, megabytes), (megabytes, max(error, centralised)), colour)
     axes.set(xscale="log", ylabel="test error")
