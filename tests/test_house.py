@@ -81,6 +81,15 @@ def test_examples_run_and_are_short(example, tmp_path):
     assert done.stdout.strip()
 
 
+@pytest.mark.parametrize("name", ["admm", "averaging_rounds"])
+def test_benchmarks_run(name, tmp_path):
+    """The quick ones, so that none rots; what they measure is theirs to say."""
+    script = ROOT / "benchmarks" / f"{name}.py"
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "limit" in done.stdout
+
+
 def python_blocks(page):
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE)
 
