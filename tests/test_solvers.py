@@ -296,6 +296,9 @@ def test_nothing_that_is_not_a_number_is_called_converged():
     for averaging in ("tree", "chebyshev"):
         with pytest.warns(NotConverged, match=r"ADMM stopped after 10 iterations at a distance of about nan"):
             assert not solve(ADMM(averaging=averaging), graphs.ring(6), broken, 1.0).report.converged
+        solver = ConjugateGradient(preconditioner="local", averaging=averaging)
+        with pytest.warns(NotConverged, match=r"ConjugateGradient stopped after \d iterations .* about nan"):
+            assert not solve(solver, graphs.ring(6), broken, 1.0).report.converged
 
 
 def test_solvers_answer_to_their_names():

@@ -112,7 +112,8 @@ class _Run:
             r = self._total(self.problems.moment - self.problems.normal(b), averaging) - self.alpha * b
             e = self._distance(b, r, precondition(r), spectrum)
             residuals[-1] = float(maximum(self.network, e)[0])  # the true one
-            if residuals[-1] <= self.tolerance or averaging.tolerance <= MOST_EXACT:
+            hopeless = not np.isfinite(residuals[-1]) or averaging.tolerance <= MOST_EXACT
+            if residuals[-1] <= self.tolerance or hopeless:
                 return b, residuals
             averaging = replace(averaging, tolerance=max(averaging.tolerance / MARGIN, MOST_EXACT))
 
@@ -137,7 +138,7 @@ class _Run:
             e = float(sums[0, -1]) / self.network.size  # the same bits at every agent
             residuals.append(e)
             stuck = min(residuals[start:]) < min(residuals[start:][-STUCK_AFTER:]) and not exact
-            if e <= self.tolerance or stuck or len(residuals) >= max_iterations:
+            if e <= self.tolerance or not np.isfinite(e) or stuck or len(residuals) >= max_iterations:
                 return b
             gained = max(min(residuals[start], 1.0) / e, 1.0)
             enough = replace(averaging, tolerance=min(averaging.tolerance * gained, ROUGH))
