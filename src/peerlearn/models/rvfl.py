@@ -7,6 +7,7 @@ Training b over rows that never leave their agents is the work of a solver, see 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -42,7 +43,7 @@ def _one_agent() -> Network:
     return SimulatedNetwork(graphs.complete(1))
 
 
-class _RVFL(BaseEstimator):
+class _RVFL(BaseEstimator, ABC):
     """What the classifier and the regressor share: features, solver, and prediction."""
 
     coefficients_: Array
@@ -166,16 +167,16 @@ class _RVFL(BaseEstimator):
         outputs: Array = self.features_(self._inputs(X)) @ self.coefficients_[0]
         return outputs
 
+    @abstractmethod
     def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
         """Each hosted agent's targets as rows x M numbers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _decoded(self, outputs: Array) -> Any:
         """Predictions from rows x M outputs."""
-        raise NotImplementedError
 
-    def _score(self, y: Any, predicted: Any) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def _score(self, y: Any, predicted: Any) -> float: ...
 
 
 class RVFLClassifier(ClassifierMixin, _RVFL):
@@ -248,7 +249,8 @@ class RVFLRegressor(RegressorMixin, _RVFL):
 
     def predict(self, X: Any) -> Array:
         """f(x) by the first hosted agent's coefficients: one number per row, or one per row and output."""
-        return self._decoded(self._raw(X))  # type: ignore[no-any-return]
+        predicted: Array = self._decoded(self._raw(X))
+        return predicted
 
     def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
         outputs = [np.asarray(y, dtype=np.float64) for y in targets]
