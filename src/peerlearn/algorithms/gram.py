@@ -61,9 +61,12 @@ class Gram:
         return Solution(b, Report("Gram", converged, 1, (), network.ledger.since(mark)))
 
     def _needed_accuracy(self, network: Network, problems: LeastSquares, alpha: float) -> float:
-        """A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha."""
+        """A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha.
+
+        What the averaging promises is relative to the spread of the agents' G, which may be a few times G itself.
+        """
         largest = network.size * float(maximum(network, problems.largest_eigenvalues())[0])
-        return max(self.tolerance * max(alpha, 1e-9 * largest) / (alpha + largest), 1e-15)
+        return max(0.1 * self.tolerance * max(alpha, 1e-9 * largest) / (alpha + largest), 1e-15)
 
 
 def _summed(network: Network, problems: LeastSquares, alpha: float, averaging: Averaging) -> Array:

@@ -6,7 +6,7 @@
                 iteration. Needs no feature map. P >= A^-1, because the inverse is a convex function of a matrix.
     none        P = I
 
-Each also says how far the answer e is, as far as r = c - A b and z = P r tell. Always |e| <= |r| / alpha.
+Each also bounds how far the answer is by r = c - A b and z = P r. Always |e| = |A^-1 r| <= |r| / alpha.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Preconditioner(Protocol):
         """r -> P r at every agent; `total` sums over the network, with the same bits at every agent."""
         ...
 
-    def distance(self, r: Array, z: Array, alpha: float, smallest: Array) -> Array:
-        """How far each agent's b may be from the answer; smallest: of P A, an eigenvalue per column."""
+    def distance(self, r: Array, z: Array, alpha: float) -> Array:
+        """A bound on how far each agent's b is from the answer."""
         ...
 
 
@@ -40,7 +40,7 @@ class Nothing:
     def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
         return lambda r: r
 
-    def distance(self, r: Array, z: Array, alpha: float, smallest: Array) -> Array:
+    def distance(self, r: Array, z: Array, alpha: float) -> Array:
         return norms(r) / alpha
 
 
@@ -51,7 +51,7 @@ class LocalInverses:
         mine = problems.shifted_inverse(share * alpha)  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
         return lambda r: total((share**2)[:, None, None] * mine(r))
 
-    def distance(self, r: Array, z: Array, alpha: float, smallest: Array) -> Array:
+    def distance(self, r: Array, z: Array, alpha: float) -> Array:
         """|e|^2 <= e'A e / alpha = r'A^-1 r / alpha <= r'z / alpha"""
         energy: Array = np.maximum(np.einsum("kbm,kbm->k", r, z), 0.0)
         return np.minimum(norms(r) / alpha, np.sqrt(energy / alpha))
@@ -72,9 +72,8 @@ class SyntheticGram:
         P = self._inverse(features, moments[0], alpha)  # the same at every agent: computed once for those hosted here
         return lambda r: P @ r
 
-    def distance(self, r: Array, z: Array, alpha: float, smallest: Array) -> Array:
-        """e = (P A)^-1 z, so about |z| over the smallest eigenvalue of P A"""
-        return np.minimum(norms(r) / alpha, norms(z / smallest))
+    def distance(self, r: Array, z: Array, alpha: float) -> Array:
+        return norms(r) / alpha
 
     def _inverse(self, features: RandomFeatures, moments: Array, alpha: float) -> Array:
         d = len(features.W)
