@@ -167,10 +167,10 @@ def test_geometric_gives_up() -> None:
     ("make", "sentence"),
     [
         (lambda: graphs.erdos_renyi(0, 0.5), "number of agents is 0: give a whole number of at least 1"),
-        (lambda: graphs.erdos_renyi(2.5, 0.5), "number of agents is 2.5"),  # type: ignore[arg-type]
+        (lambda: graphs.erdos_renyi(2.5, 0.5), "number of agents is 2.5"),
         (lambda: graphs.erdos_renyi(5, 1.5), "link probability p is 1.5: give a number between 0 and 1"),
         (lambda: graphs.erdos_renyi(5, math.nan), "link probability p is nan"),
-        (lambda: graphs.erdos_renyi(5, "0.2"), "link probability p is '0.2'"),  # type: ignore[arg-type]
+        (lambda: graphs.erdos_renyi(5, "0.2"), "link probability p is '0.2'"),
         (lambda: graphs.linear(5, 0), "number of successors k is 0"),
         (lambda: graphs.linear(-3), "number of agents is -3"),
         (lambda: graphs.ring(0), "number of agents is 0"),

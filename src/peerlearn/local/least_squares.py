@@ -232,7 +232,9 @@ def _gram_and_moment(blocks: Blocks, Y: Array, B: int) -> tuple[Array, Array]:
     for block, h in blocks:
         upper = dsyrk(1.0, h.T, beta=1.0, c=upper, overwrite_c=1)
         HY += h.T @ Y[block]
-    return upper + np.triu(upper, 1).T, HY
+    G = upper + upper.T  # below the diagonal `upper` is zero
+    G.flat[:: B + 1] *= 0.5
+    return G, HY
 
 
 def _transposed(stack: Array) -> Array:
