@@ -6,7 +6,7 @@
                 iteration. Needs no feature map. P >= A^-1, because the inverse is a convex function of a matrix.
     none        P = I
 
-Each also bounds how far the answer is by r = c - A b and z = P r. Always |e| = |A^-1 r| <= |r| / alpha.
+The answer is at most |e| = |A^-1 r| <= |r| / alpha away, r = c - A b; `local` knows it a little better.
 """
 
 from __future__ import annotations
@@ -32,20 +32,17 @@ class Preconditioner(Protocol):
 
     def distance(self, r: Array, z: Array, alpha: float) -> Array:
         """A bound on how far each agent's b is from the answer."""
-        ...
-
-
-@dataclass(frozen=True)
-class Nothing:
-    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
-        return lambda r: r
-
-    def distance(self, r: Array, z: Array, alpha: float) -> Array:
         return norms(r) / alpha
 
 
 @dataclass(frozen=True)
-class LocalInverses:
+class Nothing(Preconditioner):
+    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
+        return lambda r: r
+
+
+@dataclass(frozen=True)
+class LocalInverses(Preconditioner):
     def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
         share = problems.rows / total(problems.rows.astype(np.float64))
         mine = problems.shifted_inverse(share * alpha)  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
@@ -58,7 +55,7 @@ class LocalInverses:
 
 
 @dataclass(frozen=True)
-class SyntheticGram:
+class SyntheticGram(Preconditioner):
     seed: int = 0
 
     def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
@@ -71,9 +68,6 @@ class SyntheticGram:
         moments = total(np.stack([_input_moments(X) for X in problems.inputs]))
         P = self._inverse(features, moments[0], alpha)  # the same at every agent: computed once for those hosted here
         return lambda r: P @ r
-
-    def distance(self, r: Array, z: Array, alpha: float) -> Array:
-        return norms(r) / alpha
 
     def _inverse(self, features: RandomFeatures, moments: Array, alpha: float) -> Array:
         d = len(features.W)
