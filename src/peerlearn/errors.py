@@ -4,8 +4,11 @@ PeerlearnError
 ├── InputError (also a ValueError)   something given cannot be used: the sentence says what, which, and the way out
 │   ├── GraphError                     the graph does not connect the agents
 │   ├── WeightsError                   the mixing matrix does not average
-│   └── DataError                      rows, columns or labels
+│   ├── DataError                      rows, columns or labels
+│   └── Mismatch                       agents were started with settings that differ
 ├── NetworkError (also a RuntimeError) the network cannot do what was asked of it
+│   ├── WireError                      what another process sent, or a file kept, is not what it should be
+│   └── Stopped                        a run ended before its time, and can be taken up again from its checkpoint
 └── MissingExtra (also an ImportError) an optional part is not installed; the sentence has the install line
 
 NotConverged (a warning)             an answer is returned, but it is not as exact as asked; with the numbers
@@ -36,8 +39,20 @@ class DataError(InputError):
     """Rows, columns or labels cannot be used."""
 
 
+class Mismatch(InputError):
+    """Agents that should work together were started with settings that differ."""
+
+
 class NetworkError(PeerlearnError, RuntimeError):
     """The network cannot do what was asked of it."""
+
+
+class WireError(NetworkError):
+    """Bytes from another process or from a file that cannot be used."""
+
+
+class Stopped(NetworkError):
+    """A run ended before its time; its state is on disk, and the same command takes it up again."""
 
 
 class MissingExtra(PeerlearnError, ImportError):

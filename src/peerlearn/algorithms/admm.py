@@ -94,6 +94,7 @@ class ADMM:
             g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
             residual = self._distance(averaging.total(network, g), b, z, u, penalty.convexity or rho * L)
             residuals.append(float(maximum(network, residual)[0]))  # flooded: all agents know the worst, also if NaN
+            network.residual = residuals[-1]
             converged = residuals[-1] <= self.tolerance
             if converged or not np.isfinite(residuals[-1]):
                 break

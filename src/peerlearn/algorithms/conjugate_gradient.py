@@ -135,6 +135,7 @@ class _Run:
             sums = self._total(np.column_stack([local.reshape(len(local), -1), riding]), enough)
             e = float(sums[0, -1]) / self.network.size  # the same bits at every agent
             residuals.append(e)
+            self.network.residual = e
             stuck = min(residuals[start:]) < min(residuals[start:][-STUCK_AFTER:]) and not exact
             if e <= goal or not np.isfinite(e) or stuck or len(residuals) >= max_iterations:
                 return b

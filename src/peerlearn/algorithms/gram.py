@@ -96,20 +96,21 @@ def _up_and_down_the_tree(network: Network, problems: LeastSquares, alpha: float
             if received:
                 children = [NormalEquations.unpacked(received[sender], problems.shape) for sender in sorted(received)]
                 mine[k] = mine[k].plus(children)
-    b = np.zeros((problems.agents, *problems.shape))
+    b, found = np.zeros((problems.agents, *problems.shape)), np.zeros((problems.agents, 1))
     for k, agent in enumerate(hosted):
         if agent == tree.root:
-            b[k] = _ridge_or_nan(mine[k], alpha)
+            b[k], found[k] = _ridge_if_any(mine[k], alpha)
+    answer = np.hstack([b.reshape(len(b), -1), found])
     for agents in tree.levels:
-        network.pass_on(b, tree.parent[agents], agents, add=False)
-    if np.isnan(b[0]).any():  # what the root found, all agents say
+        network.pass_on(answer, tree.parent[agents], agents, add=False)
+    if not answer[0, -1]:  # what the root found, all agents say
         raise undetermined(alpha)
-    return b
+    return answer[:, :-1].reshape(b.shape)
 
 
-def _ridge_or_nan(equations: NormalEquations, alpha: float) -> Array:
-    """An answer that is no number tells the others that there is none."""
+def _ridge_if_any(equations: NormalEquations, alpha: float) -> tuple[Array | float, float]:
+    """The answer and 1, or 0 and 0 to tell the others that there is none."""
     try:
-        return equations.ridge(alpha)
+        return equations.ridge(alpha), 1.0
     except DataError:
-        return np.full(equations.shape, np.nan)
+        return 0.0, 0.0

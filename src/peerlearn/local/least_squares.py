@@ -130,10 +130,9 @@ class LeastSquares:
         if len(tall):
             sums = [_gram_and_moment(blocks[k], Y[k], B) for k in tall.tolist()]
             groups.append(Tall(tall, np.stack([G for G, _ in sums]), np.stack([HY for _, HY in sums])))
-        sizes = 2 ** np.ceil(np.log2(np.maximum(rows[wide], 1))).astype(int)
-        for size in np.unique(sizes):
-            agents = wide[sizes == size]
-            height = int(rows[agents].max())
+        heights = _padded(rows[wide])
+        for height in np.unique(heights).tolist():
+            agents = wide[heights == height]
             padded_H, padded_Y = np.zeros((len(agents), height, B)), np.zeros((len(agents), height, M))
             for i, k in enumerate(agents.tolist()):
                 padded_Y[i, : rows[k]] = Y[k]
@@ -235,6 +234,16 @@ def _gram_and_moment(blocks: Blocks, Y: Array, B: int) -> tuple[Array, Array]:
     G = upper + upper.T  # below the diagonal `upper` is zero
     G.flat[:: B + 1] *= 0.5
     return G, HY
+
+
+def _padded(rows: Indices) -> Indices:
+    """Rows rounded up by a quarter at most: few groups, and agents are padded alike wherever and with whom they live.
+
+    The bits of a product depend on its shape, so that a height chosen by the group would make them depend on the group.
+    """
+    step = 2 ** np.maximum(np.frexp(rows)[1] - 3, 0)
+    heights: Indices = -(-rows // step) * step
+    return heights
 
 
 def _transposed(stack: Array) -> Array:

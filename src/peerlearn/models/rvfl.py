@@ -132,8 +132,11 @@ class _RVFL(BaseEstimator, ABC):
     def _must_be_alike(
         self, network: Network, inputs: Sequence[Array], outputs: Sequence[Array], feature_seed: int
     ) -> None:
-        """Agents in other processes may have been given other settings or columns: said now, before any work."""
-        if len(network.hosted) == network.size:
+        """Agents in other processes may have been given other settings or columns: said now, before any work.
+
+        In simulation, where they cannot, agents ask all the same: what is sent does not depend on the engine.
+        """
+        if network.size == 1:
             return
         same_everywhere(
             network,

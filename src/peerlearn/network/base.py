@@ -19,10 +19,12 @@ from typing import Any, Self
 
 import networkx as nx
 import numpy as np
+import scipy.sparse as sp
 
 from peerlearn import graphs
 from peerlearn import weights as weightings
 from peerlearn.arrays import Array, Indices
+from peerlearn.errors import NetworkError
 
 Message = Mapping[str, np.ndarray[Any, Any]]  # what one agent sends in `exchange`: named arrays of any shape
 
@@ -67,38 +69,24 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self._counts = Counts()
+        self.rounds = self.messages = self.bytes = self.lost = 0
 
     def count(self, *, rounds: int, messages: int, bytes: int, lost: int = 0) -> None:
-        now = self._counts
-        self._counts = Counts(now.rounds + rounds, now.messages + messages, now.bytes + bytes, now.lost + lost)
+        self.rounds += rounds
+        self.messages += messages
+        self.bytes += bytes
+        self.lost += lost
 
     def mark(self) -> Counts:
         """The counts so far, to be given to `since` later."""
-        return self._counts
+        return Counts(self.rounds, self.messages, self.bytes, self.lost)
 
     def since(self, mark: Counts | None = None) -> Counts:
         """What was sent after `mark`, or since the network was made."""
-        return self._counts - (mark or Counts())
-
-    @property
-    def rounds(self) -> int:
-        return self._counts.rounds
-
-    @property
-    def messages(self) -> int:
-        return self._counts.messages
-
-    @property
-    def bytes(self) -> int:
-        return self._counts.bytes
-
-    @property
-    def lost(self) -> int:
-        return self._counts.lost
+        return self.mark() - (mark or Counts())
 
     def __repr__(self) -> str:
-        return f"<Ledger: {self._counts}>"
+        return f"<Ledger: {self.mark()}>"
 
 
 @dataclass(frozen=True)
@@ -126,6 +114,7 @@ class Network(ABC):
     """Agents that can only talk to their neighbors in a graph."""
 
     reliable: bool = True  # False: messages may be lost, so that only plain averaging stays right
+    residual: float | None = None  # the last one an algorithm told of, for whoever watches a run; never read by one
 
     def __init__(self, graph: nx.Graph, weights: Any = "metropolis") -> None:
         self.graph = graphs.checked(graph)
@@ -151,6 +140,17 @@ class Network(ABC):
     def contraction(self) -> float:
         """The factor by which one round of mixing shrinks the distance to the average, at least."""
         return max(abs(value) for value in self.spectrum)
+
+    @cached_property
+    def mixing(self) -> Any:
+        """The weights with an entry for every link and agent, also where zero: messages travel on all links."""
+        agents = range(self.size)
+        links = nx.to_scipy_sparse_array(self.graph, nodelist=agents, weight=None, format="csr", dtype=np.float64)
+        pattern, C = sp.coo_array(links + sp.eye_array(self.size)), self.weights
+        values = np.asarray(C[pattern.row, pattern.col]).ravel()
+        full = sp.csr_array((values, (pattern.row, pattern.col)), C.shape)
+        full.sort_indices()
+        return full
 
     @cached_property
     def diameter(self) -> int:
@@ -219,3 +219,26 @@ class Network(ABC):
         An agent with nothing to say gives an empty dict and sends no message. Returns, per hosted agent, what each
         neighbor sent.
         """
+
+    def gather(self, x: Array) -> Array | None:
+        """Every agent's entry in one place, by agent number, for results and figures: an algorithm never calls it.
+
+        Where agents live apart only one process gets it, the others get None.
+        """
+        raise NetworkError(
+            f"{type(self).__name__} has no place that may see every agent's entry: save each agent's own"
+        )
+
+    def close(self) -> None:
+        """Let go of connections; needed only where there are some."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.close()
+
+
+def row_bytes(x: Array) -> int:
+    """What one agent's entry of x weighs in a message."""
+    return x.nbytes // len(x)

@@ -17,7 +17,8 @@ import scipy.sparse as sp
 
 from peerlearn.arrays import Array, Indices, per_agent
 from peerlearn.errors import InputError, NetworkError
-from peerlearn.network.base import Message, Network
+from peerlearn.network import codec
+from peerlearn.network.base import Message, Network, row_bytes
 from peerlearn.network.faults import Dead, Faults, FaultyLinks
 from peerlearn.network.kernels import sparse_step
 
@@ -49,7 +50,7 @@ class SimulatedNetwork(Network):
             raise InputError(f"faults must be an object such as Faults(loss=0.1, seed=0), not {faults!r}")
         self.exact_order = exact_order
         self._hosted = tuple(range(self.size))
-        self._C = _on_all_links(self.weights, self.graph)
+        self._C = self.mixing
         self._dense = self._C.toarray() if self.size <= DENSE_UP_TO and not exact_order else None
         self._faulty = FaultyLinks(faults, self._C) if faults and faults.loss > 0 else None
         self._polynomials: dict[bytes, Array] = {}
@@ -74,7 +75,7 @@ class SimulatedNetwork(Network):
         x = per_agent(x, self.size)
         flat = np.ascontiguousarray(x.reshape(self.size, -1))
         if len(steps) > 1 and self._dense is not None and self._faulty is None and flat.shape[1] >= MANY_NUMBERS:
-            self._count(_row_bytes(flat), rounds=len(steps))
+            self._count(row_bytes(flat), rounds=len(steps))
             return (self._polynomial(steps) @ flat).reshape(x.shape)
         now: Array = flat
         before: Array | None = None
@@ -89,12 +90,12 @@ class SimulatedNetwork(Network):
         x, largest = per_agent(x, self.size), per_agent(largest, self.size, "largest")
         flat = np.ascontiguousarray(x.reshape(self.size, -1))
         out = np.empty_like(flat)
-        dead = self._step(flat, None, out, 1.0, 0.0, 0.0, carried=_row_bytes(largest))
+        dead = self._step(flat, None, out, 1.0, 0.0, 0.0, carried=row_bytes(largest))
         return out.reshape(x.shape), self._spread(largest, dead)
 
     def flood(self, largest: Array) -> Array:
         largest = per_agent(largest, self.size, "largest")
-        dead = self._count(_row_bytes(largest))
+        dead = self._count(row_bytes(largest))
         return self._spread(largest, dead)
 
     def pass_on(self, x: Array, senders: Indices, receivers: Indices, *, add: bool) -> None:
@@ -102,7 +103,7 @@ class SimulatedNetwork(Network):
             raise NetworkError(
                 "a tree needs every message to arrive, and this network loses some: use method='plain' for averages"
             )
-        self.ledger.count(rounds=1, messages=len(senders), bytes=len(senders) * _row_bytes(x))
+        self.ledger.count(rounds=1, messages=len(senders), bytes=len(senders) * row_bytes(x))
         if not add:
             x[receivers] = x[senders]
         elif len(senders):
@@ -125,7 +126,7 @@ class SimulatedNetwork(Network):
         for sender, message in enumerate(outbox):
             if not message:
                 continue
-            sealed = {name: _sealed(array) for name, array in message.items()}
+            sealed = {name: _sealed(codec.sendable(array, name)) for name, array in message.items()}
             receivers = sorted(self.graph[sender]) if to is None else to[sender]
             for receiver in receivers:
                 if not self.graph.has_edge(sender, receiver):
@@ -139,11 +140,14 @@ class SimulatedNetwork(Network):
         self.ledger.count(rounds=1, messages=messages, bytes=size, lost=lost)
         return inbox
 
+    def gather(self, x: Array) -> Array:
+        return per_agent(x, self.size).copy()
+
     def _step(
         self, x: Array, before: Array | None, out: Array, a: float, b: float, c: float, *, carried: int = 0
     ) -> Dead | None:
         """One counted round: out <- a C x + b x + c before; `carried` more bytes ride in each message."""
-        dead = self._count(_row_bytes(x) + carried)
+        dead = self._count(row_bytes(x) + carried)
         if before is None:  # before the first round there was nothing
             before, c = out, 0.0
         if self._dense is None or dead is not None:
@@ -193,22 +197,8 @@ def _polynomial_of(C: Array, steps: Array) -> Array:
     return now
 
 
-def _on_all_links(C: Any, graph: nx.Graph) -> Any:
-    """C with an entry for every link and agent, also where the weight is zero: messages travel on all links."""
-    links = nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), weight=None, format="csr", dtype=np.float64)
-    pattern = sp.coo_array(links + sp.eye_array(len(graph)))
-    full = sp.csr_array((np.asarray(C[pattern.row, pattern.col]).ravel(), (pattern.row, pattern.col)), C.shape)
-    full.sort_indices()
-    return full
-
-
-def _row_bytes(x: Array) -> int:
-    """What one agent's entry of x weighs in a message."""
-    return x.nbytes // len(x)
-
-
 def _sealed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """What a neighbor receives: its own view, which it cannot change under the sender's hands."""
-    view = np.asarray(array).view()
+    view = array.view()
     view.flags.writeable = False
     return view

@@ -1,0 +1,234 @@
+"""Agents that live apart: all that engines with several processes have in common.
+
+An engine brings one thing, the rows of neighbors that live elsewhere (`Halo.swap`), and letters of unequal size
+(`_post`). The mathematics of a round is here, once: a sparse product whose sums run over neighbors in ascending agent
+number, compiled from the same text as in simulation, so that results have the same bits everywhere.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import networkx as nx
+import numpy as np
+
+from peerlearn.arrays import Array, Indices, per_agent
+from peerlearn.errors import InputError, NetworkError
+from peerlearn.network import codec
+from peerlearn.network.base import Message, Network, row_bytes
+from peerlearn.network.kernels import sparse_step
+from peerlearn.network.routes import Route, mixing_rows, route
+
+Arrays = tuple[np.ndarray[Any, Any], ...]
+Letter = tuple[int, int, bytes]  # sender, receiver, content
+
+BUFFERS = 3  # rows of this round, of the round before, and those being computed
+ROUTES_KEPT, HALOS_KEPT = 256, 64  # a tree has two routes per level
+
+
+class Halo(Protocol):
+    """Rows of the agents here and, below them, of those they hear from elsewhere."""
+
+    rows: Array
+
+    def swap(self) -> None:
+        """One round: send what the route says of the upper rows, and fill the lower ones."""
+
+    def free(self) -> None:
+        """It will not be used again."""
+
+
+class ApartNetwork(Network):
+    """Some of the agents in this process, the others in processes that only messages reach."""
+
+    def __init__(self, graph: nx.Graph, weights: Any, place: Indices, here: int) -> None:
+        super().__init__(graph, weights)
+        self._place, self._here = place, here
+        self._hosted = tuple(np.flatnonzero(place == here).tolist())
+        self._rows = np.array(self._hosted, dtype=np.intp)
+        links = np.array(self.graph.edges, dtype=np.intp).reshape(-1, 2)
+        both = np.vstack([links, links[:, ::-1]])
+        self._everywhere = route(both[:, 0], both[:, 1], place, here, self._hosted)
+        self._C = mixing_rows(self.mixing, self._everywhere, self._hosted)
+        self._routes: dict[bytes, Route] = {}
+        self._halos: dict[tuple[Route, int, int], Halo] = {}
+
+    @property
+    def hosted(self) -> tuple[int, ...]:
+        return self._hosted
+
+    # What an engine provides -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _new_halo(self, links: Route, width: int) -> Halo:
+        """Memory for rows of `width` numbers, and the way to fill it."""
+
+    @abstractmethod
+    def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
+        """One round of letters by process; gives those that came from elsewhere for agents here."""
+
+    # What an engine may add, to remember what calls gave and to take a run up again where it was ---------------------
+
+    def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
+        """Every call of the contract passes here with the rounds it takes; gives what the agents here got from it."""
+        return compute()
+
+    def _resumed(self) -> tuple[int, Array, Array] | None:
+        """Where to go on inside `recur`: rounds done, rows now, rows one round before."""
+        return None
+
+    def _reached(self, done: int, now: Array, before: Array) -> None:
+        """A round of `recur` is done."""
+
+    # The contract ----------------------------------------------------------------------------------------------------
+
+    def mix(self, x: Array) -> Array:
+        x = per_agent(x, len(self._hosted))
+        flat = x.reshape(len(x), -1)
+        (mixed,) = self._call("mix", 1, lambda: (self._mixed(self._heard(self._everywhere, flat)),))
+        self._count(row_bytes(flat))
+        return mixed.reshape(x.shape)
+
+    def recur(self, x: Array, steps: Array) -> Array:
+        x = per_agent(x, len(self._hosted))
+        flat = x.reshape(len(x), -1)
+        if len(steps) == 0:
+            return x.copy()
+        (result,) = self._call("recur", len(steps), lambda: (self._recur(flat, np.asarray(steps, np.float64)),))
+        self._count(row_bytes(flat), rounds=len(steps))
+        return result.reshape(x.shape)
+
+    def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
+        x, largest = per_agent(x, len(self._hosted)), per_agent(largest, len(self._hosted), "largest")
+        both = np.hstack([x.reshape(len(x), -1), largest.reshape(len(x), -1)])
+        width = both.shape[1] - largest[0].size
+
+        def compute() -> Arrays:
+            rows = self._heard(self._everywhere, both)
+            return self._mixed(rows)[:, :width], self._spread(rows[:, width:])
+
+        mixed, spread = self._call("mix_and_flood", 1, compute)
+        self._count(row_bytes(both))
+        return mixed.reshape(x.shape), spread.reshape(largest.shape)
+
+    def flood(self, largest: Array) -> Array:
+        largest = per_agent(largest, len(self._hosted), "largest")
+        flat = largest.reshape(len(largest), -1)
+        (spread,) = self._call("flood", 1, lambda: (self._spread(self._heard(self._everywhere, flat)),))
+        self._count(row_bytes(flat))
+        return spread.reshape(largest.shape)
+
+    def pass_on(self, x: Array, senders: Indices, receivers: Indices, *, add: bool) -> None:
+        links, flat = self._route(senders, receivers), x.reshape(len(x), -1)
+
+        def compute() -> Arrays:
+            rows = self._heard(links, flat)
+            if not len(links.receivers):
+                return ()
+            if not add:
+                return (rows[links.indices[links.indptr[1:] - 1]],)
+            # As in simulation: what several senders bring is summed in their order first.
+            return (flat[links.receivers] + links.sums @ rows,)
+
+        for changed in self._call("pass_on", 1, compute):
+            x[links.receivers] = changed.reshape(-1, *x.shape[1:])
+        self.ledger.count(rounds=1, messages=links.messages, bytes=links.messages * row_bytes(x))
+
+    def exchange(
+        self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None
+    ) -> list[dict[int, Message]]:
+        if len(outbox) != len(self._hosted) or (to is not None and len(to) != len(self._hosted)):
+            raise InputError(
+                f"exchange takes one message per hosted agent, {len(self._hosted)} of them, not {len(outbox)}"
+            )
+        letters: dict[int, list[Letter]] = {}
+        messages = size = 0
+        for row, (sender, message) in enumerate(zip(self._hosted, outbox, strict=True)):
+            if not message:
+                continue
+            content = codec.pack(message)
+            receivers = sorted(self.graph[sender]) if to is None else to[row]
+            for receiver in receivers:
+                if not self.graph.has_edge(sender, receiver):
+                    raise NetworkError(f"agent {sender} cannot send to agent {receiver}: they are not neighbors")
+                letters.setdefault(int(self._place[receiver]), []).append((sender, int(receiver), content))
+            messages += len(receivers)
+            size += len(receivers) * sum(np.asarray(array).nbytes for array in message.values())
+        inbox = self._exchanged(letters)
+        self.ledger.count(rounds=1, messages=messages, bytes=size)
+        return inbox
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _exchanged(self, letters: dict[int, list[Letter]]) -> list[dict[int, Message]]:
+        def compute() -> Arrays:
+            arrived = sorted(letters.pop(self._here, []) + self._post(letters))
+            ends = np.array([ends for *ends, _ in arrived], dtype=np.int64).reshape(-1, 2)
+            return ends, *(np.frombuffer(content, np.uint8) for *_, content in arrived)
+
+        ends, *contents = self._call("exchange", 1, compute)
+        inbox: dict[int, dict[int, Message]] = {agent: {} for agent in self._hosted}
+        for (sender, receiver), content in zip(ends.tolist(), contents, strict=True):
+            inbox[receiver][sender] = codec.unpack(content.data)
+        return list(inbox.values())
+
+    def _recur(self, flat: Array, steps: Array) -> Array:
+        hosted, width = flat.shape
+        halos = [self._halo(self._everywhere, width, buffer) for buffer in range(BUFFERS)]
+        result = np.empty((hosted, width))
+        start, now, before = self._resumed() or (0, flat, flat)
+        halos[start % BUFFERS].rows[:hosted] = now
+        halos[(start - 1) % BUFFERS].rows[:hosted] = before
+        for n in range(start, len(steps)):
+            a, b, c = steps[n]
+            halo = halos[n % BUFFERS]
+            halo.swap()
+            out = result if n == len(steps) - 1 else halos[(n + 1) % BUFFERS].rows[:hosted]
+            sparse_step(*self._C, halo.rows, halos[(n - 1) % BUFFERS].rows[:hosted], out, a, b, c if n > 0 else 0.0)
+            self._reached(n + 1, out, halo.rows[:hosted])
+        return result
+
+    def _mixed(self, rows: Array) -> Array:
+        """sum_j C_kj x_j for the agents here."""
+        out = np.empty((len(self._hosted), rows.shape[1]))
+        sparse_step(*self._C, rows, out, out, 1.0, 0.0, 0.0)
+        return out
+
+    def _halo(self, links: Route, width: int, buffer: int = 0) -> Halo:
+        """The memory for such rows, kept for the next round; `buffer` tells those in use at once apart."""
+        key = links, width, buffer
+        if key not in self._halos:
+            while len(self._halos) >= HALOS_KEPT:
+                self._halos.pop(next(iter(self._halos))).free()
+            self._halos[key] = self._new_halo(links, width)
+        return self._halos[key]
+
+    def _heard(self, links: Route, flat: Array) -> Array:
+        """One round along these links: the rows of the agents here and, below, of those they hear."""
+        halo = self._halo(links, flat.shape[1])
+        halo.rows[: len(flat)] = flat
+        halo.swap()
+        return halo.rows
+
+    def _spread(self, rows: Array) -> Array:
+        """Entry by entry the largest over each agent's neighborhood."""
+        indptr, indices, _ = self._C
+        spread: Array = np.maximum.reduceat(rows[indices], indptr[:-1], axis=0)
+        return spread
+
+    def _route(self, senders: Indices, receivers: Indices) -> Route:
+        key = np.asarray(senders).tobytes() + b"|" + np.asarray(receivers).tobytes()
+        if key not in self._routes:
+            if len(self._routes) >= ROUTES_KEPT:
+                self._routes.pop(next(iter(self._routes)))
+            self._routes[key] = route(
+                np.asarray(senders, np.intp), np.asarray(receivers, np.intp), self._place, self._here, self._hosted
+            )
+        return self._routes[key]
+
+    def _count(self, size: int, rounds: int = 1) -> None:
+        """Enter rounds in which every agent sends `size` bytes to every neighbor."""
+        messages = rounds * self._everywhere.messages
+        self.ledger.count(rounds=rounds, messages=messages, bytes=messages * size)

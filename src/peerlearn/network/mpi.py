@@ -1,0 +1,199 @@
+"""Some agents per rank of an MPI job: for clusters, where a rank that dies ends the job.
+
+One round is a halo exchange: only the rows of agents with neighbors on other ranks are sent, once per pair of ranks, by
+persistent neighborhood collectives on a graph communicator (MPI 4.1, chapter 8). Only their v-forms: the others hang or
+fail at a rank that hears nobody. Why product and communication do not overlap: docs/decisions/0008.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from hashlib import sha256
+from types import TracebackType
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from scipy.sparse import csgraph
+
+from peerlearn import graphs
+from peerlearn.arrays import Array, Indices, per_agent
+from peerlearn.errors import InputError, MissingExtra
+from peerlearn.network import codec
+from peerlearn.network.apart import ApartNetwork, Letter
+from peerlearn.network.routes import Route
+
+
+class MPINetwork(ApartNetwork):
+    """The agents of a graph, dealt to the ranks of an MPI communicator.
+
+    Start a script with `mpiexec -n 4 python script.py`; without mpiexec it runs as one rank. All ranks make the same
+    calls, each with the entries of its own agents, `hosted`. weights: as for SimulatedNetwork. comm: an mpi4py
+    communicator, or None for all ranks. ranks: the rank of each agent, or None to deal contiguous parts of a
+    bandwidth-reducing order. exact_order: as in simulation; here sums run in that order in any case.
+    """
+
+    def __init__(
+        self,
+        graph: nx.Graph,
+        weights: Any = "metropolis",
+        *,
+        comm: Any = None,
+        ranks: Sequence[int] | None = None,
+        exact_order: bool = True,
+    ) -> None:
+        self.MPI = mpi()
+        self.comm = self.MPI.COMM_WORLD if comm is None else comm
+        end_job_when_a_rank_fails(self.comm)
+        graph = graphs.checked(graph)
+        place = dealt(graph, self.comm.size) if ranks is None else _given(ranks, len(graph), self.comm.size)
+        super().__init__(graph, weights, place, self.comm.rank)
+        self._must_be_one_network()
+        self._ranks = sorted({*self._everywhere.sent, *self._everywhere.heard})
+        self._neighborhood = self.comm.Create_dist_graph_adjacent(self._ranks, self._ranks, reorder=False)
+
+    def gather(self, x: Array) -> Array | None:
+        """Every agent's entry on rank 0, None on the others."""
+        x = per_agent(x, len(self.hosted))
+        sizes = np.bincount(self._place, minlength=self.comm.size) * (x.size // len(x))
+        everything = np.empty((self.size, *x.shape[1:])) if self.comm.rank == 0 else None
+        target = None if everything is None else [everything, sizes, self.MPI.DOUBLE]
+        self.comm.Gatherv([np.ascontiguousarray(x), self.MPI.DOUBLE], target, root=0)
+        if everything is None:
+            return None
+        return everything[np.argsort(np.argsort(self._place, kind="stable"), kind="stable")]
+
+    def close(self) -> None:
+        for halo in self._halos.values():
+            halo.free()
+        self._halos.clear()
+        self._neighborhood.Free()
+
+    def _new_halo(self, links: Route, width: int) -> _RankHalo:
+        return _RankHalo(self._neighborhood, self.MPI.DOUBLE, self._ranks, links, width)
+
+    def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
+        byte, long = self.MPI.BYTE, self.MPI.INT64_T
+        bundles = [_bundled(letters.get(rank, [])) for rank in self._ranks]
+        ones, places = np.ones(len(bundles), dtype=np.int64), np.arange(len(bundles))
+        sizes, coming = np.array([len(bundle) for bundle in bundles], dtype=np.int64), np.empty_like(ones)
+        self._neighborhood.Neighbor_alltoallv([sizes, (ones, places), long], [coming, (ones, places), long])
+        sent, got = np.frombuffer(b"".join(bundles), np.uint8), np.empty(int(coming.sum()), dtype=np.uint8)
+        starts, ends = np.cumsum(sizes) - sizes, np.cumsum(coming)
+        self._neighborhood.Neighbor_alltoallv([sent, (sizes, starts), byte], [got, (coming, ends - coming), byte])
+        parts = np.split(got, ends[:-1]) if len(ends) else []
+        return [letter for part in parts for letter in _unbundled(part.data)]
+
+    def _must_be_one_network(self) -> None:
+        """Ranks that were given other graphs or weights would wait for each other for ever."""
+        C = self.mixing
+        told = b"".join(part.tobytes() for part in (C.indptr, C.indices, C.data, self._place))
+        mine = np.frombuffer(sha256(told).digest(), np.uint8)
+        everybody = np.empty((self.comm.size, len(mine)), np.uint8)
+        self.comm.Allgather(mine, everybody)
+        if (different := np.flatnonzero((everybody != everybody[0]).any(axis=1))).size:
+            raise InputError(
+                f"rank {different[0]} was given another graph, other weights or other ranks than rank 0: make the same "
+                "network on every rank, with the same seed"
+            )
+
+
+class _RankHalo:
+    """Rows of a rank's agents and of those they hear; a persistent request fills the latter."""
+
+    def __init__(self, neighborhood: Any, double: Any, ranks: list[int], links: Route, width: int) -> None:
+        self.rows = np.zeros((links.hosted + links.halo, width))
+        none = np.empty(0, dtype=np.intp)
+        leaving = [links.sent.get(rank, none) for rank in ranks]
+        self._leaving = np.concatenate([none, *leaving]).astype(np.intp)
+        self._sent = np.empty((len(self._leaving), width))
+        sent = np.array([len(rows) for rows in leaving], dtype=np.int64) * width
+        heard = np.array([len(links.heard.get(rank, none)) for rank in ranks], dtype=np.int64) * width
+        self._request = neighborhood.Neighbor_alltoallv_init(
+            [self._sent, (sent, np.cumsum(sent) - sent), double],
+            [self.rows[links.hosted :], (heard, np.cumsum(heard) - heard), double],
+        )
+
+    def swap(self) -> None:
+        np.take(self.rows, self._leaving, axis=0, out=self._sent, mode="clip")  # clip: numpy then needs no buffer
+        self._request.Start()
+        self._request.Wait()
+
+    def free(self) -> None:
+        self._request.Free()
+
+
+def mpi() -> Any:
+    """mpi4py's MPI, which starts MPI when it is first imported."""
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):  # RuntimeError: mpi4py is there, but no MPI library
+        raise MissingExtra("MPINetwork", "mpi4py with an MPI library", "mpi") from None
+    return MPI
+
+
+def dealt(graph: nx.Graph, ranks: int) -> Indices:
+    """The rank of each agent: contiguous parts, of equal size up to one, of the reverse Cuthill-McKee order."""
+    if ranks > len(graph):
+        raise InputError(f"{ranks} ranks are too many for {len(graph)} agents: start with mpiexec -n {len(graph)}")
+    links = nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), weight=None, format="csr", dtype=np.float64)
+    order = csgraph.reverse_cuthill_mckee(links, symmetric_mode=True)
+    place = np.empty(len(graph), dtype=np.intp)
+    for rank, agents in enumerate(np.array_split(order, ranks)):
+        place[agents] = rank
+    return place
+
+
+def end_job(code: int) -> None:
+    """End all ranks with this exit code, where there are several: the others may be waiting for this one."""
+    if "mpi4py.MPI" in sys.modules and (world := mpi().COMM_WORLD).size > 1:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        world.Abort(code)
+
+
+def end_job_when_a_rank_fails(comm: Any) -> None:
+    """An error that nobody catches is printed and ends the job, where it would leave the other ranks waiting."""
+    if comm.size > 1 and sys.excepthook is not _print_and_end:
+        sys.excepthook = _print_and_end
+
+
+def _print_and_end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    print(f"rank {mpi().COMM_WORLD.rank} failed, and with it the job:", file=sys.stderr)
+    traceback.print_exception(kind, error, trace)
+    end_job(1)
+
+
+def _given(ranks: Sequence[int], agents: int, size: int) -> Indices:
+    place = np.asarray(ranks)
+    if place.shape != (agents,) or place.dtype.kind not in "iu" or set(place.tolist()) != set(range(size)):
+        raise InputError(
+            f"ranks must hold the rank of each of the {agents} agents, and each rank from 0 to {size - 1} at least once"
+        )
+    return place.astype(np.intp)
+
+
+def _bundled(letters: list[Letter]) -> bytes:
+    """Letters for one rank; a content for several receivers there crosses once."""
+    if not letters:
+        return b""
+    contents = {sender: content for sender, _, content in letters}
+    return codec.pack(
+        {
+            "ends": np.array([ends for *ends, _ in letters], dtype=np.int64),
+            "senders": np.array(list(contents), dtype=np.int64),
+            "sizes": np.array([len(content) for content in contents.values()], dtype=np.int64),
+            "contents": np.frombuffer(b"".join(contents.values()), np.uint8),
+        }
+    )
+
+
+def _unbundled(data: memoryview) -> list[Letter]:
+    if not len(data):
+        return []
+    parts = codec.unpack(data)
+    contents = np.split(parts["contents"], np.cumsum(parts["sizes"])[:-1])
+    content = {sender: own.tobytes() for sender, own in zip(parts["senders"].tolist(), contents, strict=True)}
+    return [(sender, receiver, content[sender]) for sender, receiver in parts["ends"].tolist()]
