@@ -1,5 +1,7 @@
 """peerlearn: agents that hold their own data learn one model by talking to their neighbors in a graph."""
 
+from typing import TYPE_CHECKING, Any
+
 from peerlearn import data, graphs, partition, weights
 from peerlearn.algorithms import (
     ADMM,
@@ -17,6 +19,10 @@ from peerlearn.algorithms import (
 from peerlearn.models import RVFLClassifier, RVFLRegressor
 from peerlearn.network import Faults, Network, SimulatedNetwork
 
+if TYPE_CHECKING:
+    from peerlearn.network.mpi import MPINetwork
+    from peerlearn.network.peers.network import PeerNetwork
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -28,7 +34,9 @@ __all__ = [
     "Faults",
     "Gram",
     "Local",
+    "MPINetwork",
     "Network",
+    "PeerNetwork",
     "RVFLClassifier",
     "RVFLRegressor",
     "SimulatedNetwork",
@@ -41,3 +49,16 @@ __all__ = [
     "total",
     "weights",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Engines that need more than the core are imported when they are asked for."""
+    if name == "MPINetwork":
+        from peerlearn.network.mpi import MPINetwork
+
+        return MPINetwork
+    if name == "PeerNetwork":
+        from peerlearn.network.peers.network import PeerNetwork
+
+        return PeerNetwork
+    raise AttributeError(f"module 'peerlearn' has no attribute {name!r}")

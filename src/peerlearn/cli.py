@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -123,6 +124,73 @@ def data(folder: str | None) -> None:
         '\nLoad one  peerlearn.data.load("digits")',
         f"Your own  NAME.npz (arrays X, y) in {place or '--folder DIR or PEERLEARN_DATA (not set)'}",
     )
+
+
+@main.command()
+@click.argument("folder", metavar="DIR")
+@click.option("--agents", type=int, metavar="N", help="Make agent-0, agent-1, ... for this many agents.")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="Make this agent instead; once for each.")
+@click.option("--days", default=825, show_default=True, metavar="N", help="How long they are valid: 1 to 3650.")
+def certs(folder: str, agents: int | None, names: tuple[str, ...], days: int) -> None:
+    """Make the certificates by which agents at different sites know each other.
+
+    An authority signs one identity per agent, and agents talk only to those that the same authority signed. Run this in
+    one place, then carry the files of each agent to its site. In a folder that has an authority already, further agents
+    are signed by it; files that are there are never overwritten.
+
+    \b
+    Examples:
+      peerlearn certs certificates --agents 4
+      peerlearn certs certificates --name north --name south
+
+    \b
+    Files in the folder:
+      NAME.pem, NAME.key      who an agent is: to its own site, and to no other
+      authority.pem           whom agents trust: to every site
+      authority.key           signs further agents: to no site, keep it offline
+    """
+    from peerlearn.network.peers.certificates import make
+
+    if (agents is None) == (not names):
+        raise InputError("agents are given by number or by name: use either --agents 4 or --name north --name south")
+    if agents is not None and agents < 1:
+        raise InputError(f"certificates cannot be made for {agents} agents: choose 1 or more")
+    made = make(folder, names or [f"agent-{k}" for k in range(agents or 0)], days=days)
+    for path in made:
+        click.echo(path)
+    click.echo(
+        "\nTo each site: authority.pem and the two files of its agent. The .key files are secrets: send each over a "
+        "safe way to its own site alone, and authority.key to none."
+    )
+
+
+@main.command()
+@click.argument("model")
+@click.argument("file")
+@click.option("--output", metavar="FILE", help="Write a CSV file instead of showing the predictions.")
+def predict(model: str, file: str, output: str | None) -> None:
+    """Use a saved model on the rows of a file.
+
+    MODEL was saved by a site or with peerlearn.models.archive.save. FILE is .csv with a header line, .parquet, or .npz
+    with an array X; its columns are found by their names, in any order. If it has the target as well, the accuracy or
+    R2 is shown beside the predictions, on standard error.
+
+    \b
+    Examples:
+      peerlearn predict model.npz patients.csv
+      peerlearn predict model.npz patients.parquet --output predictions.csv
+    """
+    from peerlearn.experiments.files import write
+    from peerlearn.experiments.predictions import predict as predictions_of
+
+    done = predictions_of(model, file)
+    if output is None:
+        click.echo(done.text, nl=False)
+    else:
+        write(Path(output).expanduser(), done.text)
+        click.echo(f"{done.rows} predictions in {output}")
+    if done.score is not None:
+        click.echo(done.score, err=True)
 
 
 @contextmanager

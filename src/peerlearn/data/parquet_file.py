@@ -1,0 +1,93 @@
+"""A .parquet file: its columns have types, so all that is refused are missing values and types that are no numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peerlearn.arrays import Array
+from peerlearn.data.dataset import AnyArray
+from peerlearn.errors import DataError, MissingExtra, PeerlearnError
+
+ROW_LABELS = "__index_level_"  # how pandas stores the labels of rows: they are no column of the table
+
+
+def header(path: Path) -> list[str]:
+    """The names in the file's schema."""
+    with _opened(path) as file:
+        return [name for name in file.schema_arrow.names if not name.startswith(ROW_LABELS)]
+
+
+def read(path: Path, names: Sequence[str], target: str | None) -> tuple[Sequence[str], Array, AnyArray | None]:
+    """Names of the features, their numbers, and the target's entries."""
+    with _opened(path) as file:
+        content, features = file.read(), [name for name in names if name != target]
+        if content.num_rows == 0:
+            raise DataError(f"{path} has columns but no rows: add one at least")
+        X = np.empty((content.num_rows, len(features)))
+        for k, name in enumerate(features):
+            X[:, k] = _numbers(content.column(name), name, path)
+        return features, X, None if target is None else _answers(content.column(target), target, path)
+
+
+def _numbers(column: Any, name: str, path: Path) -> Array:
+    from pyarrow import types
+
+    kind = column.type
+    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
+        raise DataError(
+            f"column {name!r} of {path} has type {kind}, where numbers are needed: encode it as numbers, or drop it"
+        )
+    _all_there(column.is_null(), name, path)
+    values: Array = column.to_numpy().astype(np.float64)
+    _all_there(~np.isfinite(values), name, path)
+    return values
+
+
+def _answers(column: Any, name: str, path: Path) -> AnyArray:
+    """Whole numbers as int64, text as text, truths as they are, other numbers as float64."""
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):  # what pandas calls categories
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if types.is_string(kind) or types.is_large_string(kind):
+        _all_there(column.is_null(), name, path)
+        text: AnyArray = column.to_numpy().astype(str)
+        _all_there(np.char.strip(text) == "", name, path)
+        return text
+    values = _numbers(column, name, path)
+    if types.is_integer(kind):
+        whole: AnyArray = column.cast("int64").to_numpy()
+        return whole
+    return values.astype(bool) if types.is_boolean(kind) else values
+
+
+def _all_there(missing: Any, name: str, path: Path) -> None:
+    at = np.flatnonzero(missing)
+    if len(at):
+        raise DataError(
+            f"row {at[0] + 1} of {path} has a missing or infinite value in column {name!r} (as have {len(at)} rows in "
+            "all): fill it in, or drop the row or the column"
+        )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    try:
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise MissingExtra("reading a .parquet file", "pyarrow", "parquet") from None
+    try:
+        with path.open("rb") as stream, ParquetFile(stream) as file:
+            yield file
+    except PeerlearnError:
+        raise
+    # A damaged file fails in many ways, each in the words of one of pyarrow's layers.
+    except Exception as error:
+        told = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"{path} is not a readable .parquet file ({told}): copy it again, or save it anew") from error

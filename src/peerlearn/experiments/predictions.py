@@ -1,0 +1,56 @@
+"""A saved model used on a file of rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import r2_score
+
+from peerlearn.data import tables
+from peerlearn.data.dataset import AnyArray
+from peerlearn.models.archive import Saved, load
+from peerlearn.models.rvfl import RVFLClassifier
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A CSV text with one line per row, and a sentence on how good they are where the file has the answers."""
+
+    text: str
+    rows: int
+    score: str | None
+
+
+def predict(model: str | os.PathLike[str], file: str | os.PathLike[str]) -> Predictions:
+    """What a saved model says of the rows of a file that has its columns, in any order and beside others."""
+    saved = load(model)
+    target = saved.target if saved.target in tables.header(file) else None
+    table = tables.read(file, target)
+    found = saved.predict(table.select(saved.columns) if saved.columns else table.X)
+    score = None if table.y is None else _score(saved, table.y, found)
+    return Predictions(_csv(found, saved.target or "prediction"), len(found), score)
+
+
+def _csv(found: AnyArray, name: str) -> str:
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    rows = found.reshape(len(found), -1)
+    lines.writerow([name] if rows.shape[1] == 1 else [f"{name}_{k}" for k in range(rows.shape[1])])
+    lines.writerows(rows.tolist())
+    return text.getvalue()
+
+
+def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
+    if y.shape != found.shape or (y.dtype.kind == "U") != (found.dtype.kind == "U"):  # 1 and "1" are not compared
+        return f"no score: column {saved.target!r} has {_told(y)}, where the model predicts {_told(found)}"
+    if isinstance(saved.model, RVFLClassifier):
+        return f"accuracy {np.mean(found == y):.4f} on {len(y)} rows"
+    return f"R2 {r2_score(y, found):.4f} on {len(y)} rows" if len(y) > 1 else "no R2: it takes two rows at least"
+
+
+def _told(entries: AnyArray) -> str:
+    return f"{'text' if entries.dtype.kind == 'U' else 'numbers'} of shape {entries.shape}"

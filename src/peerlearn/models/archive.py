@@ -1,0 +1,168 @@
+"""A fitted model as one .npz file: numbers and a text, nothing that could run code when it is loaded.
+
+about            JSON: version, class, parameters, names of columns and target, how the model was trained
+W, b             the hidden layer: inputs x hidden units, and hidden units
+coefficients     of the first hosted agent: features x outputs
+classes          of a classifier
+center, scale    what was done to the columns before training, if anything
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from peerlearn.arrays import Array
+from peerlearn.data import npz
+from peerlearn.errors import DataError, InputError
+from peerlearn.local.features import ACTIVATIONS, RandomFeatures
+from peerlearn.models.contents import VERSION, Contents
+from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
+
+Model = RVFLClassifier | RVFLRegressor
+MODELS: dict[str, type[Model]] = {"RVFLClassifier": RVFLClassifier, "RVFLRegressor": RVFLRegressor}
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """A model as it was saved, with what it takes to use it on new rows."""
+
+    model: Model
+    columns: tuple[str, ...]  # in the order of the model's inputs; none if they have no names
+    center: Array | None = field(repr=False)
+    scale: Array | None = field(repr=False)
+    target: str | None
+    about: dict[str, Any] = field(repr=False)
+
+    def predict(self, X: Any) -> Any:
+        """Of rows as they were measured: (x - center) / scale is done here."""
+        rows, inputs = np.asarray(X, dtype=np.float64), self.model.n_features_in_
+        named = tuple(getattr(X, "columns", self.columns))  # a data frame may have them in another order
+        if rows.ndim != 2 or rows.shape[1] != inputs or (self.columns and named != self.columns):
+            names = f" ({', '.join(self.columns)})" if self.columns else ""
+            raise DataError(
+                f"rows of shape {rows.shape} do not fit the model: give a table with its {inputs} columns{names}, in "
+                "their order"
+            )
+        if self.center is not None:
+            rows = rows - self.center
+        return self.model.predict(rows if self.scale is None else rows / self.scale)
+
+
+def save(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] = (),
+    center: ArrayLike | None = None,
+    scale: ArrayLike | None = None,
+    target: str | None = None,
+    report: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the model at once, so that the file is whole or not there.
+
+    columns are by default those of the data frame it was fitted on; report, how it was trained, is model.report_.
+    """
+    if type(model) not in MODELS.values():
+        raise InputError(f"a {type(model).__name__} cannot be saved: give a fitted {' or '.join(MODELS)}")
+    check_is_fitted(model)
+    arrays = {"W": model.features_.W, "b": model.features_.b, "coefficients": model.coefficients_[0]}
+    if isinstance(model, RVFLClassifier):
+        arrays["classes"] = model.classes_
+    arrays |= {
+        name: np.asarray(x, dtype=np.float64) for name, x in (("center", center), ("scale", scale)) if x is not None
+    }
+    names = [str(name) for name in (columns if len(columns) else getattr(model, "feature_names_in_", ()))]
+    about = _about(model) | {"columns": names, "target": target, "report": _report(model, report)}
+    arrays["about"] = np.array(json.dumps(about))
+    way_out = "give it as it was fitted, with one name, center and scale above 0 per column"
+    _restored(Contents.of_file(arrays, "the model cannot be saved", way_out))  # what is written can be read
+    _write(Path(path).expanduser(), arrays)
+
+
+def load(path: str | os.PathLike[str]) -> Saved:
+    """The model of a file, checked before use."""
+    file = Path(path).expanduser()
+    if not os.path.exists(file):
+        raise DataError(f"there is no model {file}: check the path")
+    objection = f"{file} holds no model that can be used"
+    way_out = "copy it again, or save the fitted model with peerlearn.models.archive.save"
+    try:
+        arrays = npz.read(file)
+    except DataError as error:
+        raise Contents({}, {}, objection, way_out).wrong(str(error.__cause__)) from error
+    return _restored(Contents.of_file(arrays, objection, way_out))
+
+
+def _about(model: Model) -> dict[str, Any]:
+    """Parameters that are plain values; a network, or a solver with settings, belongs to the training."""
+    given = {name: x.item() if isinstance(x, np.generic) else x for name, x in model.get_params(deep=False).items()}
+    return {
+        "version": VERSION,
+        "class": type(model).__name__,
+        "parameters": {name: x for name, x in given.items() if isinstance(x, bool | int | float | str | None)},
+        "solver": repr(model.solver),
+        "n_features": int(model.n_features_in_),
+        "activation": model.features_.activation,
+        "direct_links": bool(model.features_.direct_links),
+        "single_output": isinstance(model, RVFLRegressor) and model._single_output,
+    }
+
+
+def _report(model: Model, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    own = asdict(model.report_) if hasattr(model, "report_") else {}  # a model that was loaded has none
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(own if given is None else dict(given), default=np.generic.item))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the report cannot be saved as JSON ({error}): give numbers, texts, lists and dicts"
+        ) from error
+    return plain
+
+
+def _restored(contents: Contents) -> Saved:
+    """The estimator that was saved, without its network."""
+    kind = MODELS[contents.one_of("class", MODELS)]
+    model, inputs = kind(**contents.parameters(kind().get_params())), contents.entry("n_features", int)
+    b, activation = contents.numbers("b", None), contents.one_of("activation", ACTIVATIONS)
+    W, links = contents.numbers("W", inputs, len(b)), contents.entry("direct_links", bool)
+    model.features_, model.n_features_in_ = RandomFeatures(W, b, activation, links), inputs
+    coefficients = contents.numbers("coefficients", model.features_.width, None)
+    model.coefficients_ = coefficients[None]
+    if isinstance(model, RVFLClassifier):
+        model.classes_ = contents.classes(coefficients.shape[1])
+    else:
+        model._single_output = contents.entry("single_output", bool)
+        if model._single_output and coefficients.shape[1] > 1:
+            raise contents.wrong(f"it should have one output, but coefficients are for {coefficients.shape[1]}")
+    center, scale = (
+        contents.numbers(each, inputs) if each in contents.arrays else None for each in ("center", "scale")
+    )
+    if scale is not None and not (scale > 0).all():
+        raise contents.wrong("not every scale is above 0")
+    target = contents.entry("target", str) if contents.about.get("target") is not None else None
+    return Saved(model, contents.columns(inputs), center, scale, target, contents.about)
+
+
+def _write(path: Path, arrays: Mapping[str, Any]) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("wb") as file:
+            np.savez(file, **arrays)
+            file.flush()
+            os.fsync(file.fileno())  # the name moves after the numbers are on the disk
+        beside.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): make room or name another file") from error
+    finally:
+        with suppress(OSError):
+            beside.unlink()  # still there only if something went wrong

@@ -1,0 +1,1 @@
+"""Agents at different sites: gRPC over mutual TLS."""

@@ -1,0 +1,241 @@
+"""How an agent that was killed goes on: what its calls gave, where it stood, and what neighbors may ask for again.
+
+    saved = round of the checkpoint before the last        told to neighbors, who keep what they sent after it
+
+so that the last checkpoint may be torn and the one before still suffices.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from peerlearn.arrays import Array
+from peerlearn.errors import NetworkError
+from peerlearn.network.apart import Arrays
+from peerlearn.network.codec import AnyArray
+from peerlearn.network.peers.frame import split
+from peerlearn.network.peers.journal import Call, Checkpoint, Journal
+from peerlearn.network.peers.link import Link, Speaker
+
+log = logging.getLogger("peerlearn.peers")
+
+SAVE_AT = 1 << 26  # bytes sent that make a checkpoint due before its time: neighbors must keep what is not saved
+
+
+class NoMemory:
+    """An agent without checkpoints: what it has done is done, and it would not come back."""
+
+    finished = False
+
+    def __init__(self, me: Speaker) -> None:
+        self._me = me
+
+    def call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
+        arrays = compute()
+        self._me.saved = self._me.done
+        return arrays
+
+    def resumed(self) -> tuple[int, Array, Array] | None:
+        return None
+
+    def reached(self, done: int, now: Array, before: Array) -> None:
+        self._me.saved = self._me.done
+
+    def save(self, *, finished: bool = False) -> None:
+        pass
+
+    def forget(self) -> None:
+        pass
+
+
+class Memory(NoMemory):
+    """The checkpoints of one agent."""
+
+    def __init__(
+        self,
+        me: Speaker,
+        links: Mapping[int, Link],
+        journal: Journal,
+        *,
+        lock: AbstractContextManager[Any],
+        own_settings: Mapping[str, str],
+        save_every: float,
+        bytes_sent: Callable[[], int],
+    ) -> None:
+        super().__init__(me)
+        self._links, self._journal, self._lock, self._bytes_sent = links, journal, lock, bytes_sent
+        self._own, self._save_every = own_settings, save_every
+        self._calls: Iterator[Call] = iter(())
+        self._known: Call | None = None  # the next call that will be given back
+        self._inside: tuple[int, Array, Array] | None = None  # rounds done in `recur`, rows now, rows before
+        self._stands = self._last = 0  # rounds at the last point to go on from, and at the last checkpoint
+        self._next = self._look = time.monotonic() + save_every
+        self._full = False
+        self._sent: dict[int, int] = {}  # files of frames that count, and the last round in each
+        self._bytes = 0  # sent until the last checkpoint
+        if (checkpoint := journal.load()) is not None:
+            self._restore(checkpoint)
+
+    def call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
+        if self._known is not None:
+            return self._given_back(self._known, what, rounds)
+        if self._inside is not None and what != "recur":
+            raise self._another_program("recur", what)
+        arrays = compute()
+        self._inside, self._stands = None, self._me.done
+        self._journal.add(Call(what, arrays))
+        self._save_if_due()
+        return arrays
+
+    def resumed(self) -> tuple[int, Array, Array] | None:
+        return self._inside
+
+    def reached(self, done: int, now: Array, before: Array) -> None:
+        self._inside, self._stands = (done, now, before), self._me.done
+        self._save_if_due()
+
+    def save(self, *, finished: bool = False) -> None:
+        """A checkpoint now. A full disk is no reason to stop: the run goes on, and the next attempt may succeed."""
+        if self._known is not None:
+            return  # nothing is new while calls are still being given back
+        checkpoint = self._checkpoint(finished)
+        try:
+            self._journal.save(checkpoint)
+        except OSError as error:
+            if not self._full:
+                log.warning("no checkpoint could be written to %s (%s); going on", self._journal.folder, error.strerror)
+            self._full = True
+        else:
+            if self._full:
+                log.warning("checkpoints are written to %s again", self._journal.folder)
+            if self._journal.sequence in checkpoint.sent:
+                self._sent[self._journal.sequence] = self._stands
+            self._full, self._me.saved, self._last = False, self._last, self._stands
+            self._bytes = self._bytes_sent()
+        self._next = time.monotonic() + self._save_every
+
+    def forget(self) -> None:
+        """The run is over for everybody: its calls need not stay on disk."""
+        try:
+            self._journal.forget(Checkpoint(self._about(finished=True)))
+        except OSError as error:
+            log.warning("checkpoints in %s could not be cleared (%s)", self._journal.folder, error.strerror)
+
+    def _save_if_due(self) -> None:
+        now = time.monotonic()
+        if now < self._look:
+            return
+        self._look = now + 0.2 * self._save_every
+        if now >= self._next or self._bytes_sent() - self._bytes > SAVE_AT:
+            self.save()
+
+    def _given_back(self, known: Call, what: str, rounds: int) -> Arrays:
+        if known.what != what:
+            raise self._another_program(known.what, what)
+        self._me.done += rounds
+        self._advance()
+        return tuple(np.array(array) for array in known.arrays)
+
+    def _advance(self) -> None:
+        """To the next call that is known; after the last one the run stands where the checkpoint says."""
+        self._known = next(self._calls, None)
+        if self._known is not None:
+            return
+        self._me.done += self._inside[0] if self._inside else 0
+        if self._me.done != self._stands:
+            raise self._another_program(f"round {self._stands}", f"round {self._me.done}")
+        for link in self._links.values():
+            link.inbox.finish(self._me.done)
+
+    def _another_program(self, said: str, says: str) -> NetworkError:
+        return NetworkError(
+            f"the checkpoint in {self._journal.folder} is of another program, {said} there and {says} here: go on with "
+            "the one that began, or start all agents anew with empty folders"
+        )
+
+    def _about(self, finished: bool) -> dict[str, Any]:
+        return {
+            "run": self._me.run,
+            "agent": self._me.name,
+            "settings": {**self._me.settings, **self._own},
+            "round": self._stands,
+            "saved": self._last,
+            "inside": self._inside[0] if self._inside else 0,
+            "dropped": {str(neighbor): link.outbox.dropped for neighbor, link in self._links.items()},
+            "finished": finished,
+        }
+
+    def _checkpoint(self, finished: bool) -> Checkpoint:
+        with self._lock:
+            kept = [
+                (neighbor, round, parts)
+                for neighbor, link in self._links.items()
+                for round, parts in link.outbox.entries(self._last, self._stands)
+            ]
+            needed = min((link.outbox.dropped for link in self._links.values()), default=0)
+        self._sent = {number: last for number, last in self._sent.items() if last > needed}
+        sent: dict[int, dict[str, AnyArray]] = {number: {} for number in self._sent}
+        if kept:
+            sent[self._journal.sequence + 1] = _frames(kept)
+        arrays: dict[str, AnyArray] = {}
+        if self._inside is not None:
+            arrays = {"now": self._inside[1], "before": self._inside[2]}
+        return Checkpoint(self._about(finished), arrays, sent)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        about, arrays = checkpoint.about, checkpoint.arrays
+        self._must_be_of_this_run(about)
+        if self._journal.warning:
+            log.warning("a checkpoint was damaged (%s); going on from the one before", self._journal.warning)
+        self.finished = bool(about["finished"])
+        self._stands = self._last = int(about["round"])
+        self._me.saved = int(about["saved"])
+        if about["inside"]:
+            self._inside = int(about["inside"]), np.array(arrays["now"]), np.array(arrays["before"])
+        for neighbor, link in self._links.items():
+            link.outbox.dropped = int(about["dropped"][str(neighbor)])
+        for number, frames in sorted(checkpoint.sent.items()):
+            for neighbor, round, parts in _kept(frames):
+                self._links[neighbor].outbox.add(round, parts)
+                self._sent[number] = max(round, self._sent.get(number, 0))
+        if self.finished:
+            self._me.done = self._stands
+        else:
+            self._calls = self._journal.calls()
+            self._advance()
+        log.info("going on from the checkpoint of round %d in %s", self._stands, self._journal.folder)
+
+    def _must_be_of_this_run(self, about: dict[str, Any]) -> None:
+        mine = {"the run": self._me.run, "the agent": self._me.name, **self._me.settings, **self._own}
+        its = {"the run": about["run"], "the agent": about["agent"], **about["settings"]}
+        for key in sorted({*mine, *its}):
+            if mine.get(key) != its.get(key):
+                raise NetworkError(
+                    f"the checkpoint in {self._journal.folder} is of a run with another {key}: {its.get(key)}, not "
+                    f"{mine.get(key)}; set it back, or start all agents anew with empty folders"
+                )
+
+
+def _frames(kept: Sequence[tuple[int, int, list[bytes]]]) -> dict[str, AnyArray]:
+    """Neighbor, round and frames as arrays; frames that went to several neighbors are kept once."""
+    unique = {id(parts): parts for *_, parts in kept}
+    which = {key: number for number, key in enumerate(unique)}
+    joined = [b"".join(parts) for parts in unique.values()]
+    return {
+        "sent": np.array([(neighbor, round, which[id(parts)]) for neighbor, round, parts in kept], dtype=np.int64),
+        "sizes": np.array(list(map(len, joined)), dtype=np.int64),
+        "frames": np.frombuffer(b"".join(joined), np.uint8),
+    }
+
+
+def _kept(arrays: Mapping[str, AnyArray]) -> Iterator[tuple[int, int, list[bytes]]]:
+    """What `_frames` was given."""
+    parts = [split(part.data) for part in np.split(arrays["frames"], np.cumsum(arrays["sizes"])[:-1])]
+    for neighbor, round, which in arrays["sent"].tolist():
+        yield neighbor, round, parts[which]

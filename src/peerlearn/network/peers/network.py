@@ -1,0 +1,271 @@
+"""One agent per process, neighbor to neighbor, no server anywhere.
+
+A round sends one row to each neighbor and waits for theirs. An agent that is killed and started again with the same
+command goes on from its checkpoint; the others wait for it. What crosses a link is in frame.py, how a conversation
+survives broken connections in link.py, and how a run survives a kill in memory.py.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from peerlearn import graphs
+from peerlearn.arrays import Array
+from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped
+from peerlearn.network.apart import ApartNetwork, Arrays, Letter
+from peerlearn.network.peers.addresses import checked_address, only_loopback
+from peerlearn.network.peers.frame import MOST_BYTES, Kind
+from peerlearn.network.peers.journal import Journal
+from peerlearn.network.peers.link import Left, Link, Speaker
+from peerlearn.network.peers.mailbox import Parcel
+from peerlearn.network.peers.memory import Memory, NoMemory
+from peerlearn.network.peers.papers import Identity
+from peerlearn.network.peers.post import Post
+from peerlearn.network.peers.service import Patience
+from peerlearn.network.routes import Route
+
+log = logging.getLogger("peerlearn.peers")
+
+
+class Interrupted(Stopped):
+    """Somebody asked this agent to stop; its neighbors wait for it."""
+
+
+class PeerNetwork(ApartNetwork):
+    """One agent of a graph, in this process; its neighbors are reached over mutual TLS.
+
+    agent: the number of this agent. listen: "host:port" for neighbors with lower numbers, who call. addresses: where
+    neighbors with higher numbers listen, whom this agent calls. identity: the agent's certificate and key, see
+    `Identity.load`; without one only insecure_loopback=True will do, which listens on this machine alone. names: of
+    all agents, as in their certificates. run, settings: compared with every neighbor before the first round.
+    checkpoints: a folder, or None to keep none. own_settings: what must be the same when this agent is started again,
+    such as a checksum of its data.
+
+    Use it in a `with` block: where that ends well, agents stay until their neighbors are done too; an error ends the
+    run for the neighbors as well.
+    """
+
+    def __init__(
+        self,
+        graph: nx.Graph,
+        agent: int,
+        weights: Any = "metropolis",
+        *,
+        listen: str,
+        addresses: Mapping[int, str],
+        identity: Identity | None = None,
+        insecure_loopback: bool = False,
+        names: Sequence[str] | None = None,
+        run: str = "run",
+        settings: Mapping[str, Any] | None = None,
+        checkpoints: Path | None = None,
+        own_settings: Mapping[str, Any] | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        graph, patience = graphs.checked(graph), patience or Patience()
+        size = len(graph)
+        if not 0 <= agent < size:
+            raise InputError(f"agent {agent} is not one of the {size} agents of the graph, 0 to {size - 1}")
+        super().__init__(graph, weights, np.arange(size), agent)
+        self.names = tuple(names) if names is not None else tuple(f"agent-{k}" for k in range(size))
+        self._check(listen, addresses, identity, insecure_loopback)
+        self._me = Speaker(run, agent, self.names[agent], _in_words({**self._described(), **(settings or {})}))
+        horizon = 4 * (self.tree.height + 2)  # rounds that an agent can be ahead of a neighbor: two sums over the tree
+        links = {k: Link(self._me, k, self.names[k], horizon) for k in sorted(self.graph[agent])}
+        self._post_office = Post(
+            self._me,
+            links,
+            patience,
+            listen=listen,
+            addresses=addresses,
+            identity=None if insecure_loopback else identity,
+        )
+        self._memory: NoMemory = NoMemory(self._me)
+        if checkpoints is not None:
+            self._memory = Memory(
+                self._me,
+                links,
+                Journal(Path(checkpoints)),
+                lock=self._post_office.driving,
+                own_settings=_in_words(own_settings or {}),
+                save_every=patience.save_every,
+                bytes_sent=self._post_office.bytes_sent,
+            )
+        if self.finished:
+            self._post_office.start_alone()
+        else:
+            self._post_office.start()
+
+    @property
+    def finished(self) -> bool:
+        """Whether this run was already finished when this process started: nothing is left but to say so."""
+        return self._memory.finished
+
+    @property
+    def port(self) -> int:
+        """Where this agent listens: of interest when it was asked to listen on port 0."""
+        return self._post_office.port
+
+    @property
+    def round(self) -> int:
+        """Rounds behind this agent."""
+        return self._me.done
+
+    @property
+    def state(self) -> str:
+        """In a word or two, for people: connecting, running, waiting for somebody, done."""
+        return self._post_office.state
+
+    def interrupt(self, reason: str) -> None:
+        """Stop at the next round, with a checkpoint: for handlers of signals and other threads."""
+        self._post_office.fail(Interrupted(reason))
+
+    def finish(self) -> None:
+        """All work is done and saved: stay until every neighbor has what it needs of us, then forget the run."""
+        if not self.finished:
+            self._memory.save(finished=True)
+        try:
+            self._post_office.farewell()
+            self._memory.forget()
+        except PeerlearnError as error:
+            log.warning("our work is done, but not that of all neighbors (%s): start again if they need us", error)
+        finally:
+            self._post_office.close()
+
+    def leave(self, reason: str) -> None:
+        """End the run for the neighbors too, and say why; a checkpoint is kept."""
+        self._post_office.leave(reason)
+        self.close()
+
+    def close(self) -> None:
+        """Save where we are and close the connections; neighbors wait for this agent to come back."""
+        self._memory.save()
+        self._post_office.close()
+
+    def __exit__(self, *raised: Any) -> None:
+        error = raised[1]
+        if error is None:
+            self.finish()
+        elif isinstance(error, Interrupted | KeyboardInterrupt | SystemExit):
+            self.close()
+        else:
+            said = " ".join(str(error).split()) or type(error).__name__
+            self.leave(said if isinstance(error, Left) else f"agent {self._me.name} ended the run: {said}")
+
+    # What the engine provides ----------------------------------------------------------------------------------------
+
+    def _new_halo(self, links: Route, width: int) -> _PeerHalo:
+        return _PeerHalo(self, links, width)
+
+    def _swap(self, links: Route, rows: Array) -> None:
+        outgoing: dict[int, list[bytes]] = {}
+        if links.sent:
+            if rows[0].nbytes > MOST_BYTES:
+                raise NetworkError(
+                    f"an entry of {rows[0].nbytes} bytes is too large for a message: {MOST_BYTES} at most"
+                )
+            if not (np.isfinite(np.add.reduce(rows[0])) or np.isfinite(rows[0]).all()):
+                raise NetworkError(
+                    f"agent {self._me.name} computed numbers that are not finite, and those are never sent: check its "
+                    "rows, or choose other settings"
+                )
+            frames = self._me.frames(Kind.ROW, rows[0], self._me.done + 1)
+            outgoing = dict.fromkeys(links.sent, frames)
+        place = {neighbor: row for row, neighbor in enumerate(links.heard, start=1)}
+        self._post_office.round(
+            outgoing, list(place), lambda neighbor, parcel: parcel.row(rows[place[neighbor]], self.names[neighbor])
+        )
+
+    def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
+        """Every neighbor gets a letter, if only an empty one: how else should it know that none will come?"""
+        contents = {neighbor: letters[neighbor][0][2] if neighbor in letters else b"" for neighbor in self._neighbors}
+        if any(len(content) > MOST_BYTES for content in contents.values()):
+            raise NetworkError(f"a message is too large: {MOST_BYTES} bytes at most")
+        number, arrived = self._me.done + 1, []
+        outgoing = {
+            neighbor: self._me.frames(Kind.LETTER, np.frombuffer(content, np.uint8), number)
+            for neighbor, content in contents.items()
+        }
+
+        def take(neighbor: int, parcel: Parcel) -> None:
+            if content := parcel.letter(self.names[neighbor]):
+                arrived.append((neighbor, self._here, content))
+
+        self._post_office.round(outgoing, list(self._neighbors), take)
+        return arrived
+
+    def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
+        return self._memory.call(what, rounds, compute)
+
+    def _resumed(self) -> tuple[int, Array, Array] | None:
+        return self._memory.resumed()
+
+    def _reached(self, done: int, now: Array, before: Array) -> None:
+        self._memory.reached(done, now, before)
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _neighbors(self) -> Mapping[int, Link]:
+        return self._post_office.links
+
+    def _described(self) -> dict[str, Any]:
+        """What must be the same at all agents, whatever they learn."""
+        C = self.mixing
+        return {
+            "the agents": list(self.names),
+            "the graph": sorted(sorted(link) for link in self.graph.edges),
+            "the weights": sha256(C.indptr.tobytes() + C.indices.tobytes() + C.data.tobytes()).hexdigest()[:16],
+        }
+
+    def _check(
+        self, listen: str, addresses: Mapping[int, str], identity: Identity | None, insecure_loopback: bool
+    ) -> None:
+        """Refuse what could not work, before anything is opened."""
+        if len(self.names) != self.size or len(set(self.names)) != self.size:
+            raise InputError(f"{self.size} agents need {self.size} different names, not {', '.join(self.names)}")
+        me = self.names[self._here]
+        checked_address(listen, me)
+        for neighbor in sorted(self.graph[self._here]):
+            if neighbor > self._here and neighbor not in addresses:
+                raise InputError(f"agent {me} calls its neighbor {self.names[neighbor]} and has no address of it")
+            if neighbor in addresses:
+                checked_address(addresses[neighbor], self.names[neighbor])
+        if insecure_loopback:
+            only_loopback([listen, *addresses.values()])
+        elif identity is None:
+            raise InputError(
+                f"agent {me} has no identity, and neighbors could not tell it from strangers: load certificate and key "
+                "with Identity.load, or make them with peerlearn certs"
+            )
+        elif identity.name != me:
+            raise InputError(f"agent {me} was given the identity of {identity.name}: give it its own")
+
+
+class _PeerHalo:
+    """The row of one agent and those of its neighbors."""
+
+    def __init__(self, network: PeerNetwork, links: Route, width: int) -> None:
+        self.rows = np.zeros((1 + links.halo, width))
+        self._network, self._links = network, links
+
+    def swap(self) -> None:
+        self._network._swap(self._links, self.rows)
+
+    def free(self) -> None:
+        pass
+
+
+def _in_words(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Settings as text, the same text for the same values, so that they can be compared and named."""
+    return {
+        key: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for key, value in settings.items()
+    }

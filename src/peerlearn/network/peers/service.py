@@ -1,0 +1,375 @@
+"""The connections of one agent: gRPC streams with mutual TLS, one per neighbor.
+
+Of two neighbors the one with the lower number dials, and dials again, with growing pauses, whenever the stream ends.
+What is said on a stream is the business of `Link`; here bytes come and go, silence is noticed, and strangers are
+turned away: an agent speaks only with the identities that are its neighbors.
+
+All this runs in an event loop that the algorithm's own thread drives while it waits for a round: handing each message
+from thread to thread took as long as all the rest. While the algorithm computes, a keeper thread drives the loop from
+time to time, so that neighbors see signs of life.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from peerlearn.errors import InputError, MissingExtra, PeerlearnError, Stopped, WireError
+from peerlearn.network.peers.frame import CHUNK, HEADER, Kind
+from peerlearn.network.peers.link import Left, Link, Refusal, Speaker
+from peerlearn.network.peers.papers import Identity
+
+log = logging.getLogger("peerlearn.peers")
+
+SERVICE, METHOD = "peerlearn.Peers", "Talk"
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0  # seconds between attempts to connect
+FLUSH = 2.0  # seconds for the last words when connections are closed
+HOUR = 3_600_000  # a stream outlives the certificates it was opened with: after so many ms it is opened anew
+
+
+@dataclass(frozen=True)
+class Patience:
+    """silence: seconds without a sign of life after which a neighbor is named. give_up_after: seconds of silence after
+    which the run is stopped, with its state on disk. save_every: seconds between two checkpoints."""
+
+    silence: float = 5.0
+    give_up_after: float = 600.0
+    save_every: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name in ("silence", "give_up_after", "save_every"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be a number of seconds above 0, not {getattr(self, name)!r}")
+
+
+class Wire:
+    """One connection of a link, while it lasts."""
+
+    def __init__(self, stream: Any, hang_up: Callable[[], object]) -> None:
+        self.stream, self.hang_up = stream, hang_up
+        self._queue: deque[bytes] = deque()
+        self._more: asyncio.Future[None] | None = None  # what the writer waits for while it is idle
+        self.idle = False
+
+    def put(self, frames: Sequence[bytes]) -> None:
+        self._queue.extend(frames)
+        self.idle = False
+        if self._more is not None and not self._more.done():
+            self._more.set_result(None)
+
+    async def write(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            while self._queue:
+                await self.stream.write(self._queue.popleft())
+            self.idle, self._more = True, loop.create_future()
+            await self._more
+
+
+class Service:
+    """Keeps the links of an agent connected; `failed` is called when all is over."""
+
+    def __init__(
+        self,
+        me: Speaker,
+        links: Mapping[int, Link],
+        *,
+        listen: str,
+        addresses: Mapping[int, str],
+        identity: Identity | None,
+        patience: Patience,
+        failed: Callable[[PeerlearnError], None],
+    ) -> None:
+        self._grpc = _grpc()
+        self._me, self._links, self._addresses = me, links, addresses
+        self._listen, self._identity, self._patience = listen, identity, patience
+        self._failed = failed
+        self._by_name = {link.name: link for link in links.values()}
+        self._wires: dict[int, Wire] = {}
+        self._heard: dict[int, float] = {}
+        self._silent: set[int] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
+        self.loop = asyncio.new_event_loop()
+        self.driving = threading.Lock()  # held by whoever drives the loop: nothing of a link changes without it
+        self._driven = time.monotonic()
+        self._awaited: Callable[[], bool] | None = None
+        self._pause: asyncio.Future[None] | None = None  # what readers wait for that have enough for the next round
+        self._keeper = threading.Thread(target=self._keep, name="peerlearn-keeper", daemon=True)
+        self.port = 0
+
+    @property
+    def silent(self) -> list[str]:
+        """Neighbors that have not been heard for too long."""
+        return [self._links[neighbor].name for neighbor in sorted(self._silent)]
+
+    def drive(self, ready: Callable[[], bool]) -> None:
+        """Let connections do their work until `ready` says so: it is asked whenever something came."""
+        self._awaited = ready
+        self._read_on()
+        try:
+            while not ready():
+                self.loop.run_forever()  # until `look` stops it
+        finally:
+            self._awaited, self._driven = None, time.monotonic()
+
+    def drive_on(self) -> None:
+        """Let connections begin what is due, without waiting for anything."""
+        for _ in range(2):  # writers wake in the first turn and write in the second
+            self.loop.call_soon(self.loop.stop)
+            self.loop.run_forever()
+
+    def _read_on(self) -> None:
+        if self._pause is not None:
+            self._pause.set_result(None)
+            self._pause = None
+
+    def look(self) -> None:
+        """Something came: is it what is waited for?"""
+        if self._awaited is not None and self._awaited():
+            self.loop.stop()
+
+    def start(self) -> None:
+        with self.driving:
+            self.loop.run_until_complete(self._start())
+        self._keeper.start()
+
+    def write(self, neighbor: int, frames: Sequence[bytes]) -> None:
+        """Frames for a neighbor; those of rounds are kept elsewhere until it has them, so none is lost here."""
+        if frames and (wire := self._wires.get(neighbor)):
+            wire.put(frames)
+
+    def reset(self, neighbor: int, reason: str) -> None:
+        """Give this connection up, because of what came on it; the next one starts afresh."""
+        log.warning("agent %s: %s; the connection is opened anew", self._links[neighbor].name, reason)
+        if wire := self._wires.get(neighbor):
+            wire.hang_up()
+
+    def stop(self) -> None:
+        """Write what is still waiting, and close everything."""
+        if not self._stopping:
+            with self.driving:
+                self.loop.run_until_complete(self._stop())
+            self._keeper.join()
+            self.loop.close()
+
+    def _keep(self) -> None:
+        """Drive the loop when nobody else has done so for a while."""
+        pause = min(0.25, self._patience.silence / 8)
+        while not self._stopping:
+            time.sleep(pause)
+            if time.monotonic() - self._driven > pause and self.driving.acquire(blocking=False):
+                try:
+                    if not self._stopping:
+                        self.loop.call_later(0.02, self.loop.stop)
+                        self.loop.run_forever()
+                finally:
+                    self.driving.release()
+
+    # In the loop -----------------------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        grpc = self._grpc
+        self._server = grpc.aio.server(options=_options(self._patience, server=True))
+        handler = grpc.stream_stream_rpc_method_handler(self._accept)
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
+        try:
+            self.port = self._bound()
+        except RuntimeError:
+            raise InputError(f"nobody can listen on {self._listen}: it is in use, or no address of this site") from None
+        await self._server.start()
+        now = self.loop.time()
+        self._heard = dict.fromkeys(self._links, now)
+        self._tasks = [self.loop.create_task(self._beat())]
+        for neighbor, link in self._links.items():
+            if neighbor > self._me.number:
+                self._tasks.append(self.loop.create_task(self._dial(link, self._addresses[neighbor])))
+
+    def _bound(self) -> int:
+        grpc, me = self._grpc, self._identity
+        if me is None:
+            return int(self._server.add_insecure_port(self._listen))
+        pair = [(me.key, me.certificate)]
+        trust = grpc.ssl_server_credentials(pair, root_certificates=me.authority, require_client_auth=True)
+        return int(self._server.add_secure_port(self._listen, trust))
+
+    async def _stop(self) -> None:
+        self._stopping, deadline = True, self.loop.time() + FLUSH
+        while not all(wire.idle for wire in self._wires.values()) and self.loop.time() < deadline:
+            await asyncio.sleep(0.01)
+        for end in [wire.hang_up for wire in self._wires.values()] + [task.cancel for task in self._tasks]:
+            end()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.stop(grace=0.2)
+
+    def _channel(self, link: Link, address: str) -> Any:
+        grpc, me = self._grpc, self._identity
+        options = _options(self._patience)
+        if me is None:
+            return grpc.aio.insecure_channel(address, options=options)
+        trust = grpc.ssl_channel_credentials(me.authority, me.key, me.certificate)
+        # Certificates are those of agents, not of hosts: whatever the address, the agent there must prove its name.
+        return grpc.aio.secure_channel(address, trust, options=[*options, ("grpc.ssl_target_name_override", link.name)])
+
+    async def _dial(self, link: Link, address: str) -> None:
+        pause, said = FIRST_PAUSE, ""
+        async with self._channel(link, address) as channel:
+            while True:
+                stream = channel.stream_stream(f"/{SERVICE}/{METHOD}")()
+                greetings = link.greetings
+                try:
+                    await self._talk(stream, link, stream.cancel)
+                    reason = "the connection ended"
+                except self._grpc.aio.AioRpcError as error:
+                    reason = " ".join(str(error.details()).split())
+                except asyncio.CancelledError:
+                    if self._stopping:
+                        raise
+                    reason = "the connection was given up"  # by `hang_up`
+                finally:
+                    stream.cancel()
+                if link.greetings > greetings:
+                    pause, said = FIRST_PAUSE, ""
+                if reason != said:
+                    log.warning("no connection to agent %s at %s (%s); trying again", link.name, address, reason)
+                    said = reason
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _accept(self, _: Any, context: Any) -> None:
+        first = None
+        if self._identity is None:
+            first = await context.read()
+            try:
+                link = self._links.get(self._me.read(first).sender) if isinstance(first, bytes) else None
+                who = "an agent that is no neighbor"
+            except WireError as error:
+                link, who = None, f"somebody who speaks another language ({error})"
+        else:
+            names = [name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])]
+            link = self._by_name.get(names[0]) if len(names) == 1 else None
+            who = f"agent {', '.join(names) or 'without a name'}, which is not a neighbor"
+        if link is None:
+            log.warning("refused %s, calling from %s", who, context.peer())
+            await context.abort(self._grpc.StatusCode.PERMISSION_DENIED, f"{who} of {self._me.name}")
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        await self._talk(context, link, task.cancel, first)
+
+    async def _talk(self, stream: Any, link: Link, hang_up: Callable[[], object], first: bytes | None = None) -> None:
+        """One connection, from hello to its end."""
+        wire = Wire(stream, hang_up)
+        old, self._wires[link.neighbor] = self._wires.get(link.neighbor), wire
+        link.closed()
+        if old is not None:
+            old.hang_up()  # the neighbor has given it up: it would not call again otherwise
+        writer = self.loop.create_task(wire.write())
+        try:
+            await stream.write(self._me.hello())
+            data = first if first is not None else await stream.read()
+            while data is not self._grpc.aio.EOF and self._wires.get(link.neighbor) is wire:
+                self._take_in(wire, link, data)
+                if link.inbox.has(self._me.done + 1):  # enough for the next round: what comes after may wait outside
+                    self._pause = self._pause or self.loop.create_future()
+                    await self._pause
+                data = await stream.read()
+        except WireError as error:
+            log.warning("agent %s: %s; the connection is opened anew", link.name, error)
+        except PeerlearnError as error:
+            await self._part(stream, error)
+        finally:
+            writer.cancel()
+            if self._wires.get(link.neighbor) is wire:
+                del self._wires[link.neighbor]
+                link.closed()
+
+    def _take_in(self, wire: Wire, link: Link, data: bytes) -> None:
+        came_up = not link.up
+        if answers := link.heard(data):
+            wire.put(answers)
+        self._heard[link.neighbor] = self.loop.time()
+        if link.neighbor in self._silent:
+            self._silent.discard(link.neighbor)
+            log.warning("agent %s is back", link.name)
+        if came_up and link.up:
+            log.info("connected to agent %s", link.name)
+        self.look()
+
+    async def _part(self, stream: Any, error: PeerlearnError) -> None:
+        """The run cannot go on with this neighbor: tell it why, unless it told us."""
+        log.error("%s", error)
+        if not isinstance(error, Left):
+            await stream.write(self._me.text(Kind.LEAVE, str(error)))
+            if hasattr(stream, "done_writing"):
+                await stream.done_writing()
+            await asyncio.wait([asyncio.ensure_future(stream.read())], timeout=FLUSH)
+        if not isinstance(error, Refusal):
+            self._failed(error)
+
+    async def _beat(self) -> None:
+        """Signs of life to neighbors, and an eye on theirs."""
+        while True:
+            await asyncio.sleep(self._patience.silence / 4)
+            word = self._me.word(Kind.ALIVE)
+            for neighbor, wire in self._wires.items():
+                if self._links[neighbor].up and wire.idle:
+                    wire.put([word])
+            for neighbor, link in self._links.items():
+                self._watch(link, self.loop.time() - self._heard[neighbor])
+            self._read_on()
+            self.look()  # whoever waits may be waiting for a time
+
+    def _watch(self, link: Link, quiet: float) -> None:
+        if link.finished or quiet <= self._patience.silence:
+            return
+        if link.neighbor not in self._silent:
+            self._silent.add(link.neighbor)
+            log.warning(
+                "agent %s has been silent for %.1f s (it had %d rounds behind it); waiting for it, up to %g s",
+                link.name, quiet, link.done, self._patience.give_up_after,
+            )  # fmt: skip
+        if quiet > self._patience.give_up_after:
+            self._failed(Stopped(f"gave up after agent {link.name} had been silent for {quiet:.0f} s"))
+
+
+def _options(patience: Patience, *, server: bool = False) -> list[tuple[str, int]]:
+    milliseconds = max(int(1000 * patience.silence), 1000)
+    options = [
+        ("grpc.max_receive_message_length", HEADER + CHUNK),
+        ("grpc.max_send_message_length", HEADER + CHUNK),
+        ("grpc.keepalive_time_ms", milliseconds),
+        ("grpc.keepalive_timeout_ms", milliseconds),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
+    if server:
+        return [
+            *options,
+            ("grpc.http2.min_ping_interval_without_data_ms", milliseconds // 2),
+            ("grpc.so_reuseport", 0),  # or two agents could listen on one port
+            ("grpc.max_connection_age_ms", HOUR),
+            ("grpc.max_connection_age_grace_ms", 1000),
+        ]
+    return [
+        *options,
+        ("grpc.initial_reconnect_backoff_ms", int(1000 * FIRST_PAUSE)),
+        ("grpc.min_reconnect_backoff_ms", int(1000 * FIRST_PAUSE)),
+        ("grpc.max_reconnect_backoff_ms", int(1000 * LONGEST_PAUSE)),
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+
+
+def _grpc() -> Any:
+    try:
+        import grpc
+        import grpc.aio
+    except ImportError:
+        raise MissingExtra("PeerNetwork", "grpcio", "peers") from None
+    return grpc
