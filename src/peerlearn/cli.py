@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import click
 
 from peerlearn.errors import InputError, NotConverged, PeerlearnError
+from peerlearn.network.mpi import end_job
 
 STOPPED = 130  # what shells expect of a program ended by Ctrl-C
 
@@ -24,7 +26,9 @@ class Doors(click.Group):
             return super().invoke(ctx)
         except PeerlearnError as error:
             click.echo(f"peerlearn: {error}", err=True)
-            ctx.exit(2 if isinstance(error, InputError) else 1)
+            code = 2 if isinstance(error, InputError) else 1
+            end_job(code)  # other ranks of an MPI job would wait for this one
+            ctx.exit(code)
         except KeyboardInterrupt:
             click.echo("peerlearn: stopped by Ctrl-C; files already written are whole", err=True)
             ctx.exit(STOPPED)
@@ -41,6 +45,8 @@ def main() -> None:
     Start here:
       peerlearn demo          twenty agents learn two data sets, in well under a minute
       peerlearn data          the data sets there are, and where your own are read from
+      peerlearn up FILE       a network of real processes on this machine
+      peerlearn agent FILE    one real agent, at its site
       peerlearn demo --help   what the demo can be asked
     """
 
@@ -49,7 +55,10 @@ def main() -> None:
 @click.option("--agents", default=20, show_default=True, metavar="N", help="How many agents share the data: 4 to 100.")
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Another seed: another graph and other shares.")
 @click.option("--output", default="peerlearn-demo", show_default=True, metavar="DIR", help="Folder for the results.")
-def demo(agents: int, seed: int, output: str) -> None:
+@click.option(
+    "--engine", default="simulation", show_default=True, metavar="NAME", help="simulation, or mpi under mpiexec."
+)
+def demo(agents: int, seed: int, output: str, engine: str) -> None:
     """Watch agents learn, alone and together.
 
     The rows of two data sets are dealt to agents on a random graph. Each method is then compared with the centralised
@@ -60,6 +69,7 @@ def demo(agents: int, seed: int, output: str) -> None:
     Examples:
       peerlearn demo
       peerlearn demo --agents 50 --seed 1 --output fifty
+      mpiexec -n 4 peerlearn demo --engine mpi
 
     \b
     Files in the folder:
@@ -75,7 +85,9 @@ def demo(agents: int, seed: int, output: str) -> None:
 
     with warnings.catch_warnings(), _progress() as watch:
         warnings.simplefilter("ignore", NotConverged)  # the table says so
-        done = run_demo(output, agents=agents, seed=seed, watch=watch)
+        done = run_demo(output, agents=agents, seed=seed, engine=engine, watch=watch)
+    if not done.results:
+        return  # another rank shows them
     console = console_of_terminal()
     for name in dict.fromkeys(result.data for result in done.results):
         show_results(console, done, name)
@@ -191,6 +203,112 @@ def predict(model: str, file: str, output: str | None) -> None:
         click.echo(f"{done.rows} predictions in {output}")
     if done.score is not None:
         click.echo(done.score, err=True)
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--give-up-after", type=float, metavar="S", help="Stop after so many seconds without a sign of life of a neighbor."
+)
+@click.option("--insecure-loopback", is_flag=True, help="No certificates: to try things out on this machine alone.")
+def agent(file: Path, give_up_after: float | None, insecure_loopback: bool) -> None:
+    """Run one agent of a network, here, to the end.
+
+    FILE describes the site: who the agent is and whom it talks to, its certificates, its data, and what is trained.
+    Start the same command at every site. Neighbors compare their settings, wait for each other, and train together;
+    rows stay where they are. Killed or cut off, an agent goes on from its checkpoint when the same command is given
+    again, and the others wait for it.
+
+    \b
+    Examples:
+      peerlearn agent site.toml
+      peerlearn agent site.toml --give-up-after 3600
+
+    \b
+    A site's file:
+      run = "ward-study"
+      name = "north"
+      address = "0.0.0.0:7101"
+      output = "north"
+      [network]
+      agents = ["north", "south"]
+      links = [["north", "south"]]
+      [neighbors]
+      south = "south.example:7101"
+      [certificates]
+      authority = "authority.pem"
+      certificate = "north.pem"
+      key = "north.key"
+      [data]
+      file = "north.csv"
+      target = "outcome"
+      [model]
+      kind = "RVFLClassifier"
+      n_hidden = 200
+      random_state = 0
+
+    \b
+    Files in the output folder:
+      model.npz               the trained model, for peerlearn predict
+      report.json             how it was trained and what was sent
+      agent.log, status.json  what happens while it runs
+      checkpoints/            what is needed to go on after a kill
+    """
+    from peerlearn.sites.agent import run_agent
+
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    done = run_agent(file, insecure_loopback=insecure_loopback, give_up_after=give_up_after)
+    click.echo(done.report)
+    if done.again:
+        click.echo("This run was finished before; empty the checkpoints folder to train anew.")
+    click.echo(f"Model {done.model}")
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def up(file: Path) -> None:
+    """Run all agents of a network as real processes on this machine.
+
+    FILE describes the whole network. Data are dealt, certificates made, and one process per agent started, each with
+    the file that a real site would have. A table shows how they are doing. Ctrl-C ends all of them with a checkpoint;
+    the same command goes on. An agent that is killed is started again.
+
+    \b
+    Examples:
+      peerlearn up network.toml
+      peerlearn up examples/network.toml
+
+    \b
+    A network's file:
+      run = "digits"
+      output = "peerlearn-up"
+      [network]
+      agents = 4
+      graph = "ring"
+      [data]
+      name = "digits"
+      [model]
+      kind = "RVFLClassifier"
+      n_hidden = 200
+      random_state = 0
+
+    \b
+    Files in the output folder, for each agent:
+      NAME/site.toml          what it was started with
+      NAME/model.npz          what it learned
+      NAME/agent.log          what happened
+    """
+    from peerlearn.experiments.tables import console_of_terminal
+    from peerlearn.sites.plan import lay_out
+    from peerlearn.sites.up import run_up, scores
+    from peerlearn.sites.view import live, table
+
+    console = console_of_terminal()
+    plan = lay_out(file)
+    with live(console) as watch:
+        agents = run_up(plan, watch)
+    console.print(table(agents, scores(plan)))
+    click.echo(f"Models, reports and logs of all agents are in {plan.output}")
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from peerlearn.errors import InputError
 from peerlearn.experiments.files import result_folder, write, write_table
 from peerlearn.models import RVFLClassifier
 from peerlearn.network import Network, SimulatedNetwork
+from peerlearn.network.mpi import MPINetwork
 
 FEWEST, MOST = 4, 100  # agents: fewer are hardly a network, and more would have hardly a row of g50c each
 LINK_PROBABILITY = 0.2
@@ -47,6 +48,7 @@ METHODS: dict[str, Solver | None] = {
     "ADMM": ADMM(tolerance=1e-3),
     "conjugate gradient": ConjugateGradient(),
 }
+ENGINES: dict[str, Callable[[nx.Graph], Network]] = {"simulation": SimulatedNetwork, "mpi": MPINetwork}
 Watch = Callable[[str, int, int], None]  # what is running now, steps done, steps in all
 
 
@@ -96,13 +98,23 @@ class Demo:
 
 
 def run_demo(
-    output: str | os.PathLike[str] | None = None, *, agents: int = 20, seed: int = 0, watch: Watch | None = None
+    output: str | os.PathLike[str] | None = None,
+    *,
+    agents: int = 20,
+    seed: int = 0,
+    engine: str = "simulation",
+    watch: Watch | None = None,
 ) -> Demo:
-    """All methods on both data sets. With an output folder, the result files and the figure are left there."""
+    """All methods on both data sets. With an output folder, the result files and the figure are left there.
+
+    engine: "simulation", or "mpi" in a job started by mpiexec; there rank 0 has the results, the others have none.
+    """
     if not FEWEST <= agents <= MOST:
         raise InputError(f"the demo cannot have {agents} agents: choose {FEWEST} to {MOST}")
     if not 0 <= seed < 2**32:
         raise InputError(f"seed {seed} cannot be used: choose a whole number from 0 to {2**32 - 1}")
+    if engine not in ENGINES:
+        raise InputError(f"there is no engine {engine!r}: choose one of {', '.join(ENGINES)}")
     folder = None if output is None else result_folder(output)
     done, steps = count(), len(PROBLEMS) * (len(METHODS) + 1) + 1
 
@@ -110,10 +122,10 @@ def run_demo(
         if watch is not None:
             watch(doing, next(done), steps)
 
-    demo = Demo(_settings(agents, seed), graphs.erdos_renyi(agents, LINK_PROBABILITY, seed))
+    demo = Demo({**_settings(agents, seed), "engine": engine}, graphs.erdos_renyi(agents, LINK_PROBABILITY, seed))
     for name in PROBLEMS:
-        _learn(name, demo, seed, now)
-    if folder is not None:
+        _learn(name, demo, seed, ENGINES[engine], now)
+    if folder is not None and demo.results:
         now("drawing the figure")
         save(demo, folder)
     return demo
@@ -131,7 +143,7 @@ def save(demo: Demo, folder: Path) -> None:
     draw_demo(folder)
 
 
-def _learn(name: str, demo: Demo, seed: int, now: Callable[[str], None]) -> None:
+def _learn(name: str, demo: Demo, seed: int, engine: Callable[[nx.Graph], Network], now: Callable[[str], None]) -> None:
     """Every method on one data set, each on a network of its own, so that every ledger starts at zero."""
     rows = data.load(name, seed=seed)
     split = train_test_split(rows.X, rows.y, test_size=TEST_FRACTION, stratify=rows.y, random_state=seed)
@@ -140,16 +152,24 @@ def _learn(name: str, demo: Demo, seed: int, now: Callable[[str], None]) -> None
     coefficients, errors = {}, {}
     for method, solver in METHODS.items():
         now(f"{name}: {method}")
-        network = SimulatedNetwork(demo.graph) if solver else None
-        model = RVFLClassifier(**PROBLEMS[name], solver=solver or "auto", network=network, random_state=seed)
-        start = time.perf_counter()
-        model = model.fit(shares) if network else model.fit(X, y)
-        seconds, report = time.perf_counter() - start, model.report_
-        b, e = model.coefficients_, 1 - model.agent_scores(X_test, y_test)
+        # All rows in one place is a network of one agent, which every process has for itself.
+        with engine(demo.graph) if solver else SimulatedNetwork(graphs.complete(1)) as network:
+            own = [shares[agent] for agent in network.hosted] if solver else [(X, y)]
+            model = RVFLClassifier(**PROBLEMS[name], solver=solver or Local(), network=network, random_state=seed)
+            start = time.perf_counter()
+            report = model.fit(own).report_
+            seconds = time.perf_counter() - start
+            b, e = network.gather(model.coefficients_), network.gather(1 - model.agent_scores(X_test, y_test))
+            sent = network.gather(_on_the_first(report.sent.bytes, len(network.hosted)))
+        if b is None or e is None or sent is None:
+            continue  # another process has the results
         coefficients[method], errors[method] = b, e
         distance = float(norms(b - coefficients["centralised"]).max() / norms(coefficients["centralised"])[0])
-        rounds, sent = report.sent.rounds, report.sent.bytes
-        demo.results.append(Result(name, method, float(e.mean()), distance, rounds, sent, seconds, report.converged))
+        rounds, total = report.sent.rounds, int(sent.sum())
+        demo.results.append(Result(name, method, float(e.mean()), distance, rounds, total, seconds, report.converged))
+    if len(errors) < len(METHODS):
+        demo.results.clear()
+        return
     now(f"{name}: averaging, round by round")
     before_and_after = zip(errors["alone"], errors["conjugate gradient"], strict=True)
     demo.agents.extend(
@@ -157,6 +177,13 @@ def _learn(name: str, demo: Demo, seed: int, now: Callable[[str], None]) -> None
         for agent, (alone, together) in enumerate(before_and_after)
     )
     demo.rounds.extend(_watched(name, SimulatedNetwork(demo.graph), coefficients["alone"]))
+
+
+def _on_the_first(number: float, hosted: int) -> Array:
+    """What a whole process has to tell, told by the first of its agents."""
+    entries = np.zeros(hosted)
+    entries[0] = number
+    return entries
 
 
 def _watched(name: str, network: Network, x: Array) -> Iterator[Disagreement]:

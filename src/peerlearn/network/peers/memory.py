@@ -25,13 +25,13 @@ from peerlearn.network.peers.link import Link, Speaker
 
 log = logging.getLogger("peerlearn.peers")
 
-SAVE_AT = 1 << 26  # bytes sent that make a checkpoint due before its time: neighbors must keep what is not saved
+SAVE_AT = 1 << 27  # bytes sent that make a checkpoint due before its time: neighbors must keep what is not saved
 
 
 class NoMemory:
     """An agent without checkpoints: what it has done is done, and it would not come back."""
 
-    finished = False
+    restored = finished = False  # whether there was a checkpoint, and of a run that was done
 
     def __init__(self, me: Speaker) -> None:
         self._me = me
@@ -73,6 +73,7 @@ class Memory(NoMemory):
         self._own, self._save_every = own_settings, save_every
         self._calls: Iterator[Call] = iter(())
         self._known: Call | None = None  # the next call that will be given back
+        self._replayed = 0  # rounds of the calls that were
         self._inside: tuple[int, Array, Array] | None = None  # rounds done in `recur`, rows now, rows before
         self._stands = self._last = 0  # rounds at the last point to go on from, and at the last checkpoint
         self._next = self._look = time.monotonic() + save_every
@@ -138,7 +139,7 @@ class Memory(NoMemory):
     def _given_back(self, known: Call, what: str, rounds: int) -> Arrays:
         if known.what != what:
             raise self._another_program(known.what, what)
-        self._me.done += rounds
+        self._replayed += rounds
         self._advance()
         return tuple(np.array(array) for array in known.arrays)
 
@@ -147,11 +148,9 @@ class Memory(NoMemory):
         self._known = next(self._calls, None)
         if self._known is not None:
             return
-        self._me.done += self._inside[0] if self._inside else 0
-        if self._me.done != self._stands:
-            raise self._another_program(f"round {self._stands}", f"round {self._me.done}")
-        for link in self._links.values():
-            link.inbox.finish(self._me.done)
+        self._replayed += self._inside[0] if self._inside else 0
+        if self._replayed != self._stands:
+            raise self._another_program(f"round {self._stands}", f"round {self._replayed}")
 
     def _another_program(self, said: str, says: str) -> NetworkError:
         return NetworkError(
@@ -193,7 +192,7 @@ class Memory(NoMemory):
         self._must_be_of_this_run(about)
         if self._journal.warning:
             log.warning("a checkpoint was damaged (%s); going on from the one before", self._journal.warning)
-        self.finished = bool(about["finished"])
+        self.restored, self.finished = True, bool(about["finished"])
         self._stands = self._last = int(about["round"])
         self._me.saved = int(about["saved"])
         if about["inside"]:
@@ -204,9 +203,10 @@ class Memory(NoMemory):
             for neighbor, round, parts in _kept(frames):
                 self._links[neighbor].outbox.add(round, parts)
                 self._sent[number] = max(round, self._sent.get(number, 0))
-        if self.finished:
-            self._me.done = self._stands
-        else:
+        self._me.done = self._stands  # what neighbors are told from the start, also while calls are given back
+        for link in self._links.values():
+            link.inbox.finish(self._stands)
+        if not self.finished:
             self._calls = self._journal.calls()
             self._advance()
         log.info("going on from the checkpoint of round %d in %s", self._stands, self._journal.folder)

@@ -97,12 +97,9 @@ class PeerNetwork(ApartNetwork):
                 lock=self._post_office.driving,
                 own_settings=_in_words(own_settings or {}),
                 save_every=patience.save_every,
-                bytes_sent=self._post_office.bytes_sent,
+                bytes_sent=lambda: self._post_office.bytes_sent,
             )
-        if self.finished:
-            self._post_office.start_alone()
-        else:
-            self._post_office.start()
+        self._post_office.start(meet=not self._memory.restored)
 
     @property
     def finished(self) -> bool:
@@ -118,6 +115,11 @@ class PeerNetwork(ApartNetwork):
     def round(self) -> int:
         """Rounds behind this agent."""
         return self._me.done
+
+    @property
+    def bytes_sent(self) -> int:
+        """With headers, since this process started; the ledger counts what the algorithm sent since the run began."""
+        return self._post_office.bytes_sent
 
     @property
     def state(self) -> str:

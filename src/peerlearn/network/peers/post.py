@@ -32,7 +32,7 @@ class Post:
         self.me, self.links = me, links
         self._state = "connecting"
         self._failure: PeerlearnError | None = None
-        self._bytes_sent = 0
+        self.bytes_sent = 0  # since this process started
         self._told = dict.fromkeys(links, 0)  # the last round in which each neighbor heard of us
         self._service = Service(me, links, patience=patience, failed=self.fail, **connections)
         self.driving = self._service.driving
@@ -46,20 +46,19 @@ class Post:
         silent = self._service.silent
         return f"waiting for {', '.join(silent)}" if silent and self._state != "done" else self._state
 
-    def start(self) -> None:
-        """Connect, and return when every neighbor has been greeted."""
+    def start(self, *, meet: bool) -> None:
+        """Connect; to meet is to return only when every neighbor has been greeted, and so agrees on all settings.
+
+        A run that is taken up again need not: it may have all that it needs from them, and they may be gone.
+        """
         self._service.start()
         try:
             with self.driving:
-                self._until(lambda: all(link.greetings for link in self.links.values()))
+                self._until(lambda: not meet or all(link.greetings for link in self.links.values()))
         except BaseException:
             self._service.stop()
             raise
         self._state = "running"
-
-    def start_alone(self) -> None:
-        """Connect without waiting for anybody: for the farewell of a run that is done."""
-        self._service.start()
 
     def fail(self, error: PeerlearnError) -> None:
         """End the run with this error at the next moment that the algorithm waits or sends."""
@@ -85,10 +84,6 @@ class Post:
             for link in self.links.values():
                 link.inbox.finish(number)
             self._tell_listeners()
-
-    def bytes_sent(self) -> int:
-        """Since this process started; what went to several neighbors counts once."""
-        return self._bytes_sent
 
     def farewell(self) -> None:
         """Our work is done: stay until every neighbor is done as well and knows that we are, or is gone."""
@@ -132,7 +127,7 @@ class Post:
                 log.warning(
                     "agent %s saves nothing: if it were killed now, it could not come back", links[neighbor].name
                 )
-        self._bytes_sent += max((sum(map(len, frames)) for frames in outgoing.values()), default=0)
+            self.bytes_sent += sum(map(len, frames))
 
     def _taken(self, neighbor: int, number: int, take: Callable[[int, Parcel], None]) -> bool:
         """Whether what the neighbor sent can be used; if not, it has to send it again on a new connection."""

@@ -1,0 +1,163 @@
+"""What a site's file says: who the agent is, whom it talks to, what it learns from, and what is trained.
+
+    run = "ward-study"                      the same at every site
+    name = "north"                          this agent, as in its certificate
+    address = "0.0.0.0:7101"                where it listens
+    output = "north"                        folder for the model, the report, the log and the checkpoints
+
+    [network]                               the same at every site
+    agents = ["north", "south", "west"]
+    links = [["north", "south"], ["south", "west"]]
+    weights = "metropolis"
+
+    [neighbors]                             where those listen that come later in the list of agents
+    south = "south.example:7101"
+
+    [certificates]                          made by peerlearn certs
+    authority = "authority.pem"
+    certificate = "north.pem"
+    key = "north.key"
+
+    [data]
+    file = "north.csv"                      .csv, .parquet or .npz
+    target = "outcome"
+    scale = true                            columns to mean 0 and deviation 1 over the whole network
+
+    [model]                                 the same at every site
+    kind = "RVFLClassifier"                 and its parameters
+    random_state = 0
+    solver = "auto"                         or a table [model.solver] with a name and settings
+
+    [patience]                              seconds: silence, give_up_after, save_every
+
+Paths are seen from the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+
+from peerlearn import graphs
+from peerlearn.errors import GraphError
+from peerlearn.network.peers.addresses import checked_address
+from peerlearn.network.peers.service import Patience
+from peerlearn.sites import keys
+from peerlearn.sites.training import read_model
+
+NUMBER = (int, float)
+
+
+@dataclass(frozen=True)
+class Site:
+    """One agent of a network, ready to be started."""
+
+    run: str
+    name: str
+    address: str
+    output: Path
+    agents: tuple[str, ...]
+    graph: nx.Graph
+    weights: str
+    addresses: dict[int, str]  # of neighbors, by number
+    certificates: tuple[Path, Path, Path] | None  # authority, certificate, key
+    data: Path
+    target: str | None
+    scale: bool
+    model: dict[str, Any]  # kind, parameters and solver as in the file, to be compared with neighbors
+    patience: Patience
+
+    @property
+    def number(self) -> int:
+        return self.agents.index(self.name)
+
+
+def read_site(path: Path) -> Site:
+    """The description of one agent, all of it checked."""
+    top = keys.read(path)
+    here = path.parent
+    run, name = top.take("run", str), top.take("name", str)
+    address = checked_address(top.take("address", str, what='host:port, such as "0.0.0.0:7101"'), name)
+    output = here / Path(top.take("output", str)).expanduser()
+    agents, graph, weights = read_network(top.table("network"))
+    if name not in agents:
+        raise top.wrong("name", f"is {name!r}, which is not one of network.agents: {', '.join(agents)}")
+    addresses = _neighbors(top.table("neighbors", needed=False), name, agents, graph)
+    certificates = _certificates(top.table("certificates", needed=False), here)
+    file = top.table("data")
+    data, target = here / Path(file.take("file", str)).expanduser(), file.take("target", str, None)
+    if target is None and data.suffix.lower() != ".npz":
+        raise file.wrong("target", "is missing: name the column to predict")
+    scale = file.take("scale", bool, True)
+    file.done()
+    model = read_model(top.table("model"))
+    patience = read_patience(top.table("patience", needed=False))
+    top.done()
+    return Site(
+        run,
+        name,
+        address,
+        output,
+        agents,
+        graph,
+        weights,
+        addresses,
+        certificates,
+        data,
+        target,
+        scale,
+        model,
+        patience,
+    )
+
+
+def read_network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
+    """Names, links and weights: what every agent must know of the network."""
+    agents = table.take("agents", list, what='a list of names, such as ["north", "south"]')
+    links = table.take("links", list, what='a list of pairs, such as [["north", "south"]]')
+    weights = table.take("weights", str, "metropolis")
+    table.done()
+    if not all(isinstance(name, str) for name in agents) or len(set(agents)) != len(agents) or not agents:
+        raise table.wrong("agents", "has to be a list of different names")
+    graph: nx.Graph = nx.empty_graph(len(agents))
+    for link in links:
+        if not isinstance(link, list) or len(link) != 2 or not set(link) <= set(agents):
+            raise table.wrong("links", f"has {link!r}: give pairs of names that stand in agents")
+        graph.add_edge(agents.index(link[0]), agents.index(link[1]))
+    try:
+        return tuple(agents), graphs.checked(graph), weights
+    except GraphError as error:
+        raise table.wrong("links", f"cannot be used: {error} (agents are numbered as they stand in agents)") from None
+
+
+def read_patience(table: keys.Table) -> Patience:
+    given = {each.name: float(table.take(each.name, NUMBER, each.default)) for each in fields(Patience)}
+    table.done()
+    return Patience(**given)
+
+
+def _neighbors(table: keys.Table, name: str, agents: tuple[str, ...], graph: nx.Graph) -> dict[int, str]:
+    me = agents.index(name)
+    neighbors = {agents[k]: k for k in sorted(graph[me])}
+    addresses = {}
+    for other, address in table.rest().items():
+        if other not in neighbors:
+            raise table.wrong(other, f"is not linked to {name}: its neighbors are {', '.join(neighbors)}")
+        addresses[neighbors[other]] = checked_address(address, other)
+    for other, number in neighbors.items():
+        if number > me and number not in addresses:
+            raise table.wrong(other, f"is missing: {name} calls {other}, which stands later in network.agents")
+    return addresses
+
+
+def _certificates(table: keys.Table, here: Path) -> tuple[Path, Path, Path] | None:
+    if not table.values:
+        return None
+    authority, certificate, key = (
+        here / Path(table.take(which, str)).expanduser() for which in ("authority", "certificate", "key")
+    )
+    table.done()
+    return authority, certificate, key
