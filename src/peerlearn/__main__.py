@@ -2,4 +2,5 @@
 
 from peerlearn.cli import main
 
-main(prog_name="peerlearn")
+if __name__ == "__main__":
+    main(prog_name="peerlearn")

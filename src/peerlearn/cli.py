@@ -12,10 +12,11 @@ from typing import Any
 
 import click
 
-from peerlearn.errors import InputError, NotConverged, PeerlearnError
+from peerlearn.errors import InputError, NotConverged, PeerlearnError, Stopped
 from peerlearn.network.mpi import end_job
 
-STOPPED = 130  # what shells expect of a program ended by Ctrl-C
+CTRL_C = 130  # what shells expect of a program ended by Ctrl-C
+GOES_ON = 3  # of a run that ended before its time: the same command takes it up again
 
 
 class Doors(click.Group):
@@ -26,12 +27,18 @@ class Doors(click.Group):
             return super().invoke(ctx)
         except PeerlearnError as error:
             click.echo(f"peerlearn: {error}", err=True)
-            code = 2 if isinstance(error, InputError) else 1
+            code = _code(error)
             end_job(code)  # other ranks of an MPI job would wait for this one
             ctx.exit(code)
         except KeyboardInterrupt:
             click.echo("peerlearn: stopped by Ctrl-C; files already written are whole", err=True)
-            ctx.exit(STOPPED)
+            ctx.exit(CTRL_C)
+
+
+def _code(error: PeerlearnError) -> int:
+    """2 for what was given, 3 for what can go on, 1 for the rest; ended by a signal, what shells expect."""
+    usual = 2 if isinstance(error, InputError) else GOES_ON if isinstance(error, Stopped) else 1
+    return int(getattr(error, "exit_code", usual))
 
 
 @click.group(cls=Doors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -219,6 +226,9 @@ def agent(file: Path, give_up_after: float | None, insecure_loopback: bool) -> N
     rows stay where they are. Killed or cut off, an agent goes on from its checkpoint when the same command is given
     again, and the others wait for it.
 
+    Exit codes: 0 done, 2 for what has to be changed first, 3 stopped early, 130 Ctrl-C, 143 SIGTERM; after the last
+    three the same command goes on.
+
     \b
     Examples:
       peerlearn agent site.toml
@@ -250,7 +260,7 @@ def agent(file: Path, give_up_after: float | None, insecure_loopback: bool) -> N
     \b
     Files in the output folder:
       model.npz               the trained model, for peerlearn predict
-      report.json             how it was trained and what was sent
+      report.json, .txt       how it was trained and what was sent
       agent.log, status.json  what happens while it runs
       checkpoints/            what is needed to go on after a kill
     """
@@ -298,17 +308,15 @@ def up(file: Path) -> None:
       NAME/model.npz          what it learned
       NAME/agent.log          what happened
     """
-    from peerlearn.experiments.tables import console_of_terminal
-    from peerlearn.sites.plan import lay_out
+    from peerlearn.experiments.tables import console_of_terminal, say
     from peerlearn.sites.up import run_up, scores
     from peerlearn.sites.view import live, table
 
     console = console_of_terminal()
-    plan = lay_out(file)
-    with live(console) as watch:
-        agents = run_up(plan, watch)
-    console.print(table(agents, scores(plan)))
-    click.echo(f"Models, reports and logs of all agents are in {plan.output}")
+    with live(console) as view:
+        plan, agents = run_up(file, view)
+    console.print(table(agents, scores(plan), "test accuracy" if plan.classifies else "test R2"))
+    say(console, f"Models, reports and logs of all agents are in {plan.output}")
 
 
 @contextmanager

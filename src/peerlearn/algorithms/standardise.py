@@ -1,10 +1,11 @@
 """Columns of mean 0 and deviation 1 over the rows of all agents.
 
-    N = sum_k N_k,   m = sum_k sum_i x_ki / N              over the network
-    s^2 = sum_k sum_i (x_ki - m)^2 / N                     over the network
+    N = sum_k N_k,   m = sum_k sum_i x_ki / N                                    over the network
+    D = sum_k sum_i (x_ki - m),   S = sum_k sum_i (x_ki - m)^2                   over the network
+    m <- m + D/N,   s^2 = (S - D^2/N) / N                                        alone
 
-Squares are summed after the mean is known: their difference would lose the digits that large means take. A column of
-one value keeps it: s = 1.
+Squares are summed after the mean is known, because their difference would lose the digits that large means take; D is
+what rounding left in m. A column of one value, which is where its largest is its smallest, keeps its scale: s = 1.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging
+from peerlearn.algorithms.consensus import Averaging, maximum
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 
@@ -21,10 +22,13 @@ from peerlearn.network.base import Network
 def mean_and_deviation(network: Network, inputs: Sequence[Array]) -> tuple[Array, Array]:
     """m and s for the hosted agents: agents x columns each."""
     averaging = Averaging(tolerance=1e-12)
+    ends = maximum(network, np.stack([np.concatenate([X.max(axis=0), -X.min(axis=0)]) for X in inputs]))
+    largest, smallest = np.split(ends, 2, axis=1)
     sums = averaging.total(network, np.stack([np.append(X.sum(axis=0), len(X)) for X in inputs]))
-    mean = sums[:, :-1] / sums[:, -1:]
-    away = [X - m for X, m in zip(inputs, mean, strict=True)]
-    squares = averaging.total(network, np.stack([np.einsum("ij,ij->j", x, x) for x in away]))
-    deviation = np.sqrt(squares / sums[:, -1:])
-    constant = deviation <= 1e-12 * np.maximum(np.abs(mean), 1e-300)
-    return mean, np.where(constant, 1.0, deviation)
+    m, N = sums[:, :-1] / sums[:, -1:], sums[:, -1:]
+    away = [X - own for X, own in zip(inputs, m, strict=True)]
+    moments = [np.concatenate([x.T @ np.ones(len(x)), np.einsum("ij,ij->j", x, x)]) for x in away]
+    D, S = np.split(averaging.total(network, np.stack(moments)), 2, axis=1)
+    s = np.sqrt(np.maximum(S - D**2 / N, 0.0) / N)
+    constant = largest == -smallest
+    return np.where(constant, largest, m + D / N), np.where(constant | (s == 0), 1.0, s)

@@ -177,8 +177,8 @@ class ApartNetwork(Network):
     def _recur(self, flat: Array, steps: Array) -> Array:
         hosted, width = flat.shape
         halos = [self._halo(self._everywhere, width, buffer) for buffer in range(BUFFERS)]
-        result = np.empty((hosted, width))
         start, now, before = self._resumed() or (0, flat, flat)
+        result = np.array(now)  # already the answer where a run is taken up after the last round
         halos[start % BUFFERS].rows[:hosted] = now
         halos[(start - 1) % BUFFERS].rows[:hosted] = before
         for n in range(start, len(steps)):

@@ -71,6 +71,14 @@ class MPINetwork(ApartNetwork):
         self._halos.clear()
         self._neighborhood.Free()
 
+    def __exit__(self, *raised: Any) -> None:
+        error = raised[1]
+        if error is None:
+            self.close()
+        elif isinstance(error, SystemExit) and error.code:  # which no hook sees
+            print(f"rank {self.comm.rank} ended, and with it the job: {error.code}", file=sys.stderr)
+            end_job(error.code if isinstance(error.code, int) else 1)
+
     def _new_halo(self, links: Route, width: int) -> _RankHalo:
         return _RankHalo(self._neighborhood, self.MPI.DOUBLE, self._ranks, links, width)
 

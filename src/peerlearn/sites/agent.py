@@ -1,40 +1,40 @@
 """One agent as a process: read the site's file, train with the neighbors, leave model and report on disk.
 
-OUTPUT/model.npz          for peerlearn predict; no pickle in it
-OUTPUT/report.json        how it was trained, and what was sent
-OUTPUT/status.json        state, round, residual and bytes while it runs
+OUTPUT/model.npz                  for peerlearn predict; no pickle in it
+OUTPUT/report.json, report.txt    how it was trained, and what was sent
+OUTPUT/status.json                state, round, residual and bytes while it runs
 OUTPUT/agent.log
-OUTPUT/checkpoints/       from which the same command goes on after a kill
+OUTPUT/checkpoints/               from which the same command goes on after a kill
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import math
-import signal
-import threading
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from types import FrameType
+from typing import Any
 
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.data import tables
-from peerlearn.errors import InputError
+from peerlearn.errors import InputError, NotConverged, Stopped
 from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive
-from peerlearn.network.peers.network import PeerNetwork
+from peerlearn.network.peers.link import Left
+from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.network.peers.papers import Identity
+from peerlearn.sites.alone import alone
 from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log
-from peerlearn.sites.training import make_model
+from peerlearn.sites.signals import ended_by_signals
+from peerlearn.sites.status import told
+from peerlearn.sites.training import compared, make_model
 
 log = logging.getLogger("peerlearn.peers")
-
-STATUS_EVERY = 0.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -48,40 +48,55 @@ class Done:
 
 def run_agent(file: Path, *, insecure_loopback: bool = False, give_up_after: float | None = None) -> Done:
     """Train as the site's file says, together with the neighbors, to the end."""
-    site = read_site(file)
-    if give_up_after is not None:
-        site = replace(site, patience=replace(site.patience, give_up_after=give_up_after))
-    identity = None if insecure_loopback else _identity(site, file)
-    table = tables.read(site.data, site.target or "y")
-    output = result_folder(site.output)
-    with _logged(output / "agent.log"), refusals_in_the_log(), _signals() as stops:
-        log.info("agent %s: %d rows, %d columns of %s", site.name, len(table.X), len(table.columns), site.data.name)
-        with PeerNetwork(
+    with ended_by_signals() as stops:
+        site = read_site(file)
+        if give_up_after is not None:
+            site = replace(site, patience=replace(site.patience, give_up_after=give_up_after))
+        identity = None if insecure_loopback else _identity(site, file)
+        table = _rows(site)
+        output = result_folder(site.output)
+        with alone(output, f"agent {site.name}"), _logged(output / "agent.log"), refusals_in_the_log():
+            log.info("agent %s: %d rows, %d columns of %s", site.name, len(table.X), len(table.columns), site.data.name)
+            try:
+                return _run(site, table, output, stops, identity=identity, insecure_loopback=insecure_loopback)
+            except Interrupted:
+                raise
+            except Left as error:
+                raise Stopped(f"{error}; once that is put right, the same command goes on") from None
+            except Stopped as error:
+                raise Stopped(f"{error}; the same command goes on where this ended") from None
+
+
+def _run(
+    site: Site, table: tables.Table, output: Path, stops: Callable[[Callable[[str], None]], None], **security: Any
+) -> Done:
+    with (
+        told(output / "status.json") as tell,
+        PeerNetwork(
             site.graph,
             site.number,
             site.weights,
             listen=site.address,
             addresses=site.addresses,
-            identity=identity,
-            insecure_loopback=insecure_loopback,
             names=site.agents,
             run=site.run,
             settings={
-                "the columns": list(table.columns),
-                "the target": site.target or "y",
-                "scale": site.scale,
-                "the model": site.model,
+                "data columns": list(table.columns),
+                "data.target": site.target,
+                "data.scale": site.scale,
+                **compared(site.model),
             },
             own_settings={"data file": sha256(site.data.read_bytes()).hexdigest()[:16]},
             checkpoints=output / "checkpoints",
             patience=site.patience,
-        ) as network:
-            stops(network.interrupt)
-            if network.finished:
-                log.info("this run was finished before; its model is %s", output / "model.npz")
-                return Done(output / "model.npz", _report(output), again=True)
-            with _status(network, output / "status.json"):
-                return _train(site, network, table, output)
+            **security,
+        ) as network,
+    ):
+        stops(network.interrupt)
+        tell(network)
+        if not network.finished:
+            return _train(site, network, table, output)
+        return _trained_before(output)
 
 
 def _train(site: Site, network: PeerNetwork, table: tables.Table, output: Path) -> Done:
@@ -90,15 +105,30 @@ def _train(site: Site, network: PeerNetwork, table: tables.Table, output: Path) 
         mean, deviation = mean_and_deviation(network, [X])
         center, scale = mean[0], deviation[0]
         X = (X - center) / scale
-    model = make_model(site.model, network).fit(X, table.y)
-    report = model.report_
-    archive.save(
-        model, output / "model.npz", columns=table.columns, center=center, scale=scale, target=site.target or "y"
-    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", NotConverged)
+        model = make_model(site.model, network).fit(X, table.y)
+    for each in said:
+        log.warning("%s", each.message)
+    report, path = model.report_, output / "model.npz"
+    archive.save(model, path, columns=table.columns, center=center, scale=scale, target=site.target)
     write(output / "report.json", json.dumps({"agent": site.name, "rows": len(X), **asdict(report)}, indent=2) + "\n")
     write(output / "report.txt", f"{report}\n")
-    log.info("trained with %s; the model is %s", report.solver, output / "model.npz")
-    return Done(output / "model.npz", str(report))
+    log.info("trained with %s; the model is %s", report.solver, path)
+    return Done(path, str(report))
+
+
+def _trained_before(output: Path) -> Done:
+    try:
+        archive.load(output / "model.npz")
+        report = (output / "report.txt").read_text(encoding="utf-8").rstrip("\n")
+    except (OSError, InputError):
+        raise InputError(
+            f"this run was finished before, but its files in {output} are gone or damaged: bring them back, or empty "
+            "the checkpoints folders of all agents to train anew"
+        ) from None
+    log.info("this run was finished before; its model is %s", output / "model.npz")
+    return Done(output / "model.npz", report, again=True)
 
 
 def _identity(site: Site, file: Path) -> Identity:
@@ -110,16 +140,15 @@ def _identity(site: Site, file: Path) -> Identity:
     return Identity.load(*site.certificates, site.name)
 
 
-def _report(output: Path) -> str:
-    try:
-        return (output / "report.txt").read_text(encoding="utf-8").rstrip("\n")
-    except OSError:
-        return "no report was left"
+def _rows(site: Site) -> tables.Table:
+    """The site's table; in .npz files the target is y, whatever it is called elsewhere."""
+    called_y = site.data.suffix.lower() == ".npz" and site.target not in tables.header(site.data)
+    return tables.read(site.data, "y" if called_y else site.target)
 
 
 @contextmanager
 def _logged(path: Path) -> Iterator[None]:
-    """What the network says goes to the agent's log file as well."""
+    """What the network says goes to the agent's log file as well, and so does what ends the run."""
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
     logger = logging.getLogger("peerlearn")
@@ -128,59 +157,11 @@ def _logged(path: Path) -> Iterator[None]:
     logger.setLevel(logging.INFO)
     try:
         yield
+    except BaseException as error:
+        said = str(error) or type(error).__name__
+        handler.handle(logging.LogRecord(log.name, logging.ERROR, __file__, 0, "ended: %s", (said,), None))
+        raise
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
         handler.close()
-
-
-@contextmanager
-def _signals() -> Iterator[Callable[[Callable[[str], None]], None]]:
-    """Ctrl-C and SIGTERM stop at the next round, with a checkpoint; a second one, or one before the start, at once."""
-    stop: list[Callable[[str], None]] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if not stop:
-            raise KeyboardInterrupt
-        stop.pop()(f"stopped by {signal.Signals(number).name}; start again with the same command to go on")
-
-    if threading.current_thread() is not threading.main_thread():
-        yield stop.append
-        return
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop.append
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _status(network: PeerNetwork, path: Path) -> Iterator[None]:
-    """A file that says how far this agent is, written anew now and then; whoever watches reads it."""
-    over = threading.Event()
-
-    def tell() -> None:
-        while not over.wait(STATUS_EVERY):
-            _write_status(network, path)
-
-    teller = threading.Thread(target=tell, name="peerlearn-status", daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        over.set()
-        teller.join()
-        _write_status(network, path)
-
-
-def _write_status(network: PeerNetwork, path: Path) -> None:
-    residual = network.residual
-    status = {
-        "state": network.state,
-        "round": network.round,
-        "residual": residual if residual is not None and math.isfinite(residual) else None,
-        "bytes": network.bytes_sent,
-    }
-    with suppress(InputError):  # a full disk must not end the run: the next one may have room
-        write(path, json.dumps(status) + "\n")

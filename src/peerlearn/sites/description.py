@@ -20,7 +20,7 @@
 
     [data]
     file = "north.csv"                      .csv, .parquet or .npz
-    target = "outcome"
+    target = "outcome"                      a column; in .npz files what y is called, the same at every site
     scale = true                            columns to mean 0 and deviation 1 over the whole network
 
     [model]                                 the same at every site
@@ -42,6 +42,7 @@ from typing import Any
 import networkx as nx
 
 from peerlearn import graphs
+from peerlearn import weights as mixing
 from peerlearn.errors import GraphError
 from peerlearn.network.peers.addresses import checked_address
 from peerlearn.network.peers.service import Patience
@@ -65,7 +66,7 @@ class Site:
     addresses: dict[int, str]  # of neighbors, by number
     certificates: tuple[Path, Path, Path] | None  # authority, certificate, key
     data: Path
-    target: str | None
+    target: str
     scale: bool
     model: dict[str, Any]  # kind, parameters and solver as in the file, to be compared with neighbors
     patience: Patience
@@ -80,7 +81,9 @@ def read_site(path: Path) -> Site:
     top = keys.read(path)
     here = path.parent
     run, name = top.take("run", str), top.take("name", str)
-    address = checked_address(top.take("address", str, what='host:port, such as "0.0.0.0:7101"'), name)
+    address = top.take("address", str, what='host:port, such as "0.0.0.0:7101"')
+    with top.about("address"):
+        checked_address(address, name)
     output = here / Path(top.take("output", str)).expanduser()
     agents, graph, weights = read_network(top.table("network"))
     if name not in agents:
@@ -107,7 +110,7 @@ def read_site(path: Path) -> Site:
         addresses,
         certificates,
         data,
-        target,
+        target or "y",
         scale,
         model,
         patience,
@@ -120,22 +123,28 @@ def read_network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
     links = table.take("links", list, what='a list of pairs, such as [["north", "south"]]')
     weights = table.take("weights", str, "metropolis")
     table.done()
-    if not all(isinstance(name, str) for name in agents) or len(set(agents)) != len(agents) or not agents:
-        raise table.wrong("agents", "has to be a list of different names")
+    if not agents or not all(isinstance(name, str) for name in agents) or len(set(agents)) != len(agents):
+        raise table.wrong("agents", f"is {agents!r}: give a list of different names")
     graph: nx.Graph = nx.empty_graph(len(agents))
     for link in links:
-        if not isinstance(link, list) or len(link) != 2 or not set(link) <= set(agents):
-            raise table.wrong("links", f"has {link!r}: give pairs of names that stand in agents")
+        if not isinstance(link, list) or len(link) != 2 or not all(end in agents for end in link):
+            raise table.wrong("links", f"has {link!r}: give pairs of names that stand in {table.prefix}agents")
         graph.add_edge(agents.index(link[0]), agents.index(link[1]))
     try:
-        return tuple(agents), graphs.checked(graph), weights
+        graph = graphs.checked(graph)
     except GraphError as error:
         raise table.wrong("links", f"cannot be used: {error} (agents are numbered as they stand in agents)") from None
+    with table.about("weights"):
+        mixing.named(weights, graph)
+    return tuple(agents), graph, weights
 
 
 def read_patience(table: keys.Table) -> Patience:
     given = {each.name: float(table.take(each.name, NUMBER, each.default)) for each in fields(Patience)}
     table.done()
+    for name, seconds in given.items():
+        with table.about(name):
+            Patience(**{name: seconds})
     return Patience(**given)
 
 
@@ -145,11 +154,12 @@ def _neighbors(table: keys.Table, name: str, agents: tuple[str, ...], graph: nx.
     addresses = {}
     for other, address in table.rest().items():
         if other not in neighbors:
-            raise table.wrong(other, f"is not linked to {name}: its neighbors are {', '.join(neighbors)}")
-        addresses[neighbors[other]] = checked_address(address, other)
+            raise table.wrong(other, f"is not linked to {name}{keys.near(other, neighbors)}")
+        with table.about(other):
+            addresses[neighbors[other]] = checked_address(address, other)
     for other, number in neighbors.items():
         if number > me and number not in addresses:
-            raise table.wrong(other, f"is missing: {name} calls {other}, which stands later in network.agents")
+            raise table.wrong(other, f"is missing: give the address of {other}, which {name} calls")
     return addresses
 
 

@@ -1,14 +1,26 @@
-"""Reading TOML so that every mistake is one sentence: which file, which key, what it should be."""
+"""Reading TOML so that every mistake is one sentence: which file, which key, what it should be. And writing it."""
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from peerlearn.errors import InputError
+
+KINDS = {
+    str: "a text in quotes",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+}
 
 
 def read(path: Path) -> Table:
@@ -17,8 +29,10 @@ def read(path: Path) -> Table:
         return Table(tomllib.loads(path.read_text(encoding="utf-8")), path)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}: check the path, seen from {Path.cwd()}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error})") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not TOML: save it as UTF-8 text") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): give a file that this user may read") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
 
@@ -27,26 +41,27 @@ class Table:
     """A table of a TOML file, from which each key is taken once; what nobody took was not understood."""
 
     def __init__(self, values: dict[str, Any], path: Path, prefix: str = "") -> None:
-        self.values, self.path, self._prefix = dict(values), path, prefix
+        self.values, self.path, self.prefix = dict(values), path, prefix
         self._known: set[str] = set()
 
     def take(self, key: str, kinds: type | tuple[type, ...], default: Any = ..., *, what: str = "") -> Any:
         """The value of a key, of one of these kinds; without a default it has to be there."""
         self._known.add(key)
+        allowed = kinds if isinstance(kinds, tuple) else (kinds,)
+        wanted = what or KINDS[allowed[-1]]
         if key not in self.values:
             if default is ...:
-                raise self.wrong(key, f"is missing{': give ' + what if what else ''}")
+                raise self.wrong(key, f"is missing: give {wanted}")
             return default
         value = self.values[key]
-        allowed = kinds if isinstance(kinds, tuple) else (kinds,)
         if (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
-            raise self.wrong(key, f"is {value!r}: give {what or ' or '.join(kind.__name__ for kind in allowed)}")
+            raise self.wrong(key, f"is {value!r}: give {wanted}")
         return value
 
     def table(self, key: str, *, needed: bool = True) -> Table:
         """A table within this one; an empty one where it is not needed and not there."""
-        values = self.take(key, dict, ... if needed else {}, what=f"a table, [{self._prefix}{key}]")
-        return Table(values, self.path, f"{self._prefix}{key}.")
+        values = self.take(key, dict, ... if needed else {}, what=f"a table, [{self.prefix}{key}]")
+        return Table(values, self.path, f"{self.prefix}{key}.")
 
     def rest(self) -> dict[str, Any]:
         """All keys that were not taken by name."""
@@ -58,12 +73,47 @@ class Table:
         """Refuse keys that nobody asked for: they are misspelt, or mean nothing."""
         for key in self.values:
             if key not in self._known:
-                raise self.wrong(key, f"is not a key here{_near(key, self._known)}")
+                raise self.wrong(key, f"is not a key here{near(key, self._known)}")
 
     def wrong(self, key: str, why: str) -> InputError:
-        return InputError(f"{self._prefix}{key} in {self.path} {why}")
+        return InputError(f"{self.prefix}{key} in {self.path} {why}")
+
+    @contextmanager
+    def about(self, key: str) -> Iterator[None]:
+        """Objections that come up here name this key and the file."""
+        try:
+            yield
+        except (InputError, TypeError, ValueError) as error:
+            raise self.wrong(key, f"cannot be used: {error}") from None
 
 
-def _near(key: str, known: Iterable[str]) -> str:
-    near = get_close_matches(key, list(known), 1, 0.6)
-    return f": did you mean {near[0]}?" if near else f": there are {', '.join(sorted(known))}"
+def near(given: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a word that is not known."""
+    names = sorted(known)
+    close = [name for name in names if name.startswith(given) and given] or get_close_matches(given, names, 1, 0.6)
+    return f": did you mean {close[0]}?" if close else f": there are {', '.join(names)}"
+
+
+def toml(values: Mapping[str, Any], name: str = "") -> str:
+    """Plain values as TOML: those of a table first, then the tables within."""
+    tables = {key: value for key, value in values.items() if isinstance(value, dict)}
+    lines = [f"[{name}]\n"] if name else []
+    lines += [f"{_key(key)} = {_value(value)}\n" for key, value in values.items() if key not in tables]
+    lines += ["\n" + toml(value, f"{name}.{_key(key)}" if name else _key(key)) for key, value in tables.items()]
+    return "".join(lines)
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_key(key)} = {_value(each)}' for key, each in value.items())}}}"
+    return repr(value)  # whole numbers, and floats with all their digits

@@ -1,7 +1,7 @@
-"""A whole network on this machine, from one file: a folder per agent, each with the site's file that a real site has.
+"""A whole network on this machine, from one file.
 
 run = "digits"
-output = "peerlearn-up"                 folder for everything
+output = "peerlearn-up"                 folder for everything, seen from the file
 
 [network]
 agents = 4                              how many, or a list of names
@@ -16,166 +16,145 @@ split = "stratified"                    how the others are dealt: even, stratifi
 seed = 0
 
 [model] and [patience] as in a site's file
-
-OUTPUT/certificates/  OUTPUT/test.npz  OUTPUT/NAME/site.toml  OUTPUT/NAME/share.npz
 """
 
 from __future__ import annotations
 
 import inspect
-import io
-import json
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import numpy as np
 from sklearn.model_selection import train_test_split
 
 from peerlearn import data, graphs, partition
 from peerlearn.data import tables
 from peerlearn.errors import InputError
-from peerlearn.experiments.files import result_folder, write
-from peerlearn.network.peers import certificates
+from peerlearn.network.peers.service import Patience
 from peerlearn.sites import keys
 from peerlearn.sites.description import NUMBER, read_network, read_patience
-from peerlearn.sites.training import read_model
+from peerlearn.sites.training import KINDS, read_model
 
 SPLITS = {"even": partition.even, "stratified": partition.stratified, "dirichlet": partition.dirichlet}
+MOST_AGENTS = 100  # processes on one machine
+GENERATORS = {
+    name: each
+    for name, each in vars(graphs).items()
+    if inspect.isfunction(each) and name[0] != "_" and next(iter(inspect.signature(each).parameters)) == "n"
+}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Who takes part, and where everything is."""
+    """Who takes part, what each has, and what is trained."""
 
+    run: str
     output: Path
     agents: tuple[str, ...]
-    test: Path
+    graph: nx.Graph
+    weights: str
+    rows: Rows
+    model: dict[str, Any]
+    patience: Patience
+
+    @property
+    def classifies(self) -> bool:
+        return classifies(self.model)
 
     def folder(self, agent: str) -> Path:
         return self.output / agent
 
 
-def lay_out(file: Path) -> Plan:
-    """Read a network's file and make the folders of its agents; what is there of the same run stays."""
+@dataclass(frozen=True)
+class Rows:
+    """One share per agent, and the rows that nobody trains on."""
+
+    columns: Sequence[str]
+    target: str
+    shares: Sequence[partition.Share]
+    test: partition.Share
+
+
+def read_plan(file: Path) -> Plan:
+    """Read a network's file and deal its rows; nothing is written."""
     top = keys.read(file)
-    run, folder = top.take("run", str), top.take("output", str)
+    run, output = top.take("run", str), file.parent / Path(top.take("output", str)).expanduser()
     agents, graph, weights = _network(top.table("network"))
-    columns, target, shares, (X_test, y_test) = _data(top.table("data"), file.parent, len(agents))
-    model, patience = read_model(top.table("model")), read_patience(top.table("patience", needed=False))
+    about_data, model = top.table("data"), read_model(top.table("model"))
+    patience = read_patience(top.table("patience", needed=False))
     top.done()
-    output = result_folder(file.parent / Path(folder).expanduser())
-    plan = Plan(output, agents, output / "test.npz")
-    missing = [name for name in agents if not (output / "certificates" / f"{name}.pem").exists()]
-    if missing:
-        certificates.make(output / "certificates", missing)
-    write(plan.test, _npz(X=X_test, y=y_test, columns=np.array(columns)))
-    ports = _free_ports(len(agents))
-    for number, (name, (X, y)) in enumerate(zip(agents, shares, strict=True)):
-        share = result_folder(plan.folder(name))
-        write(share / "share.npz", _npz(X=X, y=y, columns=np.array(columns)))
-        site = {
-            "run": run,
-            "name": name,
-            "address": f"127.0.0.1:{ports[number]}",
-            "output": ".",
-            "network": {
-                "agents": list(agents),
-                "links": [[agents[a], agents[b]] for a, b in graph.edges],
-                "weights": weights,
-            },
-            "neighbors": {agents[k]: f"127.0.0.1:{ports[k]}" for k in sorted(graph[number]) if k > number},
-            "certificates": {
-                "authority": "../certificates/authority.pem",
-                "certificate": f"../certificates/{name}.pem",
-                "key": f"../certificates/{name}.key",
-            },
-            "data": {"file": "share.npz", "target": target},
-            "model": model,
-            "patience": vars(patience),
-        }
-        write(share / "site.toml", toml(site))
-    return plan
+    rows = _rows(about_data, file.parent, len(agents), stratify=classifies(model))
+    return Plan(run, output, agents, graph, weights, rows, model, patience)
 
 
-def toml(values: dict[str, Any], name: str = "") -> str:
-    """Plain values as TOML: those of a table first, then the tables within."""
-    simple = {key: value for key, value in values.items() if not isinstance(value, dict)}
-    lines = [f"[{name}]"] if name and simple else []
-    lines += [f"{key} = {json.dumps(value)}" for key, value in simple.items()]
-    text = "\n".join(lines) + "\n" if lines else ""
-    tables = [(key, value) for key, value in values.items() if isinstance(value, dict) and value]
-    return text + "".join("\n" + toml(value, f"{name}.{key}" if name else key) for key, value in tables)
+def classifies(model: dict[str, Any]) -> bool:
+    return bool(KINDS[model.get("kind", "RVFLClassifier")]()._stratify)
 
 
 def _network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
     agents = table.take("agents", (int, list), what="how many, or a list of names")
+    if isinstance(agents, int) and not 1 <= agents <= MOST_AGENTS:
+        raise table.wrong("agents", f"is {agents}: give 1 to {MOST_AGENTS}, each is a process")
     names = [f"agent-{k}" for k in range(agents)] if isinstance(agents, int) else agents
     if "graph" not in table.values:
-        return read_network(keys.Table({**table.values, "agents": names}, table.path, "network."))
+        if "links" not in table.values:
+            raise table.wrong("graph", f"is missing: give one of {', '.join(sorted(GENERATORS))}, or links")
+        return read_network(keys.Table({**table.values, "agents": names}, table.path, table.prefix))
     weights, kind = table.take("weights", str, "metropolis"), table.take("graph", str)
-    known = {name: each for name, each in vars(graphs).items() if _generates(each)}
-    if kind not in known:
-        raise table.wrong("graph", f"is {kind!r}: there are {', '.join(sorted(known))}")
+    if kind not in GENERATORS:
+        raise table.wrong("graph", f"is {kind!r}, which is not known{keys.near(kind, GENERATORS)}")
+    wanted = list(inspect.signature(GENERATORS[kind]).parameters)[1:]
     options = table.rest()
-    try:
-        graph = known[kind](len(names), **options)
-    except TypeError:
-        wanted = ", ".join(list(inspect.signature(known[kind]).parameters)[1:]) or "nothing"
-        given = ", ".join(options) or "nothing"
-        raise table.wrong("graph", f"is {kind}, which takes {wanted} besides, not {given}") from None
+    if stray := [key for key in options if key not in wanted]:
+        takes = f"takes {', '.join(wanted)}" if wanted else "takes nothing besides"
+        raise table.wrong(stray[0], f"is not understood: graph {kind!r} {takes}")
+    with table.about("graph"):
+        graph = _generated(kind, len(names), options)
     links = [[names[a], names[b]] for a, b in graph.edges]
-    return read_network(keys.Table({"agents": names, "links": links, "weights": weights}, table.path, "network."))
+    return read_network(keys.Table({"agents": names, "links": links, "weights": weights}, table.path, table.prefix))
 
 
-def _generates(each: Any) -> bool:
-    """Whether this is a function of `graphs` that makes a graph from a number of agents."""
-    return (
-        inspect.isfunction(each) and each.__name__[0] != "_" and next(iter(inspect.signature(each).parameters)) == "n"
-    )
+def _generated(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
+    parameters = list(inspect.signature(GENERATORS[kind]).parameters.values())[1:]
+    for each in parameters:
+        if each.default is each.empty and each.name not in options:
+            raise InputError(f"{kind} needs {each.name} as well, so give it beside graph")
+    return GENERATORS[kind](agents, **options)
 
 
-def _data(
-    table: keys.Table, here: Path, agents: int
-) -> tuple[Sequence[str], str, list[partition.Share], tuple[Any, Any]]:
-    """Columns, target, one share per agent, and the rows that nobody trains on."""
+def _rows(table: keys.Table, here: Path, agents: int, *, stratify: bool) -> Rows:
     fraction, seed = table.take("test_fraction", NUMBER, 0.25), table.take("seed", int, 0)
     split = table.take("split", str, "even")
-    if "name" in table.values:
-        loaded = data.load(table.take("name", str))
-        X, y, columns, target = loaded.X, loaded.y, [f"x{k}" for k in range(loaded.X.shape[1])], "y"
-        classify = loaded.task == "classification"
-    else:
-        path, target = here / table.take("file", str, what="name or file"), table.take("target", str)
-        read = tables.read(path, target)
-        assert read.y is not None
-        X, y, columns, classify = read.X, read.y, list(read.columns), read.y.dtype.kind not in "f"
-    table.done()
     if not 0 < fraction < 1:
         raise table.wrong("test_fraction", f"is {fraction}: give a number between 0 and 1")
     if split not in SPLITS:
-        raise table.wrong("split", f"is {split!r}: there are {', '.join(SPLITS)}")
-    X, X_test, y, y_test = train_test_split(
-        X, y, test_size=fraction, stratify=y if classify else None, random_state=seed
-    )
-    return columns, target, SPLITS[split](X, y, agents, seed=seed), (X_test, y_test)
+        raise table.wrong("split", f"is {split!r}, which is not known{keys.near(split, SPLITS)}")
+    if not 0 <= seed < 2**32:
+        raise table.wrong("seed", f"is {seed}: give 0 to {2**32 - 1}")
+    columns, target, X, y = _loaded(table, here)
+    try:
+        X, X_test, y, y_test = train_test_split(
+            X, y, test_size=fraction, stratify=y if stratify else None, random_state=seed
+        )
+        shares = SPLITS[split](X, y, agents, seed=seed)
+    except ValueError as error:
+        raise InputError(f"[data] in {table.path} cannot be dealt to {agents} agents: {error}") from None
+    return Rows(columns, target, shares, (X_test, y_test))
 
 
-def _npz(**arrays: Any) -> bytes:
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    if len(set(ports)) < count:
-        raise InputError(f"this machine has no {count} free ports: close something, or take fewer agents")
-    return ports
+def _loaded(table: keys.Table, here: Path) -> tuple[Sequence[str], str, Any, Any]:
+    """Columns, target, X and y of a data set by name or of a file."""
+    if "name" in table.values:
+        name = table.take("name", str)
+        table.done()
+        with table.about("name"):
+            loaded = data.load(name)
+        return [f"x{k}" for k in range(loaded.X.shape[1])], "y", loaded.X, loaded.y
+    file = table.take("file", str, what="a file, or name instead, a data set of peerlearn data")
+    path, target = here / Path(file).expanduser(), table.take("target", str, what="the name of the column to predict")
+    table.done()
+    with table.about("file"):
+        read = tables.read(path, target)
+    return read.columns, target, read.X, read.y

@@ -14,29 +14,24 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+from peerlearn.network.peers.reasons import short
 
 log = logging.getLogger("peerlearn.peers")
 
 _HANDSHAKE = re.compile(r"Handshake failed with error [^:]*: (?:error:\w+:SSL routines:OPENSSL_internal:)?(?P<why>.*)")
-_REASONS = (
-    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the caller has no certificate"),
-    ("certificate has expired", "the other end's certificate has expired"),
-    ("certificate is not yet valid", "the other end's certificate is not valid yet: are the clocks right?"),
-    ("CERTIFICATE_VERIFY_FAILED", "the other end's certificate is not signed by our authority"),
-    ("WRONG_VERSION_NUMBER", "the other end does not speak TLS"),
-    ("HTTP_REQUEST", "the other end does not speak TLS"),
-)
+_NAME = re.compile(r"No match found for server name: (?P<name>[\w.-]+)")
 QUIET = 1.0  # seconds in which the same sentence is not said again: a stranger must not fill the disk
 
 
 def sentence(line: str) -> str | None:
     """What a line of gRPC's says about a refused connection, or None if it says nothing of the kind."""
-    found = _HANDSHAKE.search(line)
-    if found is None:
-        return None
-    why = next((said for sign, said in _REASONS if sign in found["why"]), found["why"].strip())
-    return f"refused a connection: {why}"
+    if found := _NAME.search(line):
+        return f"refused a connection: whoever listens there is not agent {found['name']}"
+    if found := _HANDSHAKE.search(line):
+        return f"refused a connection: {short(found['why'])}"
+    return None
 
 
 @contextmanager
@@ -44,7 +39,8 @@ def refusals_in_the_log() -> Iterator[None]:
     """While this lasts, lines about handshakes on standard error become sentences of the log."""
     sys.stderr.flush()
     real, (reading, writing) = os.dup(2), os.pipe()
-    own, sys.stderr = sys.stderr, os.fdopen(os.dup(real), "w", buffering=1)  # what Python says needs no reading
+    own = sys.stderr
+    sys.stderr = os.fdopen(os.dup(real), "w", 1, errors="backslashreplace")  # what Python says needs no reading
     os.dup2(writing, 2)
     os.close(writing)
     reader = threading.Thread(target=_read, args=(reading, real), name="peerlearn-stderr", daemon=True)
@@ -60,10 +56,11 @@ def refusals_in_the_log() -> Iterator[None]:
 
 def _read(reading: int, real: int) -> None:
     said: dict[str, float] = {}
-    with os.fdopen(reading, "r", errors="replace") as lines:
+    with os.fdopen(reading, "r", errors="replace") as lines, os.fdopen(real, "wb", buffering=0) as out:
         for line in lines:
             if (told := sentence(line)) is None:
-                os.write(real, line.encode())
+                with suppress(OSError):  # a full disk: reading goes on, or whoever writes would stand still
+                    out.write(line.encode())
             elif time.monotonic() - said.get(told, -QUIET) >= QUIET:
                 said[told] = time.monotonic()
                 log.warning("%s", told)

@@ -9,14 +9,16 @@ from peerlearn import models
 from peerlearn.algorithms import Averaging
 from peerlearn.algorithms.choice import solver_of
 from peerlearn.errors import InputError
-from peerlearn.sites import keys
+from peerlearn.sites.keys import Table, near
+
+KINDS = {name: getattr(models, name) for name in models.__all__}
 
 
-def read_model(table: keys.Table) -> dict[str, Any]:
+def read_model(table: Table) -> dict[str, Any]:
     """The model's parameters as plain values; that they can be used is seen by making the model."""
     settings = table.rest()
     try:
-        make_model(settings)
+        make_model(settings)._settings()  # a private look, so that nothing is opened for a model that would be refused
     except (TypeError, ValueError) as error:
         raise InputError(f"[model] in {table.path} cannot be used: {error}") from None
     return settings
@@ -24,17 +26,16 @@ def read_model(table: keys.Table) -> dict[str, Any]:
 
 def make_model(settings: dict[str, Any], network: Any = None) -> Any:
     """The estimator that [model] describes."""
-    kinds = {name: getattr(models, name) for name in models.__all__}
     given = dict(settings)
     kind, solver = given.pop("kind", "RVFLClassifier"), given.pop("solver", "auto")
-    if kind not in kinds:
-        raise InputError(f"kind is {kind!r}: there are {', '.join(sorted(kinds))}")
+    if kind not in KINDS:
+        raise InputError(f"kind {kind!r} is not known{near(str(kind), KINDS)}")
+    known = set(KINDS[kind]().get_params()) - {"network"}
+    if unknown := sorted(set(given) - known):
+        raise InputError(f"{unknown[0]} is not a parameter of {kind}{near(unknown[0], known | {'kind'})}")
     if not isinstance(given.get("random_state"), int) or isinstance(given.get("random_state"), bool):
         raise InputError("random_state has to be a whole number, the same at every site: features are drawn from it")
-    known = set(kinds[kind]().get_params()) - {"network"}
-    if unknown := sorted(set(given) - known):
-        raise InputError(f"{unknown[0]} is not a parameter of {kind}: there are {', '.join(sorted(known))}")
-    return kinds[kind](**given, solver=make_solver(solver), network=network)
+    return KINDS[kind](**given, solver=make_solver(solver), network=network)
 
 
 def make_solver(settings: Any) -> Any:
@@ -45,11 +46,29 @@ def make_solver(settings: Any) -> Any:
         raise InputError(f"solver is {settings!r}: give a name, or a table with a name and settings")
     given = {key: value for key, value in settings.items() if key != "name"}
     solver = solver_of(settings["name"])
-    known: list[str] = [each.name for each in fields(solver)] if is_dataclass(solver) else []
-    if unknown := sorted(set(given) - set(known)):
-        raise InputError(
-            f"{unknown[0]} is not a setting of {type(solver).__name__}: there are {', '.join(sorted(known))}"
-        )
+    _must_be_fields(solver, given)
     if isinstance(given.get("averaging"), dict):
+        _must_be_fields(Averaging, given["averaging"])
         given["averaging"] = Averaging(**given["averaging"])
     return type(solver)(**given)
+
+
+def compared(settings: dict[str, Any]) -> dict[str, Any]:
+    """What all sites must have alike, defaults included: one entry per parameter, so that sentences name it."""
+    model = make_model(settings)
+    told = {"kind": type(model).__name__, **model.get_params(deep=False), "solver": repr(model.solver)}
+    del told["network"]
+    return {f"model.{key}": _plain(value) for key, value in told.items()}
+
+
+def _plain(value: Any) -> Any:
+    """1.0 and 1 are the same setting."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _must_be_fields(settings: Any, given: dict[str, Any]) -> None:
+    known: list[str] = [each.name for each in fields(settings)] if is_dataclass(settings) else []
+    name = settings.__name__ if isinstance(settings, type) else type(settings).__name__
+    if unknown := sorted(set(given) - set(known)):
+        hint = near(unknown[0], known) if known else ", which has none"
+        raise InputError(f"{unknown[0]} is not a setting of {name}{hint}")

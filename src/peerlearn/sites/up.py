@@ -6,20 +6,29 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from peerlearn.errors import InputError, NetworkError, PeerlearnError
-from peerlearn.experiments.predictions import predict
-from peerlearn.sites.plan import Plan
+import numpy as np
+from sklearn.metrics import r2_score
+
+from peerlearn.errors import InputError, NetworkError, Stopped
+from peerlearn.experiments.files import result_folder
+from peerlearn.models import archive
+from peerlearn.sites.alone import alone
+from peerlearn.sites.layout import lay_out
+from peerlearn.sites.plan import Plan, read_plan
+from peerlearn.sites.signals import CODES, ended_by_signals
 
 LOOK_EVERY = 0.25  # seconds
 STOP_WITHIN = 15.0  # seconds for agents to save and end
 MOST_STARTS = 4  # of one agent that somebody keeps killing
+UNUSABLE, TOLD_TO_STOP = 2, 3  # exit codes: of an agent that cannot begin, and of one that others made stop
 
 
 @dataclass
@@ -33,7 +42,8 @@ class Agent:
     status: dict[str, Any] = field(default_factory=dict)
 
     def start(self) -> None:
-        self.starts += 1
+        self.starts, self.status = self.starts + 1, {}
+        (self.folder / "status.json").unlink(missing_ok=True)  # it tells of the process before
         with (self.folder / "output.txt").open("ab") as said:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "peerlearn", "agent", str(self.folder / "site.toml")],
@@ -44,11 +54,21 @@ class Agent:
             )
 
     @property
+    def code(self) -> int | None:
+        return self.process.poll() if self.process else None
+
+    @property
+    def outcome(self) -> str | None:
+        """How its process ended, if it has: done, killed or failed."""
+        code = self.code
+        if code is None or code == 0:
+            return None if code is None else "done"
+        return "killed" if code < 0 or code in CODES else "failed"
+
+    @property
     def state(self) -> str:
-        code = self.process.poll() if self.process else None
-        if code is None:
-            return str(self.status.get("state", "starting"))
-        return "done" if code == 0 else "killed" if code < 0 else "failed"
+        """For people; one that has said that it is done may still be there for its neighbors."""
+        return self.outcome or str(self.status.get("state", "starting"))
 
     def look(self) -> None:
         with suppress(OSError, ValueError):
@@ -56,61 +76,97 @@ class Agent:
 
     def last_words(self) -> str:
         """The last line it said."""
-        try:
-            lines = (self.folder / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        except OSError:
-            lines = []
-        return lines[-1].removeprefix("peerlearn: ") if lines else "it said nothing"
+        with suppress(OSError):
+            text = (self.folder / "output.txt").read_text(encoding="utf-8", errors="replace")
+            for line in reversed(text.splitlines()):
+                if line.strip():
+                    return line.removeprefix("peerlearn: ")
+        return "it said nothing"
 
 
-def run_up(plan: Plan, watch: Callable[[Sequence[Agent]], None]) -> list[Agent]:
-    """Start all agents and wait for them; `watch` is shown how they are doing. Killed agents are started again."""
-    agents = [Agent(name, plan.folder(name)) for name in plan.agents]
+class View(Protocol):
+    """Who is shown how things are going."""
+
+    def say(self, doing: str) -> None: ...
+
+    def show(self, agents: Sequence[Agent]) -> None: ...
+
+
+def run_up(file: Path, view: View) -> tuple[Plan, list[Agent]]:
+    """Run a whole network to its end. Agents that are killed are started again; one that fails ends all."""
+    with ended_by_signals() as stops:
+        view.say("reading the data")
+        plan = read_plan(file)
+        with alone(result_folder(plan.output), "this network"):
+            lay_out(plan, view.say)
+            agents = [Agent(name, plan.folder(name)) for name in plan.agents]
+            try:
+                _run(agents, view, stops)
+            finally:
+                end(agents, view)
+            return plan, agents
+
+
+def _run(agents: Sequence[Agent], view: View, stops: Callable[[Callable[[str], None]], None]) -> None:
+    stop = threading.Event()
+    stops(lambda reason: stop.set())  # so that no process is being started when all are ended
+    view.say("starting the agents")
     for agent in agents:
-        (agent.folder / "status.json").unlink(missing_ok=True)
-    try:
-        for agent in agents:
-            agent.start()
-        while any(agent.state not in ("done", "failed") for agent in agents):
-            for agent in agents:
-                agent.look()
-                if agent.state == "killed":
-                    if agent.starts >= MOST_STARTS:
-                        raise NetworkError(f"agent {agent.name} was killed {agent.starts} times: see {agent.folder}")
-                    agent.start()
-            watch(agents)
-            if failed := [agent for agent in agents if agent.state == "failed"]:
-                first = failed[0]
-                raise NetworkError(f"agent {first.name} failed: {first.last_words()}; see {first.folder / 'agent.log'}")
-            time.sleep(LOOK_EVERY)
+        (agent.folder / "output.txt").unlink(missing_ok=True)
+        agent.start()
+    view.show(agents)
+    view.say("Ctrl-C saves and stops")
+    while any(agent.outcome != "done" for agent in agents):
+        if stop.wait(LOOK_EVERY):
+            raise Stopped("stopped")
         for agent in agents:
             agent.look()
-        watch(agents)
-    finally:
-        end(agents)
-    return agents
+            if agent.outcome == "killed":
+                if agent.starts >= MOST_STARTS:
+                    raise NetworkError(f"agent {agent.name} was killed {agent.starts} times: see {agent.folder}")
+                agent.start()
+        if any(agent.outcome == "failed" for agent in agents):
+            end(agents, view)
+            raise _failure(agents)
+    for agent in agents:
+        agent.look()
 
 
-def end(agents: Sequence[Agent]) -> None:
-    """Ask all that still run to save and end, and see that they do."""
+def _failure(agents: Sequence[Agent]) -> InputError | NetworkError:
+    """Why the run failed, in the words of the agent that was the first to know."""
+    failed = sorted(
+        (agent for agent in agents if agent.outcome == "failed"), key=lambda each: each.code == TOLD_TO_STOP
+    )
+    first = failed[0]
+    kind = InputError if first.code == UNUSABLE else NetworkError
+    return kind(f"agent {first.name} failed: {first.last_words()}; its log is {first.folder / 'agent.log'}")
+
+
+def end(agents: Sequence[Agent], view: View) -> None:
+    """Ask all that still run to save and end, and see that they do: at once, if this is interrupted."""
     running = [agent.process for agent in agents if agent.process and agent.process.poll() is None]
-    for process in running:
-        process.send_signal(signal.SIGTERM)
+    if not running:
+        return
+    view.say("agents save and stop")
     deadline = time.monotonic() + STOP_WITHIN
-    for process in running:
-        try:
+    try:
+        for process in running:
+            process.send_signal(signal.SIGTERM)
+        for process in running:
             process.wait(max(deadline - time.monotonic(), 0.1))
-        except subprocess.TimeoutExpired:
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        for process in running:
             process.kill()
             process.wait()
 
 
 def scores(plan: Plan) -> dict[str, str]:
     """What each agent's model makes of the rows that nobody trained on."""
+    X, y = plan.rows.test
     told = {}
     for name in plan.agents:
-        try:
-            told[name] = predict(plan.folder(name) / "model.npz", plan.test).score or "no score"
-        except (PeerlearnError, InputError) as error:
-            told[name] = str(error)
+        found = archive.load(plan.folder(name) / "model.npz").predict(X)
+        told[name] = f"{100 * np.mean(found == y):.1f} %" if plan.classifies else f"{r2_score(y, found):.4f}"
     return told

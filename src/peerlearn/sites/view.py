@@ -2,48 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from peerlearn.sites.up import Agent
 
 COLORS = {"done": "green", "failed": "red", "killed": "red", "running": "cyan"}
 
 
+class Progress:
+    """What is being done, for how long, and how every agent is doing."""
+
+    def __init__(self) -> None:
+        self._doing, self._agents = "", list[Agent]()
+        self._began = time.monotonic()
+
+    def say(self, doing: str) -> None:
+        self._doing = doing
+
+    def show(self, agents: Sequence[Agent]) -> None:
+        self._agents = list(agents)
+
+    def __rich__(self) -> RenderableType:
+        line = Text(f"  {time.monotonic() - self._began:.0f} s, {self._doing}", style="dim")
+        return Group(table(self._agents), line) if self._agents else line
+
+
 @contextmanager
-def live(console: Console) -> Iterator[Callable[[Sequence[Agent]], None]]:
+def live(console: Console) -> Iterator[Progress]:
     """A table that follows the agents on a terminal; nothing where there is none."""
+    progress = Progress()
     if not console.is_terminal:
-        yield lambda agents: None
+        yield progress
         return
-    with Live(console=console, refresh_per_second=4, transient=True) as shown:
-        yield lambda agents: shown.update(table(agents))
+    with Live(progress, console=console, refresh_per_second=4, transient=True):
+        yield progress
 
 
-def table(agents: Sequence[Agent], scores: Mapping[str, str] | None = None) -> Table:
+def table(agents: Sequence[Agent], scores: Mapping[str, str] | None = None, of: str = "") -> Table:
+    """One line per agent; scores, if any, under the heading `of`. It has room in 80 columns."""
+    again = any(agent.starts > 1 for agent in agents)
     view = Table(box=SIMPLE_HEAD)
-    for column in ("agent", "state"):
-        view.add_column(column, no_wrap=True)
-    for column in ("round", "residual", "MB sent"):
-        view.add_column(column, justify="right", no_wrap=True)
-    if scores is not None:
-        view.add_column("on rows nobody saw")
+    view.add_column("agent")
+    view.add_column("state")
+    headings = ("round", "residual", "MB sent", *(("starts",) if again else ()), *((of,) if scores else ()))
+    for heading in headings:
+        view.add_column(heading, justify="right", no_wrap=True)
     for agent in agents:
         state, status = agent.state, agent.status
-        color = COLORS.get(state, "yellow")
         residual = status.get("residual")
-        again = f", started {agent.starts} times" if agent.starts > 1 else ""
         view.add_row(
-            agent.name,
-            f"[{color}]{state}{again}[/]",
+            _words(agent.name),
+            _words(state, COLORS.get(state, "yellow")),
             f"{status['round']:,}" if "round" in status else "-",
             f"{residual:.1e}" if residual is not None else "-",
-            f"{status['bytes'] / 1e6:,.2f}" if "bytes" in status else "-",
-            *([scores[agent.name]] if scores is not None else []),
+            f"{status['bytes'] / 1e6:,.1f}" if "bytes" in status else "-",
+            *([str(agent.starts)] if again else []),
+            *([scores[agent.name]] if scores else []),
         )
     return view
+
+
+def _words(text: str, style: str = "") -> Text:
+    """Cut where there is too little room, so that numbers are whole and every agent has one line."""
+    return Text(text, style, no_wrap=True, overflow="ellipsis")

@@ -19,6 +19,8 @@ from peerlearn.network.codec import AnyArray
 from peerlearn.network.peers.frame import ROUNDS, Frame, Kind, decode, encode, encode_text, text_of
 from peerlearn.network.peers.mailbox import Inbox, Outbox
 
+LONG = 160  # letters of a value in a sentence
+
 
 class Refusal(NetworkError):
     """This neighbor cannot take part as it is now; others go on, and it is told why."""
@@ -89,18 +91,15 @@ class Link:
             raise Left(text_of(frame))
         if not self.up:
             return self._greeted(frame)
-        self.outbox.saved(frame.saved)
-        self.done = max(self.done, frame.round - (frame.kind in ROUNDS))
         if frame.kind in ROUNDS:
             self.inbox.put(frame)
-        elif frame.kind is Kind.DONE:
-            self.finished = True
-            return [self.me.word(Kind.SEEN)]
-        elif frame.kind is Kind.SEEN:
-            self.seen = True
         elif frame.kind is Kind.HELLO:
             raise WireError(f"agent {self.name} said hello twice")
-        return []
+        self.outbox.saved(frame.saved)
+        self.done = max(self.done, frame.round - (frame.kind in ROUNDS))
+        self.finished |= frame.kind is Kind.DONE
+        self.seen |= frame.kind is Kind.SEEN
+        return [self.me.word(Kind.SEEN)] if frame.kind is Kind.DONE else []
 
     def _greeted(self, frame: Frame) -> list[bytes]:
         if frame.kind is not Kind.HELLO:
@@ -120,7 +119,7 @@ class Link:
             )
         self.outbox.saved(frame.saved)
         self.up, self.greetings = True, self.greetings + 1
-        self.done = max(self.done, frame.round)
+        self.done = frame.round  # whatever was believed before: who comes back may have less than it had
         return self.outbox.after(frame.round)
 
     def _told(self, frame: Frame) -> dict[str, object]:
@@ -135,15 +134,24 @@ class Link:
     def _must_agree(self, key: str, mine: object, theirs: object) -> None:
         if mine == theirs:
             return
+        here, there = _short(mine, theirs)
         sentence = (
-            f"agents {self.me.name} and {self.name} disagree on {key}: {_short(mine)} at {self.me.name}, "
-            f"{_short(theirs)} at {self.name}; give all agents the same"
+            f"agents {self.me.name} and {self.name} disagree on {key}: {here} at {self.me.name}, "
+            f"{there} at {self.name}; give all agents the same"
         )
         # Before the first round nothing is lost by ending, and somebody has to look. Later only the newcomer is wrong.
         raise Refusal(sentence) if self.me.done or self.greetings else Mismatch(sentence)
 
 
-def _short(value: object) -> str:
-    text = "nothing" if value is None else str(value)
-    printable = "".join(letter for letter in text if letter.isprintable())
-    return printable if len(printable) <= 200 else printable[:200] + ".."
+def _short(mine: object, theirs: object) -> tuple[str, str]:
+    """Two values in words; of long ones, the part where they begin to differ."""
+    one, other = (_printable("nothing" if value is None else str(value)) for value in (mine, theirs))
+    if max(len(one), len(other)) <= LONG:
+        return one, other
+    same = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    part = slice(max(same - LONG // 4, 0), max(same - LONG // 4, 0) + LONG)
+    return f"..{one[part]}..", f"..{other[part]}.."
+
+
+def _printable(text: str) -> str:
+    return "".join(letter for letter in text if letter.isprintable())

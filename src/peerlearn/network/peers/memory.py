@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from peerlearn.arrays import Array
-from peerlearn.errors import NetworkError
+from peerlearn.errors import Mismatch, NetworkError
 from peerlearn.network.apart import Arrays
 from peerlearn.network.codec import AnyArray
 from peerlearn.network.peers.frame import split
@@ -216,9 +216,9 @@ class Memory(NoMemory):
         its = {"the run": about["run"], "the agent": about["agent"], **about["settings"]}
         for key in sorted({*mine, *its}):
             if mine.get(key) != its.get(key):
-                raise NetworkError(
-                    f"the checkpoint in {self._journal.folder} is of a run with another {key}: {its.get(key)}, not "
-                    f"{mine.get(key)}; set it back, or start all agents anew with empty folders"
+                raise Mismatch(
+                    f"the checkpoint in {self._journal.folder} is of a run that differs in {key}: {its.get(key)} "
+                    f"there, {mine.get(key)} here; set it back, or start all agents anew with empty folders"
                 )
 
 

@@ -19,8 +19,10 @@ import numpy as np
 
 from peerlearn import graphs
 from peerlearn.arrays import Array
-from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped
+from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped, WireError
+from peerlearn.network import codec
 from peerlearn.network.apart import ApartNetwork, Arrays, Letter
+from peerlearn.network.base import Network
 from peerlearn.network.peers.addresses import checked_address, only_loopback
 from peerlearn.network.peers.frame import MOST_BYTES, Kind
 from peerlearn.network.peers.journal import Journal
@@ -77,7 +79,8 @@ class PeerNetwork(ApartNetwork):
         super().__init__(graph, weights, np.arange(size), agent)
         self.names = tuple(names) if names is not None else tuple(f"agent-{k}" for k in range(size))
         self._check(listen, addresses, identity, insecure_loopback)
-        self._me = Speaker(run, agent, self.names[agent], _in_words({**self._described(), **(settings or {})}))
+        compared = {**description_of(self, self.names), **(settings or {})}
+        self._me = Speaker(run, agent, self.names[agent], in_words(compared))
         horizon = 4 * (self.tree.height + 2)  # rounds that an agent can be ahead of a neighbor: two sums over the tree
         links = {k: Link(self._me, k, self.names[k], horizon) for k in sorted(self.graph[agent])}
         self._post_office = Post(
@@ -95,11 +98,15 @@ class PeerNetwork(ApartNetwork):
                 links,
                 Journal(Path(checkpoints)),
                 lock=self._post_office.driving,
-                own_settings=_in_words(own_settings or {}),
+                own_settings=in_words(own_settings or {}),
                 save_every=patience.save_every,
                 bytes_sent=lambda: self._post_office.bytes_sent,
             )
-        self._post_office.start(meet=not self._memory.restored)
+        try:
+            self._post_office.start(meet=not self._memory.restored)
+        except BaseException as error:
+            self._end(error)
+            raise
 
     @property
     def finished(self) -> bool:
@@ -156,11 +163,17 @@ class PeerNetwork(ApartNetwork):
         error = raised[1]
         if error is None:
             self.finish()
-        elif isinstance(error, Interrupted | KeyboardInterrupt | SystemExit):
-            self.close()
         else:
-            said = " ".join(str(error).split()) or type(error).__name__
-            self.leave(said if isinstance(error, Left) else f"agent {self._me.name} ended the run: {said}")
+            self._end(error)
+
+    def _end(self, error: BaseException) -> None:
+        """Neighbors wait for who was interrupted; of any other end they are told, in the words of whoever was first."""
+        if isinstance(error, Interrupted | KeyboardInterrupt | SystemExit):
+            self.close()
+        elif isinstance(error, Left):
+            self.leave(str(error))
+        else:
+            self.leave(f"agent {self._me.name} ended the run: {' '.join(str(error).split()) or type(error).__name__}")
 
     # What the engine provides ----------------------------------------------------------------------------------------
 
@@ -175,10 +188,7 @@ class PeerNetwork(ApartNetwork):
                     f"an entry of {rows[0].nbytes} bytes is too large for a message: {MOST_BYTES} at most"
                 )
             if not (np.isfinite(np.add.reduce(rows[0])) or np.isfinite(rows[0]).all()):
-                raise NetworkError(
-                    f"agent {self._me.name} computed numbers that are not finite, and those are never sent: check its "
-                    "rows, or choose other settings"
-                )
+                raise self._not_finite()
             frames = self._me.frames(Kind.ROW, rows[0], self._me.done + 1)
             outgoing = dict.fromkeys(links.sent, frames)
         place = {neighbor: row for row, neighbor in enumerate(links.heard, start=1)}
@@ -189,6 +199,8 @@ class PeerNetwork(ApartNetwork):
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
         """Every neighbor gets a letter, if only an empty one: how else should it know that none will come?"""
         contents = {neighbor: letters[neighbor][0][2] if neighbor in letters else b"" for neighbor in self._neighbors}
+        if not all(_finite(content) for content in contents.values() if content):
+            raise self._not_finite()
         if any(len(content) > MOST_BYTES for content in contents.values()):
             raise NetworkError(f"a message is too large: {MOST_BYTES} bytes at most")
         number, arrived = self._me.done + 1, []
@@ -199,6 +211,8 @@ class PeerNetwork(ApartNetwork):
 
         def take(neighbor: int, parcel: Parcel) -> None:
             if content := parcel.letter(self.names[neighbor]):
+                if not _finite(content):
+                    raise WireError(f"agent {self.names[neighbor]} sent numbers that are not finite")
                 arrived.append((neighbor, self._here, content))
 
         self._post_office.round(outgoing, list(self._neighbors), take)
@@ -219,14 +233,11 @@ class PeerNetwork(ApartNetwork):
     def _neighbors(self) -> Mapping[int, Link]:
         return self._post_office.links
 
-    def _described(self) -> dict[str, Any]:
-        """What must be the same at all agents, whatever they learn."""
-        C = self.mixing
-        return {
-            "the agents": list(self.names),
-            "the graph": sorted(sorted(link) for link in self.graph.edges),
-            "the weights": sha256(C.indptr.tobytes() + C.indices.tobytes() + C.data.tobytes()).hexdigest()[:16],
-        }
+    def _not_finite(self) -> NetworkError:
+        return NetworkError(
+            f"agent {self._me.name} computed numbers that are not finite, and those are never sent: check its rows, or "
+            "choose other settings"
+        )
 
     def _check(
         self, listen: str, addresses: Mapping[int, str], identity: Identity | None, insecure_loopback: bool
@@ -266,7 +277,22 @@ class _PeerHalo:
         pass
 
 
-def _in_words(settings: Mapping[str, Any]) -> dict[str, str]:
+def _finite(letter: bytes) -> bool:
+    """Whether all numbers of a letter are; WireError if it is no letter."""
+    return all(np.isfinite(array).all() for array in codec.unpack(letter).values())
+
+
+def description_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
+    """What must be the same at all agents, whatever they learn."""
+    C = network.mixing
+    return {
+        "the agents": list(names),
+        "the graph": sorted(sorted(link) for link in network.graph.edges),
+        "the weights": sha256(C.indptr.tobytes() + C.indices.tobytes() + C.data.tobytes()).hexdigest()[:16],
+    }
+
+
+def in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings as text, the same text for the same values, so that they can be compared and named."""
     return {
         key: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for key, value in settings.items()

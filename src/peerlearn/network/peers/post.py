@@ -22,6 +22,7 @@ from peerlearn.network.peers.service import Patience, Service
 log = logging.getLogger("peerlearn.peers")
 
 MOST_KEPT = 1 << 30  # bytes kept for a neighbor that does not save: beyond, it could not be restarted any more
+LAST_WORDS = 3.0  # seconds to tell neighbors that are not connected why a run is over
 FAREWELL = 10.0  # seconds to wait for a neighbor that cannot be reached when our work is done
 
 
@@ -52,12 +53,8 @@ class Post:
         A run that is taken up again need not: it may have all that it needs from them, and they may be gone.
         """
         self._service.start()
-        try:
-            with self.driving:
-                self._until(lambda: not meet or all(link.greetings for link in self.links.values()))
-        except BaseException:
-            self._service.stop()
-            raise
+        with self.driving:
+            self._until(lambda: not meet or all(link.greetings for link in self.links.values()))
         self._state = "running"
 
     def fail(self, error: PeerlearnError) -> None:
@@ -105,11 +102,11 @@ class Post:
             self._until(parted)
 
     def leave(self, reason: str) -> None:
-        """Tell all neighbors that the run is over, and why."""
+        """Tell all neighbors that the run is over, and why; those that are just coming, too."""
+        deadline = time.monotonic() + LAST_WORDS
         with self.driving:
-            for neighbor, link in self.links.items():
-                if link.up:
-                    self._service.write(neighbor, [self.me.text(Kind.LEAVE, reason)])
+            self._service.say_last(self.me.text(Kind.LEAVE, reason))
+            self._service.drive(lambda: self._service.all_told() or time.monotonic() > deadline)
 
     def close(self) -> None:
         self._service.stop()

@@ -24,6 +24,7 @@ from peerlearn.errors import InputError, MissingExtra, PeerlearnError, Stopped, 
 from peerlearn.network.peers.frame import CHUNK, HEADER, Kind
 from peerlearn.network.peers.link import Left, Link, Refusal, Speaker
 from peerlearn.network.peers.papers import Identity
+from peerlearn.network.peers.reasons import short
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -96,11 +97,13 @@ class Service:
         self._silent: set[int] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
+        self._last_words = b""
+        self._told: set[int] = set()  # who has heard them
         self.loop = asyncio.new_event_loop()
         self.driving = threading.Lock()  # held by whoever drives the loop: nothing of a link changes without it
         self._driven = time.monotonic()
         self._awaited: Callable[[], bool] | None = None
-        self._pause: asyncio.Future[None] | None = None  # what readers wait for that have enough for the next round
+        self._pauses: list[asyncio.Future[None]] = []  # of readers that have enough for the next round
         self._keeper = threading.Thread(target=self._keep, name="peerlearn-keeper", daemon=True)
         self.port = 0
 
@@ -126,9 +129,10 @@ class Service:
             self.loop.run_forever()
 
     def _read_on(self) -> None:
-        if self._pause is not None:
-            self._pause.set_result(None)
-            self._pause = None
+        for pause in self._pauses:
+            if not pause.done():  # the reader's connection may have ended meanwhile
+                pause.set_result(None)
+        self._pauses.clear()
 
     def look(self) -> None:
         """Something came: is it what is waited for?"""
@@ -145,6 +149,19 @@ class Service:
         if frames and (wire := self._wires.get(neighbor)):
             wire.put(frames)
 
+    def say_last(self, words: bytes) -> None:
+        """From now on every neighbor hears this, and nothing else."""
+        self._last_words = words
+        for neighbor in self._wires:
+            self._tell_last(neighbor)
+
+    def all_told(self) -> bool:
+        return self._told == set(self._links)
+
+    def _tell_last(self, neighbor: int) -> None:
+        self._told.add(neighbor)
+        self.write(neighbor, [self._last_words])
+
     def reset(self, neighbor: int, reason: str) -> None:
         """Give this connection up, because of what came on it; the next one starts afresh."""
         log.warning("agent %s: %s; the connection is opened anew", self._links[neighbor].name, reason)
@@ -153,7 +170,7 @@ class Service:
 
     def stop(self) -> None:
         """Write what is still waiting, and close everything."""
-        if not self._stopping:
+        if self._tasks and not self._stopping:
             with self.driving:
                 self.loop.run_until_complete(self._stop())
             self._keeper.join()
@@ -224,10 +241,11 @@ class Service:
                 stream = channel.stream_stream(f"/{SERVICE}/{METHOD}")()
                 greetings = link.greetings
                 try:
-                    await self._talk(stream, link, stream.cancel)
+                    if await self._talk(stream, link, stream.cancel):
+                        return  # the run is over
                     reason = "the connection ended"
                 except self._grpc.aio.AioRpcError as error:
-                    reason = " ".join(str(error.details()).split())
+                    reason = short(str(error.details()))
                 except asyncio.CancelledError:
                     if self._stopping:
                         raise
@@ -263,8 +281,8 @@ class Service:
         assert task is not None
         await self._talk(context, link, task.cancel, first)
 
-    async def _talk(self, stream: Any, link: Link, hang_up: Callable[[], object], first: bytes | None = None) -> None:
-        """One connection, from hello to its end."""
+    async def _talk(self, stream: Any, link: Link, hang_up: Callable[[], object], first: bytes | None = None) -> bool:
+        """One connection, from hello to its end; whether the run ended with it."""
         wire = Wire(stream, hang_up)
         old, self._wires[link.neighbor] = self._wires.get(link.neighbor), wire
         link.closed()
@@ -273,22 +291,26 @@ class Service:
         writer = self.loop.create_task(wire.write())
         try:
             await stream.write(self._me.hello())
+            if self._last_words:
+                self._tell_last(link.neighbor)
             data = first if first is not None else await stream.read()
             while data is not self._grpc.aio.EOF and self._wires.get(link.neighbor) is wire:
                 self._take_in(wire, link, data)
                 if link.inbox.has(self._me.done + 1):  # enough for the next round: what comes after may wait outside
-                    self._pause = self._pause or self.loop.create_future()
-                    await self._pause
+                    self._pauses.append(self.loop.create_future())
+                    await self._pauses[-1]
                 data = await stream.read()
         except WireError as error:
             log.warning("agent %s: %s; the connection is opened anew", link.name, error)
         except PeerlearnError as error:
-            await self._part(stream, error)
+            writer.cancel()
+            return await self._part(stream, link, error)
         finally:
             writer.cancel()
             if self._wires.get(link.neighbor) is wire:
                 del self._wires[link.neighbor]
                 link.closed()
+        return False
 
     def _take_in(self, wire: Wire, link: Link, data: bytes) -> None:
         came_up = not link.up
@@ -302,21 +324,26 @@ class Service:
             log.info("connected to agent %s", link.name)
         self.look()
 
-    async def _part(self, stream: Any, error: PeerlearnError) -> None:
-        """The run cannot go on with this neighbor: tell it why, unless it told us."""
+    async def _part(self, stream: Any, link: Link, error: PeerlearnError) -> bool:
+        """The run cannot go on with this neighbor: tell it why, unless it told us; whether it is over for all."""
         log.error("%s", error)
+        self._told.add(link.neighbor)
         if not isinstance(error, Left):
             await stream.write(self._me.text(Kind.LEAVE, str(error)))
             if hasattr(stream, "done_writing"):
                 await stream.done_writing()
             await asyncio.wait([asyncio.ensure_future(stream.read())], timeout=FLUSH)
-        if not isinstance(error, Refusal):
-            self._failed(error)
+        if isinstance(error, Refusal):
+            self._told.discard(link.neighbor)
+            return False
+        self._failed(error)
+        return True
 
     async def _beat(self) -> None:
         """Signs of life to neighbors, and an eye on theirs."""
         while True:
-            await asyncio.sleep(self._patience.silence / 4)
+            await asyncio.sleep(min(self._patience.silence / 4, 1.0))
+            self.look()  # whoever waits may be waiting for a time
             word = self._me.word(Kind.ALIVE)
             for neighbor, wire in self._wires.items():
                 if self._links[neighbor].up and wire.idle:
@@ -324,7 +351,6 @@ class Service:
             for neighbor, link in self._links.items():
                 self._watch(link, self.loop.time() - self._heard[neighbor])
             self._read_on()
-            self.look()  # whoever waits may be waiting for a time
 
     def _watch(self, link: Link, quiet: float) -> None:
         if link.finished or quiet <= self._patience.silence:
