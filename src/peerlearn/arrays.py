@@ -24,6 +24,13 @@ def per_agent(x: Any, hosted: int, what: str = "x") -> Array:
     return array
 
 
+def all_finite(x: np.ndarray[Any, Any]) -> bool:
+    """Whether no entry is NaN or infinite; by a sum where that tells, which is quicker."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.add.reduce(x, axis=None)
+    return bool(np.isfinite(total)) or bool(np.isfinite(x).all())
+
+
 def norms(x: Array) -> Array:
     """The Euclidean (Frobenius) norm of each agent's entry: shape (agents,)."""
     flat = x.reshape(len(x), -1)

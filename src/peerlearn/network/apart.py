@@ -75,8 +75,8 @@ class ApartNetwork(Network):
         """Every call of the contract passes here with the rounds it takes; gives what the agents here got from it."""
         return compute()
 
-    def _resumed(self) -> tuple[int, Array, Array] | None:
-        """Where to go on inside `recur`: rounds done, rows now, rows one round before."""
+    def _resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
+        """Where to go on inside a `recur` of so many rounds: rounds done, rows now, rows one round before."""
         return None
 
     def _reached(self, done: int, now: Array, before: Array) -> None:
@@ -177,7 +177,7 @@ class ApartNetwork(Network):
     def _recur(self, flat: Array, steps: Array) -> Array:
         hosted, width = flat.shape
         halos = [self._halo(self._everywhere, width, buffer) for buffer in range(BUFFERS)]
-        start, now, before = self._resumed() or (0, flat, flat)
+        start, now, before = self._resumed(len(steps), flat.shape) or (0, flat, flat)
         result = np.array(now)  # already the answer where a run is taken up after the last round
         halos[start % BUFFERS].rows[:hosted] = now
         halos[(start - 1) % BUFFERS].rows[:hosted] = before

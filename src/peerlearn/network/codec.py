@@ -24,7 +24,8 @@ AnyArray = np.ndarray[Any, Any]
 DTYPES = tuple(map(np.dtype, ("<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|i1", "|b1")))
 CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
 MOST_DIMENSIONS = 4
-MOST_ARRAYS = 1000
+MOST_ARRAYS = 10_000
+MOST_LETTERS = 1000  # of a name
 
 _COUNT = struct.Struct("<I")
 _ENTRY = struct.Struct("<HBB")  # length of the name, dtype, dimensions
@@ -33,7 +34,7 @@ _ENTRY = struct.Struct("<HBB")  # length of the name, dtype, dimensions
 def sendable(array: Any, name: str = "x") -> AnyArray:
     """The array as it travels, or the sentence that says why it cannot."""
     given = np.asarray(array)
-    dtype = given.dtype.newbyteorder("<")
+    dtype = given.dtype.newbyteorder("<") if given.dtype.kind in "fiub" else given.dtype
     if dtype not in CODES:
         known = ", ".join(sorted(each.name for each in DTYPES))
         raise NetworkError(f"{name!r} has type {given.dtype}, which is not sent: agents send arrays of {known}")
@@ -44,6 +45,8 @@ def sendable(array: Any, name: str = "x") -> AnyArray:
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
     """The bytes of some named arrays."""
+    if len(arrays) > MOST_ARRAYS or any(len(name.encode()) > MOST_LETTERS for name in arrays):
+        raise NetworkError(f"a message holds up to {MOST_ARRAYS} arrays, with names of up to {MOST_LETTERS} letters")
     parts, raw = [_COUNT.pack(len(arrays))], []
     for name, given in arrays.items():
         array, label = sendable(given, name), name.encode()
@@ -66,7 +69,10 @@ def unpack(data: bytes | memoryview) -> dict[str, AnyArray]:
         size = numbers * dtype.itemsize
         if size > len(view) - start:
             raise WireError(f"{name!r} of shape {shape} needs {size} bytes, and only {len(view) - start} are there")
-        arrays[name] = np.frombuffer(view, dtype, numbers, start).reshape(shape)
+        try:
+            arrays[name] = np.frombuffer(view, dtype, numbers, start).reshape(shape)
+        except (ValueError, OverflowError):  # a shape such as 0 x 2^63 holds nothing, and is none
+            raise WireError(f"{name!r} cannot have the shape {shape}") from None
         start += size
     if start != len(view) or len(arrays) != len(entries):
         raise WireError("a message has bytes left over, or two arrays of one name")

@@ -36,7 +36,7 @@ except ImportError:
 MAGIC, VERSION = b"PEER", 1
 CHUNK = 1 << 20  # bytes of an array in one frame
 MOST_BYTES = 1 << 28  # of one array: a neighbor cannot announce more
-MOST_TEXT = 1 << 16  # bytes of a hello or a farewell
+MOST_TEXT = CHUNK  # bytes of a hello or a farewell
 
 _FIELDS = struct.Struct("<4s4B2I2Q4IQI")
 _SUM = struct.Struct("<Q")
@@ -89,7 +89,7 @@ def encode(
 
 def encode_text(kind: Kind, text: str, *, run: int, sender: int, round: int, saved: int) -> bytes:
     """One frame of text, cut where it is too long for a frame."""
-    raw = np.frombuffer(text.encode()[:MOST_TEXT], np.uint8)
+    raw = np.frombuffer(text.encode(errors="replace")[:MOST_TEXT], np.uint8)
     return encode(kind, raw, run=run, sender=sender, round=round, saved=saved)[0]
 
 

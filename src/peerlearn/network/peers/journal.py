@@ -88,7 +88,8 @@ class Journal:
                 damaged.append(f"{JOURNAL}: {error}")
                 continue
             self.sequence = int(checkpoint.about["sequence"])
-            self._counted = [set(checkpoint.sent), set(checkpoint.sent)]
+            numbers = [path.stem.removeprefix("sent-") for path in self.folder.glob("sent-*.bin")]
+            self._counted = [{int(each) for each in numbers if each.isdecimal()}, set(checkpoint.sent)]
             self.warning = "; ".join(damaged)
             return checkpoint
         if damaged:

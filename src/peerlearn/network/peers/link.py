@@ -40,6 +40,7 @@ class Speaker:
     settings: Mapping[str, str]  # what must agree, in words
     done: int = 0  # rounds behind it
     saved: int = 0  # of these, those that it would not need again if it were killed now
+    finished: bool = False  # its work is done
 
     def __post_init__(self) -> None:
         self._run = crc32(self.run.encode())
@@ -55,7 +56,7 @@ class Speaker:
         return self.frames(kind, np.empty(0, np.uint8), self.done)[0]
 
     def hello(self) -> bytes:
-        told = {"run": self.run, "agent": self.name, "settings": dict(self.settings)}
+        told = {"run": self.run, "agent": self.name, "settings": dict(self.settings), "finished": self.finished}
         return self.text(Kind.HELLO, json.dumps(told))
 
     def read(self, data: bytes) -> Frame:
@@ -87,6 +88,8 @@ class Link:
         frame = self.me.read(data)
         if frame.sender != self.neighbor:
             raise WireError(f"a frame of agent number {frame.sender} came on the link of agent {self.name}")
+        if frame.saved > frame.round - (frame.kind in ROUNDS):
+            raise WireError(f"agent {self.name} says that it saved round {frame.saved}, and is not there yet")
         if frame.kind is Kind.LEAVE:
             raise Left(text_of(frame))
         if not self.up:
@@ -119,6 +122,7 @@ class Link:
             )
         self.outbox.saved(frame.saved)
         self.up, self.greetings = True, self.greetings + 1
+        self.finished |= told.get("finished") is True
         self.done = frame.round  # whatever was believed before: who comes back may have less than it had
         return self.outbox.after(frame.round)
 
@@ -136,7 +140,7 @@ class Link:
             return
         here, there = _short(mine, theirs)
         sentence = (
-            f"agents {self.me.name} and {self.name} disagree on {key}: {here} at {self.me.name}, "
+            f"agents {self.me.name} and {self.name} disagree on {_printable(key)[:LONG]}: {here} at {self.me.name}, "
             f"{there} at {self.name}; give all agents the same"
         )
         # Before the first round nothing is lost by ending, and somebody has to look. Later only the newcomer is wrong.

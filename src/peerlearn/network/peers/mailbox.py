@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import WireError
 from peerlearn.network.peers.frame import MOST_BYTES, Frame, Kind
 
@@ -43,7 +43,7 @@ class Parcel:
             )
         for offset, part in self.parts.items():
             out[offset // 8 : (offset + len(part)) // 8] = np.frombuffer(part)
-        if not (np.isfinite(np.add.reduce(out)) or np.isfinite(out).all()):  # a sum is quicker, and may overflow
+        if not all_finite(out):
             raise WireError(f"agent {sender} sent numbers that are not finite")
 
     def letter(self, sender: str) -> bytes:

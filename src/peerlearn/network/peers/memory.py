@@ -41,7 +41,7 @@ class NoMemory:
         self._me.saved = self._me.done
         return arrays
 
-    def resumed(self) -> tuple[int, Array, Array] | None:
+    def resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
         return None
 
     def reached(self, done: int, now: Array, before: Array) -> None:
@@ -94,7 +94,10 @@ class Memory(NoMemory):
         self._save_if_due()
         return arrays
 
-    def resumed(self) -> tuple[int, Array, Array] | None:
+    def resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
+        if self._inside is not None and (self._inside[0] > rounds or self._inside[1].shape != shape):
+            done, now, _ = self._inside
+            raise self._another_program(f"{done} rounds of {now.shape} numbers", f"{rounds} rounds of {shape}")
         return self._inside
 
     def reached(self, done: int, now: Array, before: Array) -> None:
@@ -102,9 +105,16 @@ class Memory(NoMemory):
         self._save_if_due()
 
     def save(self, *, finished: bool = False) -> None:
-        """A checkpoint now. A full disk is no reason to stop: the run goes on, and the next attempt may succeed."""
+        """A checkpoint now. A full disk is no reason to stop: the run goes on, and the next attempt may succeed.
+
+        That a run is finished is written twice: neighbors may forget it then, so that no older checkpoint will do.
+        """
         if self._known is not None:
             return  # nothing is new while calls are still being given back
+        for _ in range(2 if finished else 1):
+            self._write(finished)
+
+    def _write(self, finished: bool) -> None:
         checkpoint = self._checkpoint(finished)
         try:
             self._journal.save(checkpoint)

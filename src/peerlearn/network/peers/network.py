@@ -18,7 +18,7 @@ import networkx as nx
 import numpy as np
 
 from peerlearn import graphs
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network import codec
 from peerlearn.network.apart import ApartNetwork, Arrays, Letter
@@ -33,6 +33,8 @@ from peerlearn.network.peers.papers import Identity
 from peerlearn.network.peers.post import Post
 from peerlearn.network.peers.service import Patience
 from peerlearn.network.routes import Route
+
+LONGEST_SETTING = 1 << 17  # letters that are sent as they are
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -141,9 +143,10 @@ class PeerNetwork(ApartNetwork):
         """All work is done and saved: stay until every neighbor has what it needs of us, then forget the run."""
         if not self.finished:
             self._memory.save(finished=True)
+        self._me.finished = True
         try:
-            self._post_office.farewell()
-            self._memory.forget()
+            if self._post_office.farewell():
+                self._memory.forget()
         except PeerlearnError as error:
             log.warning("our work is done, but not that of all neighbors (%s): start again if they need us", error)
         finally:
@@ -187,7 +190,7 @@ class PeerNetwork(ApartNetwork):
                 raise NetworkError(
                     f"an entry of {rows[0].nbytes} bytes is too large for a message: {MOST_BYTES} at most"
                 )
-            if not (np.isfinite(np.add.reduce(rows[0])) or np.isfinite(rows[0]).all()):
+            if not all_finite(rows[0]):
                 raise self._not_finite()
             frames = self._me.frames(Kind.ROW, rows[0], self._me.done + 1)
             outgoing = dict.fromkeys(links.sent, frames)
@@ -221,8 +224,8 @@ class PeerNetwork(ApartNetwork):
     def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
         return self._memory.call(what, rounds, compute)
 
-    def _resumed(self) -> tuple[int, Array, Array] | None:
-        return self._memory.resumed()
+    def _resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
+        return self._memory.resumed(rounds, shape)
 
     def _reached(self, done: int, now: Array, before: Array) -> None:
         self._memory.reached(done, now, before)
@@ -279,7 +282,7 @@ class _PeerHalo:
 
 def _finite(letter: bytes) -> bool:
     """Whether all numbers of a letter are; WireError if it is no letter."""
-    return all(np.isfinite(array).all() for array in codec.unpack(letter).values())
+    return all(all_finite(array) for array in codec.unpack(letter).values())
 
 
 def description_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
@@ -294,6 +297,10 @@ def description_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
 
 def in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings as text, the same text for the same values, so that they can be compared and named."""
-    return {
-        key: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for key, value in settings.items()
-    }
+    texts = {key: said if isinstance(said, str) else json.dumps(said, sort_keys=True) for key, said in settings.items()}
+    return {key: text if len(text) <= LONGEST_SETTING else _digest(text) for key, text in texts.items()}
+
+
+def _digest(text: str) -> str:
+    """A text that is too long for a hello, so that it can at least be compared."""
+    return f"{len(text)} letters with the checksum {sha256(text.encode()).hexdigest()[:16]}"

@@ -82,8 +82,11 @@ class Post:
                 link.inbox.finish(number)
             self._tell_listeners()
 
-    def farewell(self) -> None:
-        """Our work is done: stay until every neighbor is done as well and knows that we are, or is gone."""
+    def farewell(self) -> bool:
+        """Our work is done: stay until every neighbor is done as well and knows that we are, or is gone.
+
+        Says whether all are known to be done, so that nobody will need us again.
+        """
         self._state = "done"
         deadline = time.monotonic() + FAREWELL
         said: dict[int, int] = {}  # on which connection to each neighbor
@@ -100,6 +103,7 @@ class Post:
 
         with self.driving:
             self._until(parted)
+        return all(link.finished for link in self.links.values())
 
     def leave(self, reason: str) -> None:
         """Tell all neighbors that the run is over, and why; those that are just coming, too."""

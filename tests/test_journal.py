@@ -1,0 +1,487 @@
+"""What an agent must not forget: saved, torn, damaged, on a full disk, of another run, of another program."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shutil
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from peerlearn.errors import Mismatch, NetworkError
+from peerlearn.network.apart import ApartNetwork
+from peerlearn.network.peers import memory as memories
+from peerlearn.network.peers.frame import Kind
+from peerlearn.network.peers.journal import JOURNAL, NAMES, Call, Checkpoint, Journal
+from peerlearn.network.peers.link import Link, Speaker
+from peerlearn.network.peers.memory import Memory
+
+
+def saved(folder, rounds=2):
+    """A journal with so many checkpoints, each with one more call."""
+    journal = Journal(folder)
+    for n in range(1, rounds + 1):
+        journal.add(Call("mix", (np.full((1, 2), float(n)),)))
+        journal.save(Checkpoint({"round": n}, {"now": np.full(2, float(n))}, {n: {"frames": np.array([n])}}))
+    return journal
+
+
+def rounds_of(journal):
+    """Where the loaded run stands, and what its calls gave: 3 where the third checkpoint was taken."""
+    checkpoint = journal.load()
+    calls = list(journal.calls())
+    n = checkpoint.about["round"]
+    assert [(call.what, call.arrays[0].tolist()) for call in calls] == [("mix", [[k, k]]) for k in range(1, n + 1)]
+    assert checkpoint.arrays["now"].tolist() == [n, n]
+    return n
+
+
+def newest(folder, rounds):
+    return folder / NAMES[rounds % 2]
+
+
+class Full:
+    """A disk that is full for some operations."""
+
+    def __init__(self, monkeypatch):
+        self.monkeypatch = monkeypatch
+
+    def __call__(self, what):
+        def refuse(*_, **__):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        owner, name = {"open": (Path, "open"), "fsync": (os, "fsync"), "replace": (Path, "replace")}[what]
+        context = self.monkeypatch.context()
+        patch = context.__enter__()
+        patch.setattr(owner, name, refuse)
+        return lambda: context.__exit__(None, None, None)
+
+
+class TestJournal:
+    def test_an_empty_folder_has_no_checkpoint(self, tmp_path):
+        journal = Journal(tmp_path / "new" / "folder")
+        assert journal.load() is None
+        assert list(journal.calls()) == []
+
+    def test_a_folder_that_cannot_be_made_gets_its_sentence(self, tmp_path):
+        (tmp_path / "file").touch()
+        with pytest.raises(NetworkError, match=r"checkpoints cannot be kept in .*file.*: name another folder"):
+            Journal(tmp_path / "file" / "folder")
+
+    def test_what_was_saved_is_loaded_bit_by_bit(self, tmp_path):
+        journal, x = Journal(tmp_path), np.random.default_rng(0).standard_normal((2, 3))
+        ends, letter = np.array([[0, 1]]), np.arange(5, dtype=np.uint8)
+        journal.add(Call("mix", (x,)))
+        journal.add(Call("exchange", (ends, letter)))
+        journal.add(Call("pass_on", ()))
+        journal.save(Checkpoint({"round": 3}, {"now": x.T}, {1: {"frames": letter}}))
+        other = Journal(tmp_path)
+        checkpoint = other.load()
+        assert checkpoint.about["round"] == 3
+        assert checkpoint.arrays["now"].tobytes() == x.T.tobytes()
+        assert checkpoint.sent[1]["frames"].tobytes() == letter.tobytes()
+        first, second, third = other.calls()
+        assert (first.what, second.what, third.what) == ("mix", "exchange", "pass_on")
+        assert first.arrays[0].tobytes() == x.tobytes()
+        assert [each.tobytes() for each in second.arrays] == [ends.tobytes(), letter.tobytes()]
+        assert third.arrays == ()
+
+    @pytest.mark.parametrize("rounds", [1, 2, 3, 4])
+    def test_the_newest_checkpoint_wins(self, tmp_path, rounds):
+        saved(tmp_path, rounds)
+        journal = Journal(tmp_path)
+        assert rounds_of(journal) == rounds
+        assert journal.warning == ""
+
+    def test_what_was_added_and_not_saved_is_not_there(self, tmp_path):
+        saved(tmp_path).add(Call("mix", (np.ones((1, 2)),)))
+        assert rounds_of(Journal(tmp_path)) == 2
+
+    def test_a_journal_goes_on_where_it_was_loaded(self, tmp_path):
+        saved(tmp_path)
+        journal = Journal(tmp_path)
+        journal.load()
+        journal.add(Call("mix", (np.full((1, 2), 3.0),)))
+        journal.save(Checkpoint({"round": 3}, {"now": np.full(2, 3.0)}))
+        assert rounds_of(Journal(tmp_path)) == 3
+
+    def test_a_newest_checkpoint_torn_anywhere_leaves_the_one_before(self, tmp_path):
+        saved(tmp_path, 3)
+        path = newest(tmp_path, 3)
+        content = path.read_bytes()
+        for length in range(len(content)):
+            path.write_bytes(content[:length])
+            journal = Journal(tmp_path)
+            assert rounds_of(journal) == 2
+            assert journal.warning.startswith(path.name)
+
+    def test_a_newest_checkpoint_damaged_anywhere_leaves_the_one_before(self, tmp_path):
+        saved(tmp_path, 3)
+        path = newest(tmp_path, 3)
+        content = path.read_bytes()
+        for at in range(len(content)):
+            path.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
+            assert rounds_of(Journal(tmp_path)) == 2
+
+    @pytest.mark.parametrize("what", ["torn", "damaged", "gone"])
+    def test_frames_that_are_not_whole_leave_the_checkpoint_before(self, tmp_path, what):
+        saved(tmp_path, 3)
+        path = tmp_path / "sent-3.bin"
+        content = path.read_bytes()
+        path.unlink()
+        if what != "gone":
+            path.write_bytes(content[:-1] if what == "torn" else content[:-1] + b"x")
+        assert rounds_of(Journal(tmp_path)) == 2
+
+    def test_a_damaged_last_record_of_the_journal_leaves_the_checkpoint_before(self, tmp_path):
+        saved(tmp_path, 3)
+        path = tmp_path / JOURNAL
+        content = path.read_bytes()
+        record = len(content) // 3
+        for at in range(2 * record, len(content)):
+            for wrong in (content[:at], content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]):
+                path.write_bytes(wrong)
+                journal = Journal(tmp_path)
+                assert rounds_of(journal) == 2
+                assert JOURNAL in journal.warning
+
+    def test_after_a_torn_checkpoint_the_run_goes_on_and_saves(self, tmp_path):
+        saved(tmp_path, 3)
+        newest(tmp_path, 3).write_bytes(b"torn")
+        journal = Journal(tmp_path)
+        assert rounds_of(journal) == 2
+        journal.add(Call("mix", (np.full((1, 2), 3.0),)))
+        journal.save(Checkpoint({"round": 3}, {"now": np.full(2, 3.0)}))
+        assert rounds_of(Journal(tmp_path)) == 3
+
+    def test_where_nothing_is_whole_the_sentence_has_the_way_out(self, tmp_path):
+        saved(tmp_path)
+        way_out = (
+            r"no checkpoint in .* is whole \(.*\): bring a copy back, or empty the checkpoint folders of all agents"
+        )
+        shutil.copytree(tmp_path, tmp_path / "copy")
+        (tmp_path / JOURNAL).unlink()
+        with pytest.raises(NetworkError, match=way_out):
+            Journal(tmp_path).load()
+        for name in NAMES:
+            (tmp_path / "copy" / name).write_bytes(b"torn")
+        with pytest.raises(NetworkError, match=way_out):
+            Journal(tmp_path / "copy").load()
+
+    @pytest.mark.parametrize("what", ["open", "fsync", "replace"])
+    def test_a_full_disk_leaves_what_was_there_and_the_next_save_works(self, tmp_path, monkeypatch, what):
+        journal = saved(tmp_path)
+        journal.add(Call("mix", (np.full((1, 2), 3.0),)))
+        third = Checkpoint({"round": 3}, {"now": np.full(2, 3.0)}, {2: {}, 3: {"frames": np.ones(3)}})
+        for _ in range(2):
+            enough = Full(monkeypatch)(what)
+            with pytest.raises(OSError, match="No space left"):
+                journal.save(third)
+            enough()
+            assert rounds_of(Journal(tmp_path)) == 2
+            assert not list(tmp_path.glob("*.new"))
+        journal.save(third)
+        assert rounds_of(Journal(tmp_path)) == 3
+        assert list(Journal(tmp_path).load().sent) == [2, 3]
+
+    @pytest.mark.parametrize("fails_at", range(5))
+    def test_a_disk_that_gets_full_at_any_moment_of_a_save_leaves_a_checkpoint(self, tmp_path, monkeypatch, fails_at):
+        journal, times = saved(tmp_path), iter(range(100))
+        journal.add(Call("mix", (np.full((1, 2), 3.0),)))
+        third = Checkpoint({"round": 3}, {"now": np.full(2, 3.0)}, {3: {"frames": np.ones(3)}})
+
+        def fsync(_):
+            if next(times) == fails_at:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", fsync)
+            with pytest.raises(OSError, match="No space left"):
+                journal.save(third)
+        assert rounds_of(Journal(tmp_path)) in (2, 3)
+        journal.save(third)
+        assert rounds_of(Journal(tmp_path)) == 3
+
+    def test_frames_that_nobody_counts_on_are_removed(self, tmp_path):
+        journal = Journal(tmp_path)
+        for n in range(1, 7):
+            kept = {k: ({"frames": np.array([k])} if k == n else {}) for k in (n - 1, n) if k}
+            journal.save(Checkpoint({"round": n}, {}, kept))
+        # The last two checkpoints count on 4 and 5, and on 5 and 6.
+        assert sorted(path.name for path in tmp_path.glob("sent-*")) == ["sent-4.bin", "sent-5.bin", "sent-6.bin"]
+
+    def test_frames_that_nobody_counts_on_are_removed_after_a_restart_too(self, tmp_path):
+        for n in range(1, 9):
+            journal = Journal(tmp_path)  # killed after every checkpoint
+            journal.load()
+            journal.save(Checkpoint({"round": n}, {}, {n: {"frames": np.array([n])}}))
+        assert len(list(tmp_path.glob("sent-*"))) <= 3
+
+    def test_forgetting_leaves_a_word_and_nothing_else(self, tmp_path):
+        journal = saved(tmp_path, 5)
+        journal.forget(Checkpoint({"round": 5, "finished": True}))
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(NAMES)
+        for name in NAMES:
+            other = Journal(tmp_path)
+            assert other.load().about["finished"]
+            assert list(other.calls()) == []
+            (tmp_path / name).write_bytes(b"torn")
+            if name == NAMES[0]:
+                assert Journal(tmp_path).load().about["finished"]  # either of them suffices
+
+
+class Agent:
+    """An agent with two neighbors whose rounds happen at once: what it hears depends on the round alone."""
+
+    def __init__(self, folder, *, run="run", name="north", settings=None, own=None):
+        self.me = Speaker(run, 0, name, {"alpha": "1"} if settings is None else settings)
+        self.links = {k: Link(self.me, k, f"agent-{k}", 20) for k in (1, 2)}
+        self.folder = folder
+        self.memory = Memory(
+            self.me, self.links, Journal(folder), lock=threading.Lock(), own_settings=own or {"rows": "7"},
+            save_every=1e9, bytes_sent=lambda: 0,
+        )  # fmt: skip
+
+    def round(self):
+        """One round outside of the contract: frames go out, rows come in."""
+        n = self.me.done + 1
+        frames = self.me.frames(Kind.ROW, np.array([float(n)]), n)
+        for link in self.links.values():
+            link.send(n, frames)
+            link.inbox.finish(n)
+        self.me.done = n
+        return np.array([[n, n / 2]])
+
+    def mix(self, what="mix"):
+        (x,) = self.memory.call(what, 1, lambda: (self.round(),))
+        return x.tolist()
+
+    def run(self, rounds, save=()):
+        for n in range(1, rounds + 1):
+            self.mix()
+            if n in save:
+                self.memory.save()
+        return self
+
+
+def tear(folder, number):
+    (folder / NAMES[number % 2]).write_bytes(b"torn")
+
+
+class TestMemory:
+    def test_a_restarted_agent_is_where_its_checkpoint_was_before_its_program_begins(self, tmp_path):
+        """A neighbor may be greeted at any moment, also while calls are being given back."""
+        Agent(tmp_path).run(7, save=(3, 5))
+        agent = Agent(tmp_path)
+        assert (agent.me.done, agent.me.saved) == (5, 3)
+        assert all(link.inbox.done == 5 for link in agent.links.values())
+
+    def test_calls_are_given_back_and_then_computed(self, tmp_path):
+        Agent(tmp_path).run(7, save=(3, 5))
+        agent = Agent(tmp_path)
+        assert [agent.mix() for _ in range(5)] == [[[n, n / 2]] for n in range(1, 6)]
+        assert agent.me.done == 5
+        assert agent.mix() == [[6, 3.0]]
+        assert agent.me.done == 6
+
+    def test_a_torn_checkpoint_leaves_the_one_before_and_says_so(self, tmp_path, caplog):
+        Agent(tmp_path).run(7, save=(3, 5))
+        tear(tmp_path, 2)
+        agent = Agent(tmp_path)
+        assert (agent.me.done, agent.me.saved) == (3, 0)
+        assert "a checkpoint was damaged" in caplog.text
+        assert [agent.mix() for _ in range(7)] == [[[n, n / 2]] for n in range(1, 8)]
+
+    def test_neighbors_are_never_told_more_than_the_checkpoint_before_the_last_has(self, tmp_path):
+        agent, told = Agent(tmp_path), []
+        for _ in range(5):
+            agent.mix()
+            agent.memory.save()
+            told.append(agent.me.saved)
+        assert told == [0, 1, 2, 3, 4]
+
+    @pytest.mark.parametrize("torn", [False, True])
+    def test_frames_that_neighbors_may_ask_for_again_are_still_there(self, tmp_path, torn):
+        first = Agent(tmp_path).run(6, save=(2, 4, 6))
+        if torn:
+            tear(tmp_path, 3)
+        second, stands = Agent(tmp_path), 4 if torn else 6
+        for k, link in second.links.items():
+            assert link.outbox.entries(0, stands) == first.links[k].outbox.entries(0, stands)
+            assert link.outbox.after(stands) == []
+
+    def test_frames_that_neighbors_have_saved_are_not_kept(self, tmp_path):
+        agent = Agent(tmp_path)
+        for n in range(1, 9):
+            agent.mix()
+            for link in agent.links.values():
+                link.outbox.saved(n - 2)
+            agent.memory.save()
+        assert len(list(tmp_path.glob("sent-*"))) <= 4
+        again = Agent(tmp_path)
+        assert all(link.outbox.dropped == 6 for link in again.links.values())
+        assert [n for n, _ in again.links[1].outbox.entries(6, 99)] == [7, 8]
+
+    def test_a_full_disk_does_not_stop_a_run(self, tmp_path, monkeypatch, caplog):
+        agent = Agent(tmp_path).run(2, save=(1, 2))
+        enough = Full(monkeypatch)("replace")
+        agent.mix()
+        agent.memory.save()
+        agent.memory.save()
+        assert (agent.me.done, agent.me.saved) == (3, 1)
+        enough()
+        assert Agent(tmp_path).me.done == 2
+        agent.mix()
+        agent.memory.save()
+        assert (Agent(tmp_path).me.done, agent.me.saved) == (4, 2)
+        assert [n for n, _ in Agent(tmp_path).links[1].outbox.entries(0, 99)] == [1, 2, 3, 4]
+        warnings = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+        assert len(warnings) == 2  # once when it begins and once when it ends
+        assert "no checkpoint could be written" in warnings[0]
+        assert "are written to" in warnings[1]
+
+    def test_checkpoints_are_due_by_the_clock(self, tmp_path, monkeypatch):
+        clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+        monkeypatch.setattr(memories, "time", clock)
+        agent = Agent(tmp_path)
+        agent.mix()
+        assert not list(tmp_path.glob("checkpoint*"))
+        clock.now = 2e9
+        agent.mix()
+        assert Agent(tmp_path).me.done == 2
+
+    def test_a_finished_run_is_known_to_be_finished(self, tmp_path):
+        agent = Agent(tmp_path).run(3, save=(2,))
+        assert not agent.memory.finished
+        agent.memory.save(finished=True)
+        again = Agent(tmp_path)
+        assert (again.memory.finished, again.me.done) == (True, 3)
+        assert again.links[1].outbox.after(0) == agent.links[1].outbox.after(0)
+        again.memory.forget()
+        assert not (tmp_path / JOURNAL).exists()
+        assert not list(tmp_path.glob("sent-*"))
+        last = Agent(tmp_path)
+        assert (last.memory.finished, last.me.done) == (True, 3)
+
+    def test_a_finished_run_is_known_to_be_finished_though_its_last_checkpoint_is_torn(self, tmp_path):
+        """Its neighbors have heard that it is done, and may have forgotten the run."""
+        agent = Agent(tmp_path).run(3, save=(1, 2))
+        agent.memory.save(finished=True)
+        tear(tmp_path, agent.memory._journal.sequence)
+        assert Agent(tmp_path).memory.finished
+
+    @pytest.mark.parametrize(
+        ("changed", "said"),
+        [
+            ({"run": "walk"}, "the run: run there, walk here"),
+            ({"name": "west"}, "the agent: north there, west here"),
+            ({"settings": {"alpha": "2"}}, "alpha: 1 there, 2 here"),
+            ({"settings": {}}, "alpha: 1 there, None here"),
+            ({"settings": {"alpha": "1", "beta": "3"}}, "beta: None there, 3 here"),
+            ({"own": {"rows": "8"}}, "rows: 7 there, 8 here"),
+        ],
+        ids=["run", "agent", "value", "lacking", "more", "own"],
+    )
+    def test_a_checkpoint_of_another_run_is_refused_with_the_key(self, tmp_path, changed, said):
+        Agent(tmp_path).run(2, save=(2,))
+        with pytest.raises(
+            Mismatch, match=f"is of a run that differs in {said}; set it back, or start all agents anew"
+        ):
+            Agent(tmp_path, **changed)
+
+    def test_another_program_is_refused(self, tmp_path):
+        Agent(tmp_path).run(3, save=(3,))
+        with pytest.raises(NetworkError, match="is of another program, mix there and flood here: go on with the one"):
+            Agent(tmp_path).mix("flood")
+
+    def test_a_program_with_other_rounds_is_refused(self, tmp_path):
+        Agent(tmp_path).run(3, save=(3,))
+        agent = Agent(tmp_path)
+        agent.mix()
+        agent.memory.call("mix", 2, lambda: ())
+        with pytest.raises(NetworkError, match="is of another program, round 3 there and round 4 here"):
+            agent.mix()
+
+
+class Alone(ApartNetwork):
+    """One agent, no neighbors, and the memory of `PeerNetwork`; saves in the rounds it is told to."""
+
+    def __init__(self, folder, save_at=()):
+        super().__init__(nx.empty_graph(1), "metropolis", np.zeros(1, np.intp), 0)
+        self.me, self.save_at, self.computed = Speaker("run", 0, "north", {}), save_at, 0
+        self.memory = Memory(
+            self.me, {}, Journal(folder), lock=threading.Lock(), own_settings={}, save_every=1e9, bytes_sent=lambda: 0
+        )
+
+    def _new_halo(self, links, width):
+        def swap():
+            self.me.done += 1
+            self.computed += 1
+
+        return SimpleNamespace(rows=np.zeros((1, width)), swap=swap, free=lambda: None)
+
+    def _post(self, letters):
+        return []
+
+    def _call(self, what, rounds, compute):
+        return self.memory.call(what, rounds, compute)
+
+    def _resumed(self, rounds, shape):
+        return self.memory.resumed(rounds, shape)
+
+    def _reached(self, done, now, before):
+        self.memory.reached(done, now, before)
+        if done in self.save_at:
+            self.memory.save()
+
+
+STEPS = np.array([[1.0, 0.5, 0.0], [0.5, 0.1, 0.3], [1.5, -0.2, 0.1], [0.3, 0.3, 0.3], [1.1, 0.1, -0.4]])
+
+
+class TestRecurrence:
+    @pytest.mark.parametrize("killed_after", [1, 2, 3, 4, 5])
+    def test_goes_on_in_the_round_in_which_it_was_saved(self, tmp_path, killed_after):
+        """Also in the last one: the call has not returned, and all its rounds are done."""
+        x = np.array([[1.0, -2.0, 0.7]])
+        expected = Alone(tmp_path / "calm").recur(x, STEPS)
+        Alone(tmp_path, save_at=(killed_after,)).recur(x, STEPS)
+        again = Alone(tmp_path)
+        assert again.me.done == killed_after
+        np.testing.assert_array_equal(again.recur(x, STEPS), expected)
+        assert (again.computed, again.me.done) == (5 - killed_after, 5)
+
+    def test_a_second_one_after_it_begins_anew(self, tmp_path):
+        x = np.array([[1.0, -2.0, 0.7]])
+        expected = Alone(tmp_path / "calm").recur(Alone(tmp_path / "first").recur(x, STEPS), STEPS)
+        Alone(tmp_path, save_at=(3,)).recur(x, STEPS)
+        again = Alone(tmp_path)
+        np.testing.assert_array_equal(again.recur(again.recur(x, STEPS), STEPS), expected)
+
+    def test_of_another_program_is_refused(self, tmp_path):
+        x = np.array([[1.0, -2.0, 0.7]])
+        Alone(tmp_path, save_at=(3,)).recur(x, STEPS)
+        with pytest.raises(NetworkError, match="another program, recur there and mix here"):
+            Alone(tmp_path).mix(x)
+
+    @pytest.mark.parametrize(("width", "rounds"), [(3, 2), (1, 5)], ids=["fewer rounds", "other rows"])
+    def test_of_fewer_rounds_or_other_rows_is_refused(self, tmp_path, width, rounds):
+        Alone(tmp_path, save_at=(3,)).recur(np.array([[1.0, -2.0, 0.7]]), STEPS)
+        with pytest.raises(NetworkError, match="another program"):
+            Alone(tmp_path).recur(np.ones((1, width)), STEPS[:rounds])
+
+
+def test_a_journal_record_is_never_larger_than_what_is_there(tmp_path):
+    """A length that was damaged does not make us read, or allocate, what is not there."""
+    saved(tmp_path)
+    path = tmp_path / JOURNAL
+    content = bytearray(path.read_bytes())
+    content[8:16] = (1 << 62).to_bytes(8, "little")
+    path.write_bytes(content)
+    with pytest.raises(NetworkError, match="cut short or damaged"):
+        Journal(tmp_path).load()
