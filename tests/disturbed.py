@@ -78,11 +78,12 @@ class Wires:
         if frames and threading.current_thread() is self.life.thread:
             self.life.pause()
 
-    def say_last(self, words):
-        self.life.must_live()
+    @property
+    def running(self):
+        return self.started
 
-    def all_told(self):
-        return True
+    def say_last(self, words, within):
+        self.life.must_live()
 
     def reset(self, neighbor, reason):
         raise AssertionError(f"agent {self.me.number} gave up what agent {neighbor} sent: {reason}")

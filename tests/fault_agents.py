@@ -71,7 +71,7 @@ def agent(number: int, folder: Path, ports: list[int], options: dict[str, Any]) 
     """The life of one agent: in a process of its own."""
     from peerlearn.network.peers.network import PeerNetwork
     from peerlearn.network.peers.papers import Identity
-    from peerlearn.network.peers.service import Patience
+    from peerlearn.network.peers.patience import Patience
 
     name, own = f"agent-{number}", folder / f"agent-{number}"
     own.mkdir(exist_ok=True)
@@ -127,7 +127,7 @@ def tell(network: Any, path: Path) -> None:
 
 def disturb_writing(seed: int) -> None:
     """Frames are sent twice, late, and in another order: one in ten is held back until after the next."""
-    from peerlearn.network.peers.service import Wire
+    from peerlearn.network.peers.streams import Wire
 
     put, luck = Wire.put, random.Random(seed)
     held: dict[int, list[bytes]] = {}

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 
 from peerlearn.network.peers.frame import Kind
 from peerlearn.network.peers.link import Speaker
-from peerlearn.network.peers.service import METHOD, SERVICE
+from peerlearn.network.peers.streams import METHOD, SERVICE
 
 QUIET = 5.0  # seconds to wait for an answer
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from peerlearn.network.mpi import MPINetwork
     from peerlearn.network.peers.network import PeerNetwork
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ADMM",

@@ -5,7 +5,8 @@
     m <- m + D/N,   s^2 = (S - D^2/N) / N                                        alone
 
 Squares are summed after the mean is known, because their difference would lose the digits that large means take; D is
-what rounding left in m. A column of one value, which is where its largest is its smallest, keeps its scale: s = 1.
+what rounding left in m. A column of one value, where s is no more than the rounding of m, keeps its scale, s = 1. To
+compare largest and smallest values would be simpler, but would show neighbors values of single rows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, maximum
+from peerlearn.algorithms.consensus import Averaging
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 
@@ -22,13 +23,10 @@ from peerlearn.network.base import Network
 def mean_and_deviation(network: Network, inputs: Sequence[Array]) -> tuple[Array, Array]:
     """m and s for the hosted agents: agents x columns each."""
     averaging = Averaging(tolerance=1e-12)
-    ends = maximum(network, np.stack([np.concatenate([X.max(axis=0), -X.min(axis=0)]) for X in inputs]))
-    largest, smallest = np.split(ends, 2, axis=1)
     sums = averaging.total(network, np.stack([np.append(X.sum(axis=0), len(X)) for X in inputs]))
     m, N = sums[:, :-1] / sums[:, -1:], sums[:, -1:]
     away = [X - own for X, own in zip(inputs, m, strict=True)]
     moments = [np.concatenate([x.T @ np.ones(len(x)), np.einsum("ij,ij->j", x, x)]) for x in away]
     D, S = np.split(averaging.total(network, np.stack(moments)), 2, axis=1)
     s = np.sqrt(np.maximum(S - D**2 / N, 0.0) / N)
-    constant = largest == -smallest
-    return np.where(constant, largest, m + D / N), np.where(constant | (s == 0), 1.0, s)
+    return m + D / N, np.where(s <= 2 * np.finfo(float).eps * np.abs(m), 1.0, s)

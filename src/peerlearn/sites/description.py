@@ -45,7 +45,7 @@ from peerlearn import graphs
 from peerlearn import weights as mixing
 from peerlearn.errors import GraphError
 from peerlearn.network.peers.addresses import checked_address
-from peerlearn.network.peers.service import Patience
+from peerlearn.network.peers.patience import Patience
 from peerlearn.sites import keys
 from peerlearn.sites.training import read_model
 

@@ -32,7 +32,7 @@ from sklearn.model_selection import train_test_split
 from peerlearn import data, graphs, partition
 from peerlearn.data import tables
 from peerlearn.errors import InputError
-from peerlearn.network.peers.service import Patience
+from peerlearn.network.peers.patience import Patience
 from peerlearn.sites import keys
 from peerlearn.sites.description import NUMBER, read_network, read_patience
 from peerlearn.sites.training import KINDS, read_model

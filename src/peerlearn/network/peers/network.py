@@ -30,8 +30,8 @@ from peerlearn.network.peers.link import Left, Link, Speaker
 from peerlearn.network.peers.mailbox import Parcel
 from peerlearn.network.peers.memory import Memory, NoMemory
 from peerlearn.network.peers.papers import Identity
+from peerlearn.network.peers.patience import Patience
 from peerlearn.network.peers.post import Post
-from peerlearn.network.peers.service import Patience
 from peerlearn.network.routes import Route
 
 LONGEST_SETTING = 1 << 17  # letters that are sent as they are

@@ -17,7 +17,8 @@ from peerlearn.errors import PeerlearnError, WireError
 from peerlearn.network.peers.frame import Kind
 from peerlearn.network.peers.link import Link, Speaker
 from peerlearn.network.peers.mailbox import Inbox, Parcel
-from peerlearn.network.peers.service import Patience, Service
+from peerlearn.network.peers.patience import Patience
+from peerlearn.network.peers.service import Service
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -107,10 +108,9 @@ class Post:
 
     def leave(self, reason: str) -> None:
         """Tell all neighbors that the run is over, and why; those that are just coming, too."""
-        deadline = time.monotonic() + LAST_WORDS
-        with self.driving:
-            self._service.say_last(self.me.text(Kind.LEAVE, reason))
-            self._service.drive(lambda: self._service.all_told() or time.monotonic() > deadline)
+        if self._service.running:
+            with self.driving:
+                self._service.say_last(self.me.text(Kind.LEAVE, reason), within=LAST_WORDS)
 
     def close(self) -> None:
         self._service.stop()

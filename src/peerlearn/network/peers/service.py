@@ -15,62 +15,30 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from peerlearn.errors import InputError, MissingExtra, PeerlearnError, Stopped, WireError
-from peerlearn.network.peers.frame import CHUNK, HEADER, Kind
+from peerlearn.errors import PeerlearnError, Stopped, WireError
+from peerlearn.network.peers.frame import Kind
 from peerlearn.network.peers.link import Left, Link, Refusal, Speaker
 from peerlearn.network.peers.papers import Identity
+from peerlearn.network.peers.patience import Patience
 from peerlearn.network.peers.reasons import short
+from peerlearn.network.peers.streams import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    METHOD,
+    SERVICE,
+    Wire,
+    caller,
+    channel,
+    grpc,
+    serve,
+)
 
 log = logging.getLogger("peerlearn.peers")
 
-SERVICE, METHOD = "peerlearn.Peers", "Talk"
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0  # seconds between attempts to connect
 FLUSH = 2.0  # seconds for the last words when connections are closed
-HOUR = 3_600_000  # a stream outlives the certificates it was opened with: after so many ms it is opened anew
-
-
-@dataclass(frozen=True)
-class Patience:
-    """silence: seconds without a sign of life after which a neighbor is named. give_up_after: seconds of silence after
-    which the run is stopped, with its state on disk. save_every: seconds between two checkpoints."""
-
-    silence: float = 5.0
-    give_up_after: float = 600.0
-    save_every: float = 2.0
-
-    def __post_init__(self) -> None:
-        for name in ("silence", "give_up_after", "save_every"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be a number of seconds above 0, not {getattr(self, name)!r}")
-
-
-class Wire:
-    """One connection of a link, while it lasts."""
-
-    def __init__(self, stream: Any, hang_up: Callable[[], object]) -> None:
-        self.stream, self.hang_up = stream, hang_up
-        self._queue: deque[bytes] = deque()
-        self._more: asyncio.Future[None] | None = None  # what the writer waits for while it is idle
-        self.idle = False
-
-    def put(self, frames: Sequence[bytes]) -> None:
-        self._queue.extend(frames)
-        self.idle = False
-        if self._more is not None and not self._more.done():
-            self._more.set_result(None)
-
-    async def write(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            while self._queue:
-                await self.stream.write(self._queue.popleft())
-            self.idle, self._more = True, loop.create_future()
-            await self._more
 
 
 class Service:
@@ -87,10 +55,10 @@ class Service:
         patience: Patience,
         failed: Callable[[PeerlearnError], None],
     ) -> None:
-        self._grpc = _grpc()
         self._me, self._links, self._addresses = me, links, addresses
         self._listen, self._identity, self._patience = listen, identity, patience
         self._failed = failed
+        self._end_of_stream = grpc().aio.EOF
         self._by_name = {link.name: link for link in links.values()}
         self._wires: dict[int, Wire] = {}
         self._heard: dict[int, float] = {}
@@ -149,14 +117,18 @@ class Service:
         if frames and (wire := self._wires.get(neighbor)):
             wire.put(frames)
 
-    def say_last(self, words: bytes) -> None:
-        """From now on every neighbor hears this, and nothing else."""
+    @property
+    def running(self) -> bool:
+        return bool(self._tasks) and not self._stopping
+
+    def say_last(self, words: bytes, within: float) -> None:
+        """From now on every neighbor hears this, and nothing else; returns when all have, or after so many seconds."""
         self._last_words = words
         for neighbor in self._wires:
             self._tell_last(neighbor)
-
-    def all_told(self) -> bool:
-        return self._told == set(self._links)
+        deadline = self.loop.time() + within
+        self.loop.call_at(deadline, self.look)
+        self.drive(lambda: self._told == set(self._links) or self.loop.time() >= deadline)
 
     def _tell_last(self, neighbor: int) -> None:
         self._told.add(neighbor)
@@ -170,7 +142,7 @@ class Service:
 
     def stop(self) -> None:
         """Write what is still waiting, and close everything."""
-        if self._tasks and not self._stopping:
+        if self.running:
             with self.driving:
                 self.loop.run_until_complete(self._stop())
             self._keeper.join()
@@ -192,29 +164,12 @@ class Service:
     # In the loop -----------------------------------------------------------------------------------------------------
 
     async def _start(self) -> None:
-        grpc = self._grpc
-        self._server = grpc.aio.server(options=_options(self._patience, server=True))
-        handler = grpc.stream_stream_rpc_method_handler(self._accept)
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
-        try:
-            self.port = self._bound()
-        except RuntimeError:
-            raise InputError(f"nobody can listen on {self._listen}: it is in use, or no address of this site") from None
-        await self._server.start()
-        now = self.loop.time()
-        self._heard = dict.fromkeys(self._links, now)
+        self._server, self.port = await serve(self._accept, self._listen, self._identity, self._patience)
+        self._heard = dict.fromkeys(self._links, self.loop.time())
         self._tasks = [self.loop.create_task(self._beat())]
         for neighbor, link in self._links.items():
             if neighbor > self._me.number:
                 self._tasks.append(self.loop.create_task(self._dial(link, self._addresses[neighbor])))
-
-    def _bound(self) -> int:
-        grpc, me = self._grpc, self._identity
-        if me is None:
-            return int(self._server.add_insecure_port(self._listen))
-        pair = [(me.key, me.certificate)]
-        trust = grpc.ssl_server_credentials(pair, root_certificates=me.authority, require_client_auth=True)
-        return int(self._server.add_secure_port(self._listen, trust))
 
     async def _stop(self) -> None:
         self._stopping, deadline = True, self.loop.time() + FLUSH
@@ -225,31 +180,22 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.stop(grace=0.2)
 
-    def _channel(self, link: Link, address: str) -> Any:
-        grpc, me = self._grpc, self._identity
-        options = _options(self._patience)
-        if me is None:
-            return grpc.aio.insecure_channel(address, options=options)
-        trust = grpc.ssl_channel_credentials(me.authority, me.key, me.certificate)
-        # Certificates are those of agents, not of hosts: whatever the address, the agent there must prove its name.
-        return grpc.aio.secure_channel(address, trust, options=[*options, ("grpc.ssl_target_name_override", link.name)])
-
     async def _dial(self, link: Link, address: str) -> None:
         pause, said = FIRST_PAUSE, ""
-        async with self._channel(link, address) as channel:
+        async with channel(link.name, address, self._identity, self._patience) as calls:
             while True:
-                stream = channel.stream_stream(f"/{SERVICE}/{METHOD}")()
+                stream = calls.stream_stream(f"/{SERVICE}/{METHOD}")()
                 greetings = link.greetings
                 try:
                     if await self._talk(stream, link, stream.cancel):
                         return  # the run is over
                     reason = "the connection ended"
-                except self._grpc.aio.AioRpcError as error:
-                    reason = short(str(error.details()))
                 except asyncio.CancelledError:
                     if self._stopping:
                         raise
                     reason = "the connection was given up"  # by `hang_up`
+                except Exception as error:  # gRPC has half a dozen kinds for a stream that is broken
+                    reason = short(str(error.details() if hasattr(error, "details") else error))
                 finally:
                     stream.cancel()
                 if link.greetings > greetings:
@@ -270,12 +216,12 @@ class Service:
             except WireError as error:
                 link, who = None, f"somebody who speaks another language ({error})"
         else:
-            names = [name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])]
+            names = caller(context)
             link = self._by_name.get(names[0]) if len(names) == 1 else None
             who = f"agent {', '.join(names) or 'without a name'}, which is not a neighbor"
         if link is None:
             log.warning("refused %s, calling from %s", who, context.peer())
-            await context.abort(self._grpc.StatusCode.PERMISSION_DENIED, f"{who} of {self._me.name}")
+            await context.abort(grpc().StatusCode.PERMISSION_DENIED, f"{who} of {self._me.name}")
             return
         task = asyncio.current_task()
         assert task is not None
@@ -294,7 +240,7 @@ class Service:
             if self._last_words:
                 self._tell_last(link.neighbor)
             data = first if first is not None else await stream.read()
-            while data is not self._grpc.aio.EOF and self._wires.get(link.neighbor) is wire:
+            while data is not self._end_of_stream and self._wires.get(link.neighbor) is wire:
                 self._take_in(wire, link, data)
                 if link.inbox.has(self._me.done + 1):  # enough for the next round: what comes after may wait outside
                     self._pauses.append(self.loop.create_future())
@@ -363,39 +309,3 @@ class Service:
             )  # fmt: skip
         if quiet > self._patience.give_up_after:
             self._failed(Stopped(f"gave up after agent {link.name} had been silent for {quiet:.0f} s"))
-
-
-def _options(patience: Patience, *, server: bool = False) -> list[tuple[str, int]]:
-    milliseconds = max(int(1000 * patience.silence), 1000)
-    options = [
-        ("grpc.max_receive_message_length", HEADER + CHUNK),
-        ("grpc.max_send_message_length", HEADER + CHUNK),
-        ("grpc.keepalive_time_ms", milliseconds),
-        ("grpc.keepalive_timeout_ms", milliseconds),
-        ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.max_pings_without_data", 0),
-    ]
-    if server:
-        return [
-            *options,
-            ("grpc.http2.min_ping_interval_without_data_ms", milliseconds // 2),
-            ("grpc.so_reuseport", 0),  # or two agents could listen on one port
-            ("grpc.max_connection_age_ms", HOUR),
-            ("grpc.max_connection_age_grace_ms", 1000),
-        ]
-    return [
-        *options,
-        ("grpc.initial_reconnect_backoff_ms", int(1000 * FIRST_PAUSE)),
-        ("grpc.min_reconnect_backoff_ms", int(1000 * FIRST_PAUSE)),
-        ("grpc.max_reconnect_backoff_ms", int(1000 * LONGEST_PAUSE)),
-        ("grpc.use_local_subchannel_pool", 1),
-    ]
-
-
-def _grpc() -> Any:
-    try:
-        import grpc
-        import grpc.aio
-    except ImportError:
-        raise MissingExtra("PeerNetwork", "grpcio", "peers") from None
-    return grpc

@@ -1,0 +1,120 @@
+"""gRPC as agents use it: servers and channels with mutual TLS, the options that matter, and streams of raw bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from peerlearn.errors import InputError, MissingExtra
+from peerlearn.network.peers.frame import CHUNK, HEADER
+from peerlearn.network.peers.papers import Identity
+from peerlearn.network.peers.patience import Patience
+
+log = logging.getLogger("peerlearn.peers")
+
+SERVICE, METHOD = "peerlearn.Peers", "Talk"
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0  # seconds between attempts to connect
+HOUR = 3_600_000  # a stream outlives the certificates it was opened with: after so many ms it is opened anew
+
+
+class Wire:
+    """One connection of a link, while it lasts."""
+
+    def __init__(self, stream: Any, hang_up: Callable[[], object]) -> None:
+        self.stream, self.hang_up = stream, hang_up
+        self._queue: deque[bytes] = deque()
+        self._more: asyncio.Future[None] | None = None  # what the writer waits for while it is idle
+        self.idle = False
+
+    def put(self, frames: Sequence[bytes]) -> None:
+        self._queue.extend(frames)
+        self.idle = False
+        if self._more is not None and not self._more.done():
+            self._more.set_result(None)
+
+    async def write(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            while self._queue:
+                try:
+                    await self.stream.write(self._queue.popleft())
+                except Exception as error:  # gRPC has half a dozen kinds for a stream that is broken
+                    log.debug("a stream ended while writing: %s", error)
+                    self.idle = True
+                    self.hang_up()
+                    return
+            self.idle, self._more = True, loop.create_future()
+            await self._more
+
+
+def grpc() -> Any:
+    """The gRPC package, or the sentence with the line that installs it."""
+    try:
+        import grpc
+        import grpc.aio
+    except ImportError:
+        raise MissingExtra("PeerNetwork", "grpcio", "peers") from None
+    return grpc
+
+
+async def serve(accept: Any, listen: str, identity: Identity | None, patience: Patience) -> tuple[Any, int]:
+    """A server that hands every stream to `accept`, and its port; who has no certificate does not get that far."""
+    server = grpc().aio.server(options=_options(patience, server=True))
+    handler = grpc().stream_stream_rpc_method_handler(accept)
+    server.add_generic_rpc_handlers((grpc().method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
+    try:
+        if identity is None:
+            port = server.add_insecure_port(listen)
+        else:
+            pair = [(identity.key, identity.certificate)]
+            trust = grpc().ssl_server_credentials(pair, identity.authority, require_client_auth=True)
+            port = server.add_secure_port(listen, trust)
+    except RuntimeError:
+        raise InputError(f"nobody can listen on {listen}: it is in use, or no address of this site") from None
+    await server.start()
+    return server, int(port)
+
+
+def channel(name: str, address: str, identity: Identity | None, patience: Patience) -> Any:
+    """A channel to the agent of this name."""
+    options = _options(patience)
+    if identity is None:
+        return grpc().aio.insecure_channel(address, options=options)
+    trust = grpc().ssl_channel_credentials(identity.authority, identity.key, identity.certificate)
+    # Certificates are those of agents, not of hosts: whatever the address, the agent there must prove its name.
+    return grpc().aio.secure_channel(address, trust, options=[*options, ("grpc.ssl_target_name_override", name)])
+
+
+def caller(context: Any) -> list[str]:
+    """The names in the certificate of whoever opened a stream."""
+    return [name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])]
+
+
+def _options(patience: Patience, *, server: bool = False) -> list[tuple[str, int]]:
+    milliseconds = max(int(1000 * patience.silence), 1000)
+    options = [
+        ("grpc.max_receive_message_length", HEADER + CHUNK),
+        ("grpc.max_send_message_length", HEADER + CHUNK),
+        ("grpc.keepalive_time_ms", milliseconds),
+        ("grpc.keepalive_timeout_ms", milliseconds),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
+    if server:
+        return [
+            *options,
+            ("grpc.http2.min_ping_interval_without_data_ms", milliseconds // 2),
+            ("grpc.so_reuseport", 0),  # or two agents could listen on one port
+            ("grpc.max_connection_age_ms", HOUR),
+            ("grpc.max_connection_age_grace_ms", 1000),
+        ]
+    return [
+        *options,
+        ("grpc.initial_reconnect_backoff_ms", int(1000 * FIRST_PAUSE)),
+        ("grpc.min_reconnect_backoff_ms", int(1000 * FIRST_PAUSE)),
+        ("grpc.max_reconnect_backoff_ms", int(1000 * LONGEST_PAUSE)),
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
