@@ -1,4 +1,4 @@
-"""The sparse mixing step, compiled: one pass over the neighbors, nothing allocated but one row."""
+"""The sparse mixing step, compiled: one pass over the neighbors, nothing allocated but one block of a row."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 
 from peerlearn.arrays import Array, Indices
+
+BLOCK = 1024  # columns at a time: what is added up stays in the cache, also where rows are long
 
 
 def _compiled(function: Callable[..., None]) -> Callable[..., None]:
@@ -27,27 +29,30 @@ def sparse_step(
     as a row-by-row product.
     """
     width = x.shape[1]
-    total = np.empty(width)
-    for k in range(out.shape[0]):
-        total[:] = 0.0
-        p, end = indptr[k], indptr[k + 1]
-        while p + 4 <= end:
-            j0, j1, j2, j3 = indices[p], indices[p + 1], indices[p + 2], indices[p + 3]
-            w0, w1, w2, w3 = data[p], data[p + 1], data[p + 2], data[p + 3]
-            for i in range(width):
-                total[i] = total[i] + w0 * x[j0, i] + w1 * x[j1, i] + w2 * x[j2, i] + w3 * x[j3, i]
-            p += 4
-        while p < end:
-            j, w = indices[p], data[p]
-            for i in range(width):
-                total[i] += w * x[j, i]
-            p += 1
-        if c != 0.0:
-            for i in range(width):
-                out[k, i] = a * total[i] + b * x[k, i] + c * before[k, i]
-        elif b != 0.0:
-            for i in range(width):
-                out[k, i] = a * total[i] + b * x[k, i]
-        else:
-            for i in range(width):
-                out[k, i] = a * total[i]
+    total = np.empty(min(width, BLOCK))
+    for left in range(0, width, BLOCK):
+        right = min(left + BLOCK, width)
+        for k in range(out.shape[0]):
+            total[:] = 0.0
+            p, end = indptr[k], indptr[k + 1]
+            while p + 4 <= end:
+                j0, j1, j2, j3 = indices[p], indices[p + 1], indices[p + 2], indices[p + 3]
+                w0, w1, w2, w3 = data[p], data[p + 1], data[p + 2], data[p + 3]
+                for i in range(left, right):
+                    t = total[i - left] + w0 * x[j0, i] + w1 * x[j1, i]
+                    total[i - left] = t + w2 * x[j2, i] + w3 * x[j3, i]
+                p += 4
+            while p < end:
+                j, w = indices[p], data[p]
+                for i in range(left, right):
+                    total[i - left] += w * x[j, i]
+                p += 1
+            if c != 0.0:
+                for i in range(left, right):
+                    out[k, i] = a * total[i - left] + b * x[k, i] + c * before[k, i]
+            elif b != 0.0:
+                for i in range(left, right):
+                    out[k, i] = a * total[i - left] + b * x[k, i]
+            else:
+                for i in range(left, right):
+                    out[k, i] = a * total[i - left]

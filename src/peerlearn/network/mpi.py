@@ -115,17 +115,23 @@ class _RankHalo:
         self.rows = np.zeros((links.hosted + links.halo, width))
         none = np.empty(0, dtype=np.intp)
         leaving = [links.sent.get(rank, none) for rank in ranks]
-        self._leaving = np.concatenate([none, *leaving]).astype(np.intp)
-        self._sent = np.empty((len(self._leaving), width))
         sent = np.array([len(rows) for rows in leaving], dtype=np.int64) * width
         heard = np.array([len(links.heard.get(rank, none)) for rank in ranks], dtype=np.int64) * width
+        self._leaving = np.concatenate([none, *leaving]).astype(np.intp)
+        self._sent: Array | None = None
+        if all((np.diff(rows) == 1).all() for rows in leaving):  # then they can leave from where they are
+            source, starts = self.rows, np.array([rows[0] if len(rows) else 0 for rows in leaving]) * width
+        else:
+            source = self._sent = np.empty((len(self._leaving), width))
+            starts = np.cumsum(sent) - sent
         self._request = neighborhood.Neighbor_alltoallv_init(
-            [self._sent, (sent, np.cumsum(sent) - sent), double],
+            [source, (sent, starts.astype(np.int64)), double],
             [self.rows[links.hosted :], (heard, np.cumsum(heard) - heard), double],
         )
 
     def swap(self) -> None:
-        np.take(self.rows, self._leaving, axis=0, out=self._sent, mode="clip")  # clip: numpy then needs no buffer
+        if self._sent is not None:
+            np.take(self.rows, self._leaving, axis=0, out=self._sent, mode="clip")  # clip: numpy then needs no buffer
         self._request.Start()
         self._request.Wait()
 

@@ -69,7 +69,12 @@ class SimulatedNetwork(Network):
         return self.diameter if self._faulty is None else self._faulty.flood_rounds(self.diameter)
 
     def mix(self, x: Array) -> Array:
-        return self.recur(x, np.array([[1.0, 0.0, 0.0]]))
+        if self._dense is None or self._faulty is not None:
+            return self.recur(x, np.array([[1.0, 0.0, 0.0]]))
+        x = per_agent(x, self.size)
+        self._count(row_bytes(x))
+        mixed: Array = self._dense @ x.reshape(self.size, -1)
+        return mixed.reshape(x.shape)
 
     def recur(self, x: Array, steps: Array) -> Array:
         x = per_agent(x, self.size)

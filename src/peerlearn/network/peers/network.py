@@ -31,7 +31,7 @@ from peerlearn.network.peers.mailbox import Parcel
 from peerlearn.network.peers.memory import Memory, NoMemory
 from peerlearn.network.peers.papers import Identity
 from peerlearn.network.peers.patience import Patience
-from peerlearn.network.peers.post import Post
+from peerlearn.network.peers.post import Post, Take
 from peerlearn.network.routes import Route
 
 LONGEST_SETTING = 1 << 17  # letters that are sent as they are
@@ -183,21 +183,19 @@ class PeerNetwork(ApartNetwork):
     def _new_halo(self, links: Route, width: int) -> _PeerHalo:
         return _PeerHalo(self, links, width)
 
-    def _swap(self, links: Route, rows: Array) -> None:
+    def _swap(self, rows: Array, receivers: Sequence[int], senders: Sequence[int], take: Take) -> None:
+        """One round: our row to the receivers, and one of each sender, which `take` puts in its place."""
         outgoing: dict[int, list[bytes]] = {}
-        if links.sent:
+        if receivers:
             if rows[0].nbytes > MOST_BYTES:
                 raise NetworkError(
-                    f"an entry of {rows[0].nbytes} bytes is too large for a message: {MOST_BYTES} at most"
+                    f"an entry of {rows[0].nbytes} bytes is too large: {MOST_BYTES} at most in a message"
                 )
             if not all_finite(rows[0]):
                 raise self._not_finite()
             frames = self._me.frames(Kind.ROW, rows[0], self._me.done + 1)
-            outgoing = dict.fromkeys(links.sent, frames)
-        place = {neighbor: row for row, neighbor in enumerate(links.heard, start=1)}
-        self._post_office.round(
-            outgoing, list(place), lambda neighbor, parcel: parcel.row(rows[place[neighbor]], self.names[neighbor])
-        )
+            outgoing = dict.fromkeys(receivers, frames)
+        self._post_office.round(outgoing, senders, take)
 
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
         """Every neighbor gets a letter, if only an empty one: how else should it know that none will come?"""
@@ -271,10 +269,14 @@ class _PeerHalo:
 
     def __init__(self, network: PeerNetwork, links: Route, width: int) -> None:
         self.rows = np.zeros((1 + links.halo, width))
-        self._network, self._links = network, links
+        self._network, self._receivers, self._senders = network, list(links.sent), list(links.heard)
+        self._place = {neighbor: self.rows[row] for row, neighbor in enumerate(links.heard, start=1)}
 
     def swap(self) -> None:
-        self._network._swap(self._links, self.rows)
+        self._network._swap(self.rows, self._receivers, self._senders, self._take)
+
+    def _take(self, neighbor: int, parcel: Parcel) -> None:
+        parcel.row(self._place[neighbor], self._network.names[neighbor])
 
     def free(self) -> None:
         pass

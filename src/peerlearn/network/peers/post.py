@@ -20,6 +20,8 @@ from peerlearn.network.peers.mailbox import Inbox, Parcel
 from peerlearn.network.peers.patience import Patience
 from peerlearn.network.peers.service import Service
 
+Take = Callable[[int, Parcel], None]  # what is done with what a neighbor sent; WireError refuses it
+
 log = logging.getLogger("peerlearn.peers")
 
 MOST_KEPT = 1 << 30  # bytes kept for a neighbor that does not save: beyond, it could not be restarted any more
@@ -64,9 +66,7 @@ class Post:
         with suppress(RuntimeError):  # the loop is closed: all is over anyway
             self._service.loop.call_soon_threadsafe(self._service.look)
 
-    def round(
-        self, outgoing: Mapping[int, list[bytes]], expected: Sequence[int], take: Callable[[int, Parcel], None]
-    ) -> None:
+    def round(self, outgoing: Mapping[int, list[bytes]], expected: Sequence[int], take: Take) -> None:
         """One round: these frames go out, one message of each expected neighbor comes in and is handed to `take`."""
         with self.driving:
             number, missing = self.me.done + 1, list(expected)
@@ -130,7 +130,7 @@ class Post:
                 )
             self.bytes_sent += sum(map(len, frames))
 
-    def _taken(self, neighbor: int, number: int, take: Callable[[int, Parcel], None]) -> bool:
+    def _taken(self, neighbor: int, number: int, take: Take) -> bool:
         """Whether what the neighbor sent can be used; if not, it has to send it again on a new connection."""
         try:
             take(neighbor, self.links[neighbor].inbox.take(number))
