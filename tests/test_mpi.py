@@ -146,6 +146,32 @@ with MPINetwork(graphs.ring(5)) as network:
     assert "ArithmeticError: the fifth row of north.csv has no number" in done.stderr
 
 
+def test_the_demo_over_mpi_has_the_results_of_a_simulation(tmp_path):
+    small = "from peerlearn.experiments import demo; demo.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0}}; "
+    command = "from peerlearn.cli import main; main(['demo', '--agents', '5', '--output', {!r}, '--engine', {!r}])"
+    for engine, ranks in (("mpi", 2), ("simulation", None)):
+        said = mpi_jobs.run(ranks, "-c", small + command.format(str(tmp_path / engine), engine))
+        assert said.count("g50c: 412 rows dealt to 5 agents") == 1, "only one rank shows the results"
+    lines = [
+        [line.split(",")[:6] for line in (tmp_path / engine / "results.csv").read_text().splitlines()]
+        for engine in ("mpi", "simulation")
+    ]
+    assert lines[0] == lines[1]
+    assert (tmp_path / "mpi" / "demo.png").exists()
+
+
+def test_exit_at_one_rank_ends_the_job():
+    program = (
+        "import sys; from peerlearn import MPINetwork, average, graphs\n"
+        "with MPINetwork(graphs.ring(4)) as network:\n"
+        "    network.comm.rank == 1 and sys.exit('bad data')\n"
+        "    average(network, [[0.0]] * len(network.hosted))"
+    )
+    done = mpi_jobs.start(2, "-c", program, timeout=60)
+    assert done.returncode == 1
+    assert "rank 1 ended, and with it the job: bad data" in done.stderr
+
+
 def test_without_mpiexec_there_is_one_rank():
     work = """
 from peerlearn import MPINetwork, graphs, average
