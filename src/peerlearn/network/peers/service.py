@@ -38,6 +38,7 @@ from peerlearn.network.peers.streams import (
 
 log = logging.getLogger("peerlearn.peers")
 
+DRAIN = 0.1  # seconds for what gRPC still has to say of streams that were closed: it complains of a closed loop
 FLUSH = 2.0  # seconds for the last words when connections are closed
 
 
@@ -179,6 +180,7 @@ class Service:
             end()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.stop(grace=0.2)
+        await asyncio.sleep(DRAIN)
 
     async def _dial(self, link: Link, address: str) -> None:
         pause, said = FIRST_PAUSE, ""
@@ -273,17 +275,21 @@ class Service:
     async def _part(self, stream: Any, link: Link, error: PeerlearnError) -> bool:
         """The run cannot go on with this neighbor: tell it why, unless it told us; whether it is over for all."""
         log.error("%s", error)
-        self._told.add(link.neighbor)
-        if not isinstance(error, Left):
-            await stream.write(self._me.text(Kind.LEAVE, str(error)))
-            if hasattr(stream, "done_writing"):
-                await stream.done_writing()
-            await asyncio.wait([asyncio.ensure_future(stream.read())], timeout=FLUSH)
-        if isinstance(error, Refusal):
-            self._told.discard(link.neighbor)
-            return False
-        self._failed(error)
-        return True
+        over = not isinstance(error, Refusal)
+        if over:
+            self._told.add(link.neighbor)
+        try:
+            if not isinstance(error, Left):
+                await stream.write(self._me.text(Kind.LEAVE, str(error)))
+                if hasattr(stream, "done_writing"):
+                    await stream.done_writing()
+                await asyncio.wait([asyncio.ensure_future(stream.read())], timeout=FLUSH)
+        except Exception as broken:  # it found the same, and has hung up already
+            log.debug("agent %s could not be told: %s", link.name, broken)
+        finally:
+            if over:
+                self._failed(error)
+        return over
 
     async def _beat(self) -> None:
         """Signs of life to neighbors, and an eye on theirs."""
