@@ -99,7 +99,7 @@ def demo(agents: int, seed: int, output: str, engine: str) -> None:
     for name in dict.fromkeys(result.data for result in done.results):
         show_results(console, done, name)
     console.print(
-        "No row was sent. Alone, agents only told each other which class labels there are. Sums went over a tree; ADMM "
+        "No row was sent. Alone, agents only compared settings and class labels. Sums went over a tree; ADMM "
         "was asked to come within 1e-3 of the centralised coefficients, conjugate gradient within 1e-6.\n"
     )
     say(

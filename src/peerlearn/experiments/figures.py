@@ -195,7 +195,7 @@ def _draw_cost(axes: Axes, points: dict[str, tuple[float, float]], centralised: 
 
 def _price(method: str, megabytes: float) -> str:
     if method == "alone":
-        return "alone\nonly labels sent"  # also for that all agents need to know which classes there are
+        return "alone\nlabels and settings"  # also for that all agents need to know which classes there are
     short = "CG" if method == "conjugate gradient" else method
     return f"{short}\n{megabytes:,.0f} MB" if megabytes >= 1 else f"{short}\n{megabytes:.1g} MB"
 
