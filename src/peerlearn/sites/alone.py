@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from peerlearn.errors import InputError
 
-try:
-    import fcntl
-except ImportError:  # not on this system: nobody is kept out
-    fcntl = None  # type: ignore[assignment]
+log = logging.getLogger("peerlearn.peers")
 
 
 @contextmanager
@@ -20,15 +19,20 @@ def alone(folder: Path, who: str) -> Iterator[None]:
     """Refuse to begin while another process is in here; a process that is killed is no longer."""
     with (folder / ".lock").open("a+", encoding="utf-8") as lock:
         try:
-            with suppress(AttributeError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(lock)
         except BlockingIOError:
             lock.seek(0)
             process = lock.read().strip() or "another one"
             raise InputError(f"{who} runs in {folder} already, as process {process}: wait for it, or end it") from None
-        except OSError:
-            pass  # a disk that knows no locks
+        except (ImportError, OSError) as error:  # a system or a disk that knows no locks
+            log.warning("%s cannot be locked (%s): see that nobody else runs %s here", folder, error, who)
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         yield
+
+
+def _lock(file: IO[str]) -> None:
+    import fcntl  # not on every system
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

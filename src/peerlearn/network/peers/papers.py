@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,10 +43,8 @@ class Identity:
 
 
 def need_cryptography() -> None:
-    try:
-        import cryptography  # noqa: F401
-    except ImportError:
-        raise MissingExtra("making or reading certificates", "cryptography", "peers") from None
+    if find_spec("cryptography") is None:
+        raise MissingExtra("making or reading certificates", "cryptography", "peers")
 
 
 def now() -> datetime:
