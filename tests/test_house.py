@@ -134,7 +134,7 @@ def test_nothing_reduces_over_the_agent_axis_but_the_network():
     one_agents_own = ("X.sum(axis=0)", "labels.max()", "steps > 0", "dissent[0]", "b[0]", "oracle")
     found = [
         f"{path.name}: {line.strip()}"
-        for path in (ROOT / "src/peerlearn/algorithms").glob("*.py")
+        for path in (ROOT / "src/peerlearn/algorithms").rglob("*.py")
         for line in path.read_text().splitlines()
         if reduction.search(line) and not any(own in line for own in one_agents_own)
     ]

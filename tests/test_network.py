@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerlearn import Faults, SimulatedNetwork, graphs, weights
-from peerlearn.errors import GraphError, InputError, NetworkError, WeightsError
+from peerlearn.errors import GraphError, InputError, NetworkError, WeightsError, WireError
 from peerlearn.network import simulated
-from peerlearn.network.base import Ledger
+from peerlearn.network.base import Ledger, Network
 
 some_graphs = st.builds(graphs.erdos_renyi, st.integers(2, 12), st.floats(0.5, 1.0), st.integers(0, 10**6))
 
@@ -87,6 +87,31 @@ def test_flood_takes_the_largest_of_the_neighborhood(graph):
     mixed, flooded = network.mix_and_flood(x, x[:, 0])
     np.testing.assert_allclose(mixed, network.mix(x), atol=1e-13)
     np.testing.assert_array_equal(flooded, expected[:, 0])
+
+
+@pytest.mark.parametrize("exact_order", [True, False])
+def test_silent_agents_send_nothing_and_count_as_zero(graph, exact_order):
+    network = SimulatedNetwork(graph, exact_order=exact_order)
+    x, speaking = random_rows(network, 3), np.arange(network.size) % 3 != 1
+    by_letters = Network.mix_speaking(SimulatedNetwork(graph), x, speaking)  # what engines with processes do
+    mixed = network.mix_speaking(x, speaking)
+    np.testing.assert_allclose(mixed, network.weights.toarray() @ (x * speaking[:, None]), atol=1e-13)
+    np.testing.assert_allclose(mixed, by_letters, atol=0 if exact_order else 1e-13)
+    sent = sum(len(graph[k]) for k in range(network.size) if speaking[k])
+    assert network.ledger.since() == simulated_counts(1, sent, sent * 24)
+
+
+def test_silence_and_nonsense_are_told_apart():
+    lossy = SimulatedNetwork(graphs.ring(4), faults=Faults(loss=0.1, seed=0))
+    with pytest.raises(NetworkError, match="cannot tell silence from a lost message"):
+        lossy.mix_speaking(np.ones((4, 2)), [True] * 4)
+
+    class Nonsense(SimulatedNetwork):
+        def exchange(self, outbox, to=None):
+            return super().exchange([{"x": np.ones(3)}, *outbox[1:]])
+
+    with pytest.raises(WireError, match="agent 0 sent no row of 2 numbers"):
+        Network.mix_speaking(Nonsense(graphs.ring(4)), np.ones((4, 2)), [True] * 4)
 
 
 def test_every_round_message_and_byte_is_counted():

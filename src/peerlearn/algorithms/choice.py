@@ -7,20 +7,15 @@ on a tree on the rows and how far they have to go, which is summed first: so all
 
 from __future__ import annotations
 
-import difflib
-import pkgutil
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import import_module
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from peerlearn.algorithms.admm import ADMM
 from peerlearn.algorithms.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.gram import Gram
+from peerlearn.algorithms.registry import by_name, named
 from peerlearn.algorithms.solution import Solution, Solver, within_reach
-from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty, Ridge
 from peerlearn.network.base import Network
@@ -80,33 +75,12 @@ class Auto:
         return tight * triangle, rough * setup + loose * USUAL_SUMS * answer
 
 
-@cache
 def solvers() -> dict[str, type[Solver]]:
-    """Every solver of this folder by its name: any class with `name` and `solve`. A new file is found by itself."""
-    found: dict[str, type[Solver]] = {}
-    for file in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        for kind in vars(import_module(f"{__package__}.{file.name}")).values():
-            if isinstance(kind, type) and hasattr(kind, "solve") and hasattr(kind, "name"):
-                found[kind.name] = kind
-    return found
+    """Every solver of this folder by its name. A new file is found by itself."""
+    return named("peerlearn.algorithms", "solve")
 
 
 def solver_of(solver: Solver | str) -> Solver:
     """A solver, also from its name or that of its class."""
-    known = solvers()
-    if isinstance(solver, type):
-        raise InputError(f"solver is the class {solver.__name__}: give an object, {solver.__name__}()")
-    if not isinstance(solver, str):
-        if not hasattr(solver, "solve"):
-            raise InputError(
-                f"solver must be one of {', '.join(sorted(known))}, or an object with a solve method, "
-                f"not {type(solver).__name__}"
-            )
-        return solver
-    names = {**{kind.__name__.lower(): kind for kind in known.values()}, **known}
-    asked = solver.lower().replace("_", "").replace("-", "").replace(" ", "")
-    if asked not in names:
-        near = difflib.get_close_matches(asked, names, n=1)
-        hint = f", did you mean {names[near[0]].name!r}?" if near else ":"
-        raise InputError(f"solver {solver!r} is not known{hint} there are {', '.join(sorted(known))}")
-    return names[asked]()
+    chosen: Solver = by_name(solver, solvers(), "solver", "solve")
+    return chosen

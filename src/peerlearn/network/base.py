@@ -23,8 +23,8 @@ import scipy.sparse as sp
 
 from peerlearn import graphs
 from peerlearn import weights as weightings
-from peerlearn.arrays import Array, Indices
-from peerlearn.errors import NetworkError
+from peerlearn.arrays import Array, Indices, per_agent
+from peerlearn.errors import NetworkError, WireError
 
 Message = Mapping[str, np.ndarray[Any, Any]]  # what one agent sends in `exchange`: named arrays of any shape
 
@@ -220,6 +220,23 @@ class Network(ABC):
         neighbor sent.
         """
 
+    def mix_speaking(self, x: Array, speaking: Any) -> Array:
+        """One round of `mix` in which some agents keep silent: x_k <- sum of C_kj x_j over those j that speak.
+
+        Silent agents send nothing, and the ledger counts nothing for them.
+        """
+        x, speaks = per_agent(x, len(self.hosted)), np.asarray(speaking, dtype=bool)
+        flat = x.reshape(len(x), -1)
+        inbox = self.exchange([{"x": row} if now else {} for row, now in zip(flat, speaks, strict=True)])
+        C, mixed = self.mixing, np.zeros_like(flat)
+        for k, (agent, heard) in enumerate(zip(self.hosted, inbox, strict=True)):
+            rows = {sender: _row(message, flat[k], sender) for sender, message in heard.items()}
+            if speaks[k]:
+                rows[agent] = flat[k]
+            for sender in sorted(rows):
+                mixed[k] += C[agent, sender] * rows[sender]
+        return mixed.reshape(x.shape)
+
     def gather(self, x: Array) -> Array | None:
         """Every agent's entry in one place, by agent number, for results and figures: an algorithm never calls it.
 
@@ -237,6 +254,14 @@ class Network(ABC):
 
     def __exit__(self, *raised: Any) -> None:
         self.close()
+
+
+def _row(message: Message, like: Array, sender: int) -> Array:
+    """The row of a message, if it is one."""
+    row = message.get("x")
+    if row is None or row.shape != like.shape or row.dtype != like.dtype:
+        raise WireError(f"agent {sender} sent no row of {like.size} numbers where one was due: it runs something else")
+    return row
 
 
 def row_bytes(x: Array) -> int:

@@ -145,6 +145,19 @@ class SimulatedNetwork(Network):
         self.ledger.count(rounds=1, messages=messages, bytes=size, lost=lost)
         return inbox
 
+    def mix_speaking(self, x: Array, speaking: Any) -> Array:
+        if not self.reliable:
+            raise NetworkError(
+                "agents cannot tell silence from a lost message, and this network loses some: let all agents speak"
+            )
+        x, speaks = per_agent(x, self.size), np.asarray(speaking, dtype=bool)
+        flat = np.where(speaks[:, None], x.reshape(self.size, -1), 0.0)
+        messages = int(np.diff(self._C.indptr)[speaks].sum() - speaks.sum())
+        self.ledger.count(rounds=1, messages=messages, bytes=messages * row_bytes(flat))
+        mixed = np.empty_like(flat)
+        self._product(flat, mixed, mixed, 1.0, 0.0, 0.0, self._C.data if self._dense is None else None)
+        return mixed.reshape(x.shape)
+
     def gather(self, x: Array) -> Array:
         return per_agent(x, self.size).copy()
 
@@ -155,14 +168,20 @@ class SimulatedNetwork(Network):
         dead = self._count(row_bytes(x) + carried)
         if before is None:  # before the first round there was nothing
             before, c = out, 0.0
+        data = None
         if self._dense is None or dead is not None:
             data = self._C.data if dead is None or self._faulty is None else self._faulty.left(dead)
+        self._product(x, before, out, a, b, c, data)
+        return dead
+
+    def _product(self, x: Array, before: Array, out: Array, a: float, b: float, c: float, data: Array | None) -> None:
+        """out <- a C x + b x + c before; by the sparse kernel with these entries of C, or by BLAS without any."""
+        if data is not None or self._dense is None:
             sparse_step(self._C.indptr, self._C.indices, data, x, before, out, a, b, c)
         elif (a, b, c) == (1.0, 0.0, 0.0):
             np.matmul(self._dense, x, out=out)
         else:
             out[:] = a * (self._dense @ x) + b * x + (c * before if c != 0 else 0.0)
-        return dead
 
     def _polynomial(self, steps: Array) -> Array:
         """The matrix that these steps amount to: the same recurrence on the identity, kept for the next call."""
