@@ -13,6 +13,7 @@ root solves, and only b travels down.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -85,27 +86,38 @@ def _summed(network: Network, problems: LeastSquares, alpha: float, averaging: A
 
 
 def _up_and_down_the_tree(network: Network, problems: LeastSquares, alpha: float) -> Array:
-    """Each agent waits for its children, adds what they sent to its own, and sends the sum to its parent."""
-    tree, hosted = network.tree, network.hosted
-    mine = problems.normal_equations()
-    for level in range(tree.height, 0, -1):
-        sending = [tree.depth[agent] == level for agent in hosted]
-        outbox: list[dict[str, Any]] = [eq.packed() if now else {} for eq, now in zip(mine, sending, strict=True)]
-        inbox = network.exchange(outbox, [[int(tree.parent[agent])] for agent in hosted])
-        for k, received in enumerate(inbox):
-            if received:
-                children = [NormalEquations.unpacked(received[sender], problems.shape) for sender in sorted(received)]
-                mine[k] = mine[k].plus(children)
+    sums = up_the_tree(network, problems.normal_equations())
     b, found = np.zeros((problems.agents, *problems.shape)), np.zeros((problems.agents, 1))
-    for k, agent in enumerate(hosted):
-        if agent == tree.root:
-            b[k], found[k] = _ridge_if_any(mine[k], alpha)
-    answer = np.hstack([b.reshape(len(b), -1), found])
-    for agents in tree.levels:
-        network.pass_on(answer, tree.parent[agents], agents, add=False)
+    for k, agent in enumerate(network.hosted):
+        if agent == network.tree.root:
+            b[k], found[k] = _ridge_if_any(sums[k], alpha)
+    answer = down_the_tree(network, np.hstack([b.reshape(len(b), -1), found]))
     if not answer[0, -1]:  # what the root found, all agents say
         raise undetermined(alpha)
     return answer[:, :-1].reshape(b.shape)
+
+
+def up_the_tree(network: Network, equations: Sequence[NormalEquations]) -> list[NormalEquations]:
+    """Each agent waits for its children, adds what they sent to its own, and sends the sum to its parent, if there is
+    any. Returns the hosted agents' sums: the root has those of the whole network.
+    """
+    tree, hosted, sums = network.tree, network.hosted, list(equations)
+    for level in range(tree.height, 0, -1):
+        sending = [tree.depth[agent] == level and not own.empty for agent, own in zip(hosted, sums, strict=True)]
+        outbox: list[dict[str, Any]] = [own.packed() if now else {} for own, now in zip(sums, sending, strict=True)]
+        inbox = network.exchange(outbox, [[int(tree.parent[agent])] for agent in hosted])
+        for k, received in enumerate(inbox):
+            if received:
+                children = [NormalEquations.unpacked(received[sender], sums[k].shape) for sender in sorted(received)]
+                sums[k] = sums[k].plus(children)
+    return sums
+
+
+def down_the_tree(network: Network, answer: Array) -> Array:
+    """The root's row of the answer, at every agent."""
+    for agents in network.tree.levels:
+        network.pass_on(answer, network.tree.parent[agents], agents, add=False)
+    return answer
 
 
 def _ridge_if_any(equations: NormalEquations, alpha: float) -> tuple[Array | float, float]:

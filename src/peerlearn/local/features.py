@@ -90,6 +90,18 @@ class RandomFeatures:
             H[:, hidden:] = X
         return H
 
+    def stacked(self, X: Array) -> Array:
+        """H = h(X) for a stack of tables, agents x rows x inputs: an agent's bits do not depend on the others."""
+        hidden, rows = len(self.b), X.shape[1]
+        H = np.empty((*X.shape[:2], self.width))
+        np.matmul(X, self.W, out=H[..., :hidden])
+        at_once = max(IN_CACHE // max(rows, 1), 1)
+        for start in range(0, len(X), at_once):
+            ACTIVATIONS[self.activation](H[start : start + at_once, :, :hidden], self.b)
+        if self.direct_links:
+            H[..., hidden:] = X
+        return H
+
     def blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
         """h(X), some rows at a time and all in the same memory: many rows never need a large H."""
         buffer = np.empty((min(len(X), BLOCK), self.width))

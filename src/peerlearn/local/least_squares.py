@@ -130,7 +130,7 @@ class LeastSquares:
         if len(tall):
             sums = [_gram_and_moment(blocks[k], Y[k], B) for k in tall.tolist()]
             groups.append(Tall(tall, np.stack([G for G, _ in sums]), np.stack([HY for _, HY in sums])))
-        heights = _padded(rows[wide])
+        heights = padded(rows[wide])
         for height in np.unique(heights).tolist():
             agents = wide[heights == height]
             padded_H, padded_Y = np.zeros((len(agents), height, B)), np.zeros((len(agents), height, M))
@@ -236,7 +236,7 @@ def _gram_and_moment(blocks: Blocks, Y: Array, B: int) -> tuple[Array, Array]:
     return G, HY
 
 
-def _padded(rows: Indices) -> Indices:
+def padded(rows: Indices) -> Indices:
     """Rows rounded up by a quarter at most: few groups, and agents are padded alike wherever and with whom they live.
 
     The bits of a product depend on its shape, so that a height chosen by the group would make them depend on the group.

@@ -33,8 +33,15 @@ class NormalEquations:
         """From rows [H Y]."""
         if len(HY) >= shape[0]:
             return cls(shape, G=HY[:, : shape[0]].T @ HY[:, : shape[0]], P=HY[:, : shape[0]].T @ HY[:, shape[0] :])
+        if len(HY) == 0:
+            return cls(shape, R=HY)
         (R,) = scipy.linalg.qr(HY, mode="r", check_finite=False)
         return cls(shape, R=R[: len(HY)])
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no rows, so that there is nothing to say."""
+        return self.R is not None and len(self.R) == 0
 
     def plus(self, others: Sequence[NormalEquations]) -> NormalEquations:
         """The normal equations of all these rows together."""

@@ -82,28 +82,33 @@ def save(
         name: np.asarray(x, dtype=np.float64) for name, x in (("center", center), ("scale", scale)) if x is not None
     }
     names = [str(name) for name in (columns if len(columns) else getattr(model, "feature_names_in_", ()))]
-    about = _about(model) | {"columns": names, "target": target, "report": _report(model, report)}
+    about = about_model(model) | {"columns": names, "target": target, "report": _report(model, report)}
     arrays["about"] = np.array(json.dumps(about))
     way_out = "give it as it was fitted, with one name, center and scale above 0 per column"
     _restored(Contents.of_file(arrays, "the model cannot be saved", way_out))  # what is written can be read
-    _write(Path(path).expanduser(), arrays)
+    write_arrays(Path(path).expanduser(), arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Saved:
     """The model of a file, checked before use."""
+    way_out = "copy it again, or save the fitted model with peerlearn.models.archive.save"
+    return _restored(read_contents(path, "model", "be used", way_out))
+
+
+def read_contents(path: str | os.PathLike[str], what: str, purpose: str, way_out: str) -> Contents:
+    """What the file holds; what it should be and can do make up the sentence if it is not."""
     file = Path(path).expanduser()
     if not os.path.exists(file):
-        raise DataError(f"there is no model {file}: check the path")
-    objection = f"{file} holds no model that can be used"
-    way_out = "copy it again, or save the fitted model with peerlearn.models.archive.save"
+        raise DataError(f"there is no {what} {file}: check the path")
+    objection = f"{file} holds no {what} that can {purpose}"
     try:
         arrays = npz.read(file)
     except DataError as error:
         raise Contents({}, {}, objection, way_out).wrong(str(error.__cause__)) from error
-    return _restored(Contents.of_file(arrays, objection, way_out))
+    return Contents.of_file(arrays, objection, way_out)
 
 
-def _about(model: Model) -> dict[str, Any]:
+def about_model(model: Model) -> dict[str, Any]:
     """Parameters that are plain values; a network, or a solver with settings, belongs to the training."""
     given = {name: x.item() if isinstance(x, np.generic) else x for name, x in model.get_params(deep=False).items()}
     return {
@@ -153,7 +158,7 @@ def _restored(contents: Contents) -> Saved:
     return Saved(model, contents.columns(inputs), center, scale, target, contents.about)
 
 
-def _write(path: Path, arrays: Mapping[str, Any]) -> None:
+def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with beside.open("wb") as file:

@@ -8,7 +8,7 @@ Training b over rows that never leave their agents is the work of a solver, see 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from numbers import Integral, Real
@@ -28,18 +28,23 @@ from peerlearn.algorithms.choice import solver_of
 from peerlearn.algorithms.consensus import total
 from peerlearn.algorithms.local_fit import Local
 from peerlearn.algorithms.solution import Report, Solver
-from peerlearn.arrays import Array
+from peerlearn.algorithms.streaming.learner import Learner, learner_of
+from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures, known_activation
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.threads import one_blas_thread
+from peerlearn.models.labels import codes_of, stream_classes
 from peerlearn.models.shares import shares_of
+from peerlearn.models.streams import Stream, learn_chunk
+from peerlearn.models.unharmed import unharmed
 from peerlearn.network import Network, SimulatedNetwork
 
 
 @cache
-def _one_agent() -> Network:
+def one_agent() -> Network:
+    """All rows in one place: the centralised case."""
     return SimulatedNetwork(graphs.complete(1))
 
 
@@ -50,6 +55,7 @@ class _RVFL(BaseEstimator, ABC):
     features_: RandomFeatures
     report_: Report
     _stratify: bool
+    _stream: Stream
 
     def __init__(
         self,
@@ -59,6 +65,7 @@ class _RVFL(BaseEstimator, ABC):
         activation: str = "sigmoid",
         direct_links: bool = False,
         solver: Solver | str = "auto",
+        stream: Learner | str = "consensus",
         network: Network | None = None,
         random_state: Any = None,
     ) -> None:
@@ -67,6 +74,7 @@ class _RVFL(BaseEstimator, ABC):
         self.activation = activation
         self.direct_links = direct_links
         self.solver = solver
+        self.stream = stream
         self.network = network
         self.random_state = random_state
 
@@ -75,18 +83,18 @@ class _RVFL(BaseEstimator, ABC):
 
         fit(shares) takes a list of (X_k, y_k), one per hosted agent, as `peerlearn.partition` makes it.
         """
+        with unharmed(self):
+            return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any) -> Self:
         network, solver, feature_seed, deal_seed = self._settings()
         mark = network.ledger.mark()
         inputs, targets = shares_of(self, network, X, y, stratify=self._stratify, seed=deal_seed)
         outputs = self._encoded(network, targets)
-        self._must_be_alike(network, inputs, outputs, feature_seed)
-        self.features_ = RandomFeatures.draw(
-            inputs[0].shape[1],
-            self.n_hidden,
-            seed=feature_seed,
-            activation=self.activation,
-            direct_links=self.direct_links,
-        )
+        self._must_be_alike(network, inputs, outputs, feature_seed, {"solver": self.solver})
+        self._draw_features(inputs[0].shape[1], feature_seed)
+        if hasattr(self, "_stream"):
+            del self._stream  # a stream that was under way ends here
         with one_blas_thread():
             problems = LeastSquares.of_inputs(self.features_, inputs, outputs)
             if self.alpha == 0:
@@ -94,6 +102,11 @@ class _RVFL(BaseEstimator, ABC):
             solution = solver.solve(network, problems, Ridge(self.alpha))
         self.coefficients_ = solution.coefficients
         self.report_ = replace(solution.report, sent=network.ledger.since(mark))
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        with unharmed(self), one_blas_thread():
+            learn_chunk(self, X, y, classes)
         return self
 
     def agent_scores(self, X: Any, y: Any) -> Array:
@@ -111,8 +124,9 @@ class _RVFL(BaseEstimator, ABC):
         Ridge(self.alpha)
         known_activation(self.activation)
         solver = solver_of(self.solver)
+        learner_of(self.stream)
         if self.network is None:
-            network, solver = _one_agent(), Local()
+            network, solver = one_agent(), Local()
         elif not isinstance(self.network, Network):
             raise InputError(
                 "network must be a peerlearn Network such as SimulatedNetwork(graph), or None, "
@@ -129,8 +143,18 @@ class _RVFL(BaseEstimator, ABC):
         feature_seed, deal_seed = random.randint(np.iinfo(np.int32).max, size=2)
         return network, solver, int(feature_seed), int(deal_seed)
 
+    def _draw_features(self, inputs: int, seed: int) -> None:
+        self.features_ = RandomFeatures.draw(
+            inputs, self.n_hidden, seed=seed, activation=self.activation, direct_links=self.direct_links
+        )
+
     def _must_be_alike(
-        self, network: Network, inputs: Sequence[Array], outputs: Sequence[Array], feature_seed: int
+        self,
+        network: Network,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        feature_seed: int,
+        checksums: Mapping[str, Any],
     ) -> None:
         """Agents in other processes may have been given other settings or columns: said now, before any work.
 
@@ -148,7 +172,7 @@ class _RVFL(BaseEstimator, ABC):
                 "activation (its position in the list)": list(ACTIVATIONS).index(self.activation),
                 "direct_links": float(self.direct_links),
                 "the seed of the features": feature_seed,
-                "solver (a checksum of its settings)": crc32(repr(self.solver).encode()),
+                **{f"{name} (a checksum)": crc32(repr(value).encode()) for name, value in checksums.items()},
             },
         )
 
@@ -175,6 +199,14 @@ class _RVFL(BaseEstimator, ABC):
         """Each hosted agent's targets as rows x M numbers."""
 
     @abstractmethod
+    def _begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
+        """Fix what all chunks must have in common; what of it must be alike at every agent, by name."""
+
+    @abstractmethod
+    def _encoded_chunk(self, targets: Any, whose: str) -> Array:
+        """Targets of a chunk as rows x M numbers, if they fit what was fixed; `whose` begins the sentence if not."""
+
+    @abstractmethod
     def _decoded(self, outputs: Array) -> Any:
         """Predictions from rows x M outputs."""
 
@@ -192,6 +224,7 @@ class RVFLClassifier(ClassifierMixin, _RVFL):
     activation: "sigmoid", "tanh", "relu" or "sine".
     direct_links: let the readout see the inputs beside the hidden units.
     solver: "auto", "local", "consensus", "admm", "gram", "cg", or an object with settings such as ADMM(tolerance=1e-6).
+    stream: how partial_fit learns: "consensus", "exact", "lms", "rls", or an object such as StreamConsensus(every=5).
     network: who talks to whom; None trains on all rows in one place, the centralised baseline.
     random_state: seeds the hidden layer and the dealing of rows; the same number at every agent.
 
@@ -219,6 +252,29 @@ class RVFLClassifier(ClassifierMixin, _RVFL):
         """The class of each row, by the first hosted agent's coefficients."""
         return self._decoded(self._raw(X))
 
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
+        """Learn from one more chunk of a stream.
+
+        Row i of the stream goes to agent i mod L if all agents are hosted here; a process that hosts one agent gives
+        that agent's rows; partial_fit(shares) takes a list of (X_k, y_k), one per hosted agent. A chunk may have one
+        row, or none at some agents (tables of 0 rows). classes, all there will be, are given with the first chunk.
+        """
+        return self._partial_fit(X, y, classes)
+
+    def _begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
+        if classes is None and hasattr(self, "classes_"):
+            classes = self.classes_  # of a fit before
+        if classes is None:
+            raise DataError(
+                "classes must be passed on the first call to partial_fit: give all that there will be, chunks need not "
+                "have rows of every one"
+            )
+        self.classes_ = stream_classes(classes)
+        return {"classes": self.classes_.tolist()}
+
+    def _encoded_chunk(self, targets: Any, whose: str) -> Array:
+        return self._outputs_of(codes_of(targets, self.classes_, whose))
+
     def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
         labels = [column_or_1d(y, warn=True) for y in targets]
         for y in labels:
@@ -229,10 +285,13 @@ class RVFLClassifier(ClassifierMixin, _RVFL):
                 f"there is only one class in the whole network, {self.classes_[0]}: a classifier needs rows of two "
                 "or more"
             )
-        codes = [np.searchsorted(self.classes_, y) for y in labels]
-        if len(self.classes_) == 2:
-            return [2.0 * code[:, None] - 1.0 for code in codes]
-        return [np.eye(len(self.classes_))[code] for code in codes]
+        return [self._outputs_of(np.searchsorted(self.classes_, y)) for y in labels]
+
+    def _outputs_of(self, codes: Indices) -> Array:
+        """Targets -1 and +1 for two classes, else one column per class."""
+        if len(self.classes_) > 2:
+            return np.eye(len(self.classes_))[codes]
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
 
     def _decoded(self, outputs: Array) -> Any:
         chosen = (outputs[:, 0] > 0).astype(int) if len(self.classes_) == 2 else outputs.argmax(axis=1)
@@ -254,6 +313,23 @@ class RVFLRegressor(RegressorMixin, _RVFL):
         """f(x) by the first hosted agent's coefficients: one number per row, or one per row and output."""
         predicted: Array = self._decoded(self._raw(X))
         return predicted
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from one more chunk of a stream: as `RVFLClassifier.partial_fit`, without classes."""
+        return self._partial_fit(X, y)
+
+    def _begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
+        self._single_output, self._n_outputs = targets[0].ndim == 1, int(np.prod(targets[0].shape[1:]))
+        return {}
+
+    def _encoded_chunk(self, targets: Any, whose: str) -> Array:
+        y = np.asarray(targets, dtype=np.float64)
+        if (y.ndim == 1) != self._single_output or int(np.prod(y.shape[1:])) != self._n_outputs:
+            raise DataError(
+                f"{whose}y has shape {y.shape}, but the stream began with {self._n_outputs} outputs per row: give "
+                "every chunk the same"
+            )
+        return y.reshape(len(y), -1)
 
     def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
         outputs = [np.asarray(y, dtype=np.float64) for y in targets]

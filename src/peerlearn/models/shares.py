@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,29 +20,12 @@ def shares_of(
     model: BaseEstimator, network: Network, X: Any, y: Any, *, stratify: bool, seed: int
 ) -> tuple[list[Array], list[Any]]:
     """Inputs and targets of each hosted agent, checked, from fit(X, y) or from fit(shares)."""
-    hosted = network.hosted
-    if y is None and not _are_shares(X):
-        raise DataError(
-            f"{type(model).__name__} requires y to be passed, but the target y is None: call fit(X, y), or fit(shares) "
-            "with a list of (X_k, y_k), one per hosted agent"
-        )
-    if y is not None and isinstance(X, list) and _are_shares(X):
-        raise DataError("shares bring their own targets, (X_k, y_k) each: call fit(shares) without y")
-    if y is None:
-        if len(X) != len(hosted):
-            raise DataError(
-                f"{len(X)} shares were given, but this process hosts {len(hosted)} agents: give one (X_k, y_k) per "
-                "hosted agent, in ascending agent number"
-            )
-        checked = [_checked(model, X_k, y_k, agent, hosted[0]) for agent, (X_k, y_k) in zip(hosted, X, strict=True)]
+    if _given_as_shares(model, network, X, y, "fit"):
+        checked = _checked_shares(model, network, X, first=True, fewest=1)
         return [X_k for X_k, _ in checked], [y_k for _, y_k in checked]
-    X, y = _checked(model, X, y)
-    if len(hosted) == 1:  # the whole network, or this agent's own share
+    X, y = _checked(model, X, y, first=True, fewest=1)
+    if len(network.hosted) == 1:  # the whole network, or this agent's own share
         return [X], [y]
-    if len(hosted) < network.size:
-        raise InputError(
-            f"this process hosts {len(hosted)} of {network.size} agents: call fit(shares) with one (X_k, y_k) for each"
-        )
     if len(y) < network.size:
         raise DataError(
             f"n_samples={len(y)} rows cannot be dealt to {network.size} agents, one each at least: give more rows, or "
@@ -55,18 +39,79 @@ def shares_of(
     return [X[own] for own in rows], [y[own] for own in rows]
 
 
+@dataclass(frozen=True)
+class Shares:
+    """The rows of one chunk: per hosted agent, or one table whose rows agents take in turns."""
+
+    agents: tuple[int, ...]
+    inputs: list[Array]
+    targets: list[Any]
+    together: Any = None  # the targets of the one table
+    rows: tuple[slice, ...] = ()  # and who takes which
+
+
+def chunk_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, turn: int, first: bool) -> Shares:
+    """The new rows of each hosted agent, checked, from partial_fit(X, y) or from partial_fit(shares).
+
+    turn: how many rows of the stream have been dealt. Row i goes to agent i mod L, so that single rows go round.
+    """
+    hosted = network.hosted
+    if _given_as_shares(model, network, X, y, "partial_fit"):
+        checked = _checked_shares(model, network, X, first=first, fewest=0)
+        return Shares(hosted, [X_k for X_k, _ in checked], [y_k for _, y_k in checked])
+    X, y = _checked(model, X, y, first=first, fewest=0)
+    if len(hosted) == 1:
+        return Shares(hosted, [X], [y], y, (slice(None),))
+    L = network.size
+    rows = tuple(slice((agent - turn) % L, None, L) for agent in range(L))
+    return Shares(hosted, [X[own] for own in rows], [y[own] for own in rows], y, rows)
+
+
+def _given_as_shares(model: BaseEstimator, network: Network, X: Any, y: Any, call: str) -> bool:
+    """Whether X is a list of shares, one per hosted agent; anything else must be a table with its y."""
+    hosted = len(network.hosted)
+    if y is None and not _are_shares(X):
+        raise DataError(
+            f"{type(model).__name__} requires y to be passed, but the target y is None: call {call}(X, y), or "
+            f"{call}(shares) with a list of (X_k, y_k), one per hosted agent"
+        )
+    if y is not None and isinstance(X, list) and _are_shares(X):
+        raise DataError(f"shares bring their own targets, (X_k, y_k) each: call {call}(shares) without y")
+    if y is None and len(X) != hosted:
+        raise DataError(
+            f"{len(X)} shares were given, but this process hosts {hosted} agents: give one (X_k, y_k) per hosted "
+            "agent, in ascending agent number"
+        )
+    if y is not None and 1 < hosted < network.size:
+        raise InputError(
+            f"this process hosts {hosted} of {network.size} agents: call {call}(shares) with one (X_k, y_k) for each"
+        )
+    return y is None
+
+
 def _are_shares(X: Any) -> bool:
     pairs = isinstance(X, Sequence) and len(X) > 0 and all(isinstance(x, list | tuple) and len(x) == 2 for x in X)
     return pairs and all(np.ndim(inputs) == 2 for inputs, _ in X)
 
 
+def _checked_shares(
+    model: BaseEstimator, network: Network, shares: Any, *, first: bool, fewest: int
+) -> list[tuple[Array, Any]]:
+    """Each hosted agent's share; the first one says how many columns there are, unless that is known."""
+    hosted = network.hosted
+    return [
+        _checked(model, X_k, y_k, agent, first=first and agent == hosted[0], fewest=fewest)
+        for agent, (X_k, y_k) in zip(hosted, shares, strict=True)
+    ]
+
+
 def _checked(
-    model: BaseEstimator, X: Any, y: Any, agent: int | None = None, first: int | None = None
+    model: BaseEstimator, X: Any, y: Any, agent: int | None = None, *, first: bool, fewest: int
 ) -> tuple[Array, Any]:
     whose = "" if agent is None else f"the share of agent {agent}: "
     try:
-        X = validate_data(model, X, dtype=np.float64, ensure_all_finite=False, reset=agent == first)
-        y = _targets(model, y)
+        X = validate_data(model, X, dtype=np.float64, ensure_all_finite=False, reset=first, ensure_min_samples=fewest)
+        y = _targets(model, y, fewest)
         check_consistent_length(X, y)
     except ValueError as error:
         raise DataError(f"{whose}{error}") from error
@@ -78,18 +123,19 @@ def _checked(
     return X, y
 
 
-def _targets(model: BaseEstimator, y: Any) -> Any:
+def _targets(model: BaseEstimator, y: Any, fewest: int) -> Any:
     """Numbers for a regressor, labels of any kind for a classifier; nothing missing."""
+    loose = {"ensure_2d": False, "ensure_all_finite": False, "ensure_min_samples": fewest, "input_name": "y"}
     if is_regressor(model):
         try:
-            y = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="y")
+            y = check_array(y, dtype=np.float64, **loose)
         except (TypeError, ValueError) as error:
             if "could not convert" not in str(error) and "float()" not in str(error):
                 raise
             raise DataError(f"y must hold numbers ({error}): for labels use RVFLClassifier") from error
         missing = ~np.isfinite(y).reshape(len(y), -1).all(axis=1)
     else:
-        y = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False, input_name="y")
+        y = check_array(y, dtype=None, **loose)
         missing = np.array([bool(label is None or label != label) for label in y.ravel().tolist()])  # NaN is not itself
         if y.dtype.kind in "f":
             missing = ~np.isfinite(y.ravel())

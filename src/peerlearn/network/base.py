@@ -38,6 +38,14 @@ class Counts:
     bytes: int = 0
     lost: int = 0  # of the messages, those on a link that failed in their round
 
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.rounds + other.rounds,
+            self.messages + other.messages,
+            self.bytes + other.bytes,
+            self.lost + other.lost,
+        )
+
     def __sub__(self, other: Counts) -> Counts:
         return Counts(
             self.rounds - other.rounds,

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numba import njit
 
 from peerlearn.arrays import Array, Indices
+from peerlearn.compiled import compiled
 
 BLOCK = 1024  # columns at a time: what is added up stays in the cache, also where rows are long
 
 
-def _compiled(function: Callable[..., None]) -> Callable[..., None]:
-    try:
-        return njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # nowhere to keep compiled code, as in a container that nobody may write to
-        return njit(nogil=True)(function)
-
-
-@_compiled
+@compiled
 def sparse_step(
     indptr: Indices, indices: Indices, data: Array, x: Array, before: Array, out: Array, a: float, b: float, c: float
 ) -> None:

@@ -1,0 +1,66 @@
+"""When and how agents combine what each has learned: one round of mixing, for all or only for those with news.
+
+    b_k <- sum_j C_kj b_j                                            over the network, every so many chunks
+
+With a threshold agents keep silent while little changes (censoring). s_j is what agent j last sent:
+
+    if |b_k - s_k| > threshold |b_k|:  s_k <- b_k, sent              alone decided, over the network sent
+    b_k <- b_k + sum_j C_kj (s_j - s_k)                              alone
+
+The differences keep the network's mean in every round. (To mix b_k itself with old values of neighbors would pull it
+back to where it was, and does harm.) What is sent is the change of s_k, so that agent k need only remember the sum
+m_k = sum_j C_kj s_j.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from peerlearn.arrays import Array, norms
+from peerlearn.errors import InputError
+from peerlearn.local.recursive import State
+from peerlearn.network.base import Network
+
+
+def check_combining(every: Any, threshold: Any) -> None:
+    if not isinstance(every, int) or every < 1:
+        raise InputError(f"every is {every!r}: agents combine after every 1, 2, 3, .. chunks; give a whole number")
+    if threshold is not None and not (isinstance(threshold, float | int) and 0 <= threshold < np.inf):
+        raise InputError(
+            f"threshold is {threshold!r}: give the relative change that is worth a message, such as 0.01, or None"
+        )
+
+
+def clock(agents: int) -> State:
+    """How many chunks there have been: the same number at every agent."""
+    return {"chunks": np.zeros(agents)}
+
+
+def is_due(state: State, every: int) -> bool:
+    """Count one more chunk; whether agents combine after it."""
+    state["chunks"] = state["chunks"] + 1
+    return int(state["chunks"][0]) % every == 0
+
+
+def memory(agents: int, shape: tuple[int, int], threshold: float | None) -> State:
+    """What agents have sent so far, and the mixture of what they have heard: nothing, or zeros."""
+    if threshold is None:
+        return {}
+    return {"sent": np.zeros((agents, *shape)), "heard": np.zeros((agents, *shape)), "silences": np.zeros(agents)}
+
+
+def mixed(network: Network, state: State, b: Array, threshold: float | None) -> Array:
+    """b after one round in which all speak, or those with news."""
+    if network.size == 1:
+        return b
+    if threshold is None:
+        return network.mix(b)
+    s, m = state["sent"], state["heard"]
+    speaking = norms(b - s) > threshold * norms(b)
+    change = np.where(speaking[:, None, None], b - s, 0.0)
+    state["sent"] = s = s + change
+    state["heard"] = m = m + network.mix_speaking(change, speaking)
+    state["silences"] = state["silences"] + ~speaking
+    return b + m - s

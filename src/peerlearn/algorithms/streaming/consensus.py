@@ -1,0 +1,88 @@
+"""Recursive least squares at each agent, then an average of the coefficients (S-CONS-RVFL, thesis, section 5.1).
+
+    A_k <- A_k + H_k'H_k,   A_k[0] = alpha/L I                       alone, with the rows of the new chunk
+    b_k <- b_k + A_k^-1 H_k'(Y_k - H_k b_k)                          alone (local/recursive.py)
+    b_k <- sum_j N_j b_j / sum_j N_j                                 over the network, after every so many chunks
+
+N_j are the rows that agent j has seen. Agents then share coefficients but not A: the result has the right error rate
+and is not the centralised solution, from which it stays .6-.85 of its length away; `StreamExact` reaches it. The thesis
+gives every agent the same alpha and the same say (`variant="thesis"`), also those that have seen nothing.
+
+With a threshold agents do not average but mix once, and only those speak who have news (combining.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from peerlearn.algorithms.consensus import Averaging, Method
+from peerlearn.algorithms.streaming import combining
+from peerlearn.algorithms.streaming.learner import check_forgetting, must_be_finite
+from peerlearn.arrays import Array
+from peerlearn.errors import InputError
+from peerlearn.local import recursive
+from peerlearn.local.chunks import Chunk
+from peerlearn.local.recursive import State
+from peerlearn.network.base import Network
+
+
+@dataclass(frozen=True)
+class StreamConsensus:
+    """every: average after so many chunks. threshold: speak only of relative changes above it. forgetting: the weight
+    of the past per chunk, below 1 for data that drift. variant: "weighted" by rows seen, as above, or "thesis".
+    """
+
+    name: ClassVar = "consensus"
+    exact: ClassVar = False
+
+    every: int = 1
+    threshold: float | None = None
+    forgetting: float = 1.0
+    averaging: Averaging | Method = "auto"
+    variant: Literal["weighted", "thesis"] = "weighted"
+
+    def __post_init__(self) -> None:
+        combining.check_combining(self.every, self.threshold)
+        check_forgetting(self.forgetting)
+        Averaging.of(self.averaging)
+        if self.variant not in ("weighted", "thesis"):
+            raise InputError(f"variant {self.variant!r} is not known: StreamConsensus has 'weighted' and 'thesis'")
+
+    def start(self, network: Network, shape: tuple[int, int], alpha: float) -> State:
+        agents = len(network.hosted)
+        return {
+            **recursive.start(agents, shape, self._alpha(network, alpha), self.forgetting),
+            **combining.clock(agents),
+            **combining.memory(agents, shape, self.threshold),
+            "seen": np.zeros(agents),
+        }
+
+    def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
+        b = recursive.absorb(state, chunks, self._alpha(network, alpha), self.forgetting)
+        state["seen"] = self.forgetting * state["seen"]
+        for chunk in chunks:
+            state["seen"][chunk.agents] += chunk.rows
+        must_be_finite(network, b, "StreamConsensus", "scale the inputs, or raise alpha")
+        if combining.is_due(state, self.every):
+            b = self._averaged(network, state, b)
+        return state | {"b": b}
+
+    def _alpha(self, network: Network, alpha: float) -> float:
+        """Each agent's part of the penalty, so that all together have alpha."""
+        return alpha if self.variant == "thesis" else alpha / network.size
+
+    def _averaged(self, network: Network, state: State, b: Array) -> Array:
+        if self.threshold is not None:
+            return combining.mixed(network, state, b, self.threshold)
+        averaging = Averaging.of(self.averaging)
+        if self.variant == "thesis":
+            return averaging.average(network, b)
+        N = state["seen"][:, None]
+        sums = averaging.average(network, np.hstack([N * b.reshape(len(b), -1), N]))
+        # Where nobody has seen a row yet there is nothing to divide, and b stays 0.
+        rows = np.where(sums[:, -1:] > 0, sums[:, -1:], 1.0)
+        return (sums[:, :-1] / rows).reshape(b.shape)

@@ -1,0 +1,100 @@
+"""Exact streaming: what the chunks say is added up, so that after any chunk all have the centralised coefficients.
+
+    G <- f G + sum_k H_k'H_k,   c <- f c + sum_k H_k'Y_k             over the network, of the new rows alone
+    b = (G + alpha I)^-1 c                                           alone
+
+f is the forgetting factor per chunk, 1 to forget nothing. On a tree the rows' R factors travel up, which for few rows
+is little more than coefficients; the root keeps G and c, solves, and only b travels down (see gram.py). By gossip every
+agent keeps its own G and c, and B (B + 1) / 2 numbers travel in every round.
+
+Whoever receives the sums of a chunk can take them apart when it has a single row: this mode shows the features of such
+rows to a neighbor. `StreamConsensus` sends coefficients only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from peerlearn.algorithms.consensus import Averaging, Method
+from peerlearn.algorithms.gram import down_the_tree, up_the_tree
+from peerlearn.algorithms.streaming.learner import check_forgetting, must_be_finite
+from peerlearn.arrays import Array
+from peerlearn.local.chunks import Chunk
+from peerlearn.local.normal_equations import NormalEquations
+from peerlearn.local.recursive import State
+from peerlearn.local.ridge import solve_ridge
+from peerlearn.network.base import Network
+
+
+@dataclass(frozen=True)
+class StreamExact:
+    """forgetting: the weight of the past per chunk. averaging: how sums are made, by default over a tree."""
+
+    name: ClassVar = "exact"
+    exact: ClassVar = True
+
+    forgetting: float = 1.0
+    averaging: Averaging | Method = "auto"
+
+    def __post_init__(self) -> None:
+        check_forgetting(self.forgetting)
+        Averaging.of(self.averaging)
+
+    def start(self, network: Network, shape: tuple[int, int], alpha: float) -> State:
+        agents, (B, M) = len(network.hosted), shape
+        return {"b": np.zeros((agents, B, M)), "G": np.zeros((agents, B, B)), "c": np.zeros((agents, B, M))}
+
+    def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
+        averaging = Averaging.of(self.averaging, tolerance=1e-13)  # errors of all chunks add up
+        if averaging.exact_on(network):
+            return state | {"b": self._on_a_tree(network, state, chunks, alpha)}
+        return state | {"b": self._by_gossip(network, state, chunks, alpha, averaging)}
+
+    def _on_a_tree(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> Array:
+        shape = state["b"].shape[1:]
+        sums = up_the_tree(network, _equations(chunks, len(state["b"]), shape))
+        b = np.zeros_like(state["b"])
+        for k, agent in enumerate(network.hosted):
+            if agent == network.tree.root:
+                self._add(state, k, *sums[k].gram())
+                b[k] = solve_ridge(state["G"][k], state["c"][k], alpha)
+        must_be_finite(network, b, "StreamExact", "scale the inputs, or raise alpha")
+        return down_the_tree(network, b.reshape(len(b), -1)).reshape(b.shape)
+
+    def _by_gossip(
+        self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float, averaging: Averaging
+    ) -> Array:
+        agents, B, M = state["b"].shape
+        upper = np.triu_indices(B)
+        half = len(upper[0])
+        own = np.zeros((agents, half + B * M))
+        for k, equations in enumerate(_equations(chunks, agents, (B, M))):
+            G, c = equations.gram()
+            own[k] = np.concatenate([G[upper], c.ravel()])
+        sums, b = averaging.total(network, own), np.empty((agents, B, M))
+        for k, row in enumerate(sums):
+            G = np.zeros((B, B))
+            G[upper] = row[:half]
+            self._add(state, k, G + np.triu(G, 1).T, row[half:].reshape(B, M))
+            b[k] = solve_ridge(state["G"][k], state["c"][k], alpha)
+        must_be_finite(network, b, "StreamExact", "scale the inputs, or raise alpha")
+        return b
+
+    def _add(self, state: State, k: int, G: Array, c: Array) -> None:
+        for name, new in (("G", G), ("c", c)):
+            if self.forgetting < 1.0:
+                state[name][k] *= self.forgetting
+            state[name][k] += new
+
+
+def _equations(chunks: Sequence[Chunk], agents: int, shape: tuple[int, int]) -> list[NormalEquations]:
+    """What each agent's new rows say; of an agent without any, nothing."""
+    equations = [NormalEquations.of_rows(np.zeros((0, sum(shape))), shape)] * agents
+    for chunk in chunks:
+        for k, n, H, Y in zip(chunk.agents, chunk.rows, chunk.H, chunk.Y, strict=True):
+            equations[k] = NormalEquations.of_rows(np.hstack([H, Y])[:n], shape)
+    return equations

@@ -1,0 +1,122 @@
+"""A stream under way as one .npz file, so that it can be taken up again: numbers and a text, nothing that runs code.
+
+about            JSON: version, class, parameters, learner, network, and what has passed
+W, bias          the hidden layer, by which a stream began without random_state goes on with the same features
+classes          of a classifier
+state NAME       what the learner remembers: hosted agents x ..
+
+It holds what these agents have learned from their own rows, which their neighbors are not meant to see: keep it at its
+site. `peerlearn.models.archive` saves the coefficients alone, for predictions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from peerlearn.algorithms.consensus import Averaging
+from peerlearn.algorithms.streaming.learner import Learner, learner_of, learners
+from peerlearn.errors import InputError
+from peerlearn.local.features import ACTIVATIONS, RandomFeatures
+from peerlearn.models.archive import MODELS, Model, about_model, read_contents, write_arrays
+from peerlearn.models.contents import Contents
+from peerlearn.models.rvfl import RVFLClassifier, one_agent
+from peerlearn.models.streams import Stream, settings_of
+from peerlearn.network.base import Counts, Network
+
+WAY_OUT = "give the file that save_stream wrote for these agents, and the network that they had"
+
+
+def save_stream(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write where the stream is, at once, so that the file is whole or not there."""
+    if type(model) not in MODELS.values() or not hasattr(model, "_stream"):
+        raise InputError("only a model that learns from a stream can be saved as one: call partial_fit first")
+    stream = model._stream
+    if type(stream.learner) not in learners().values():
+        raise InputError(
+            f"a stream that {type(stream.learner).__name__} learns from cannot be saved: it is not built in"
+        )
+    settings: Any = stream.learner
+    about = about_model(model) | {
+        "learner": {"name": stream.learner.name, **asdict(settings)},
+        "network": _network(stream.network),
+        "passed": {"chunks": stream.chunks, "rows": stream.rows, "sent": asdict(stream.sent)},
+        "columns": [str(name) for name in getattr(model, "feature_names_in_", ())],
+    }
+    arrays = {"W": model.features_.W, "bias": model.features_.b}
+    if isinstance(model, RVFLClassifier):
+        arrays["classes"] = model.classes_
+    arrays |= {f"state {name}": array for name, array in stream.state.items()}
+    write_arrays(Path(path).expanduser(), {**arrays, "about": np.array(json.dumps(about))})
+
+
+def resume_stream(path: str | os.PathLike[str], network: Network | None = None) -> Model:
+    """The model as it was: its next partial_fit gives what it would have given then."""
+    contents = read_contents(path, "stream", "go on", WAY_OUT)
+    here = one_agent() if network is None else network
+    _must_be_the_network(contents, here)
+    learner = _learner(contents)
+    kind = MODELS[contents.one_of("class", MODELS)]
+    parameters = contents.parameters(kind().get_params())
+    model = kind(**{**parameters, "stream": parameters.get("stream", learner)}, network=network)
+    inputs, bias = contents.entry("n_features", int), contents.numbers("bias", None)
+    W, links = contents.numbers("W", inputs, len(bias)), contents.entry("direct_links", bool)
+    model.features_ = RandomFeatures(W, bias, contents.one_of("activation", ACTIVATIONS), links)
+    model.n_features_in_ = inputs
+    if columns := contents.columns(inputs):
+        model.feature_names_in_ = np.array(columns, dtype=object)
+    agents, B = len(here.hosted), model.features_.width
+    outputs = contents.numbers("state b", agents, B, None).shape[2]
+    if isinstance(model, RVFLClassifier):
+        model.classes_ = contents.classes(outputs)
+    else:
+        model._single_output, model._n_outputs = contents.entry("single_output", bool), outputs
+    fresh = learner.start(here, (B, outputs), float(model.alpha))
+    state = {name: contents.numbers(f"state {name}", *array.shape) for name, array in fresh.items()}
+    chunks, rows, sent = _passed(contents)
+    model._stream = Stream(learner, here, settings_of(model), state, chunks, rows, sent)
+    model.coefficients_, model.report_ = state["b"], model._stream.report()
+    return model
+
+
+def _network(network: Network) -> dict[str, Any]:
+    """Who is hosted, and a checksum of who listens to whom: where sums are kept depends on it."""
+    C = network.mixing
+    checksum = crc32(C.indptr.tobytes() + C.indices.tobytes() + C.data.tobytes())
+    return {"size": network.size, "hosted": list(network.hosted), "checksum": checksum}
+
+
+def _must_be_the_network(contents: Contents, network: Network) -> None:
+    saved, here = contents.entry("network", dict), _network(network)
+    for name, what in (("size", "number of agents"), ("hosted", "agents hosted"), ("checksum", "links or weights")):
+        if saved.get(name) != here[name]:
+            raise contents.wrong(
+                f"its {what} are not those of this network ({saved.get(name)!r:.60}, {here[name]!r:.60})"
+            )
+
+
+def _learner(contents: Contents) -> Learner:
+    settings = dict(contents.entry("learner", dict))
+    try:
+        kind = type(learner_of(str(settings.pop("name", ""))))
+        if isinstance(settings.get("averaging"), dict):
+            settings["averaging"] = Averaging(**settings["averaging"])
+        return kind(**settings)
+    except (InputError, TypeError) as error:
+        raise contents.wrong(f"its learner cannot be made ({error})") from error
+
+
+def _passed(contents: Contents) -> tuple[int, int, Counts]:
+    passed = contents.entry("passed", dict)
+    sent = passed.get("sent")
+    try:
+        counts = Counts(**{name: int(value) for name, value in dict(sent or {}).items()})
+        return int(passed["chunks"]), int(passed["rows"]), counts
+    except (KeyError, TypeError, ValueError) as error:
+        raise contents.wrong(f"what has passed is not counted ({error!r:.60})") from error

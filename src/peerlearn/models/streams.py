@@ -1,0 +1,106 @@
+"""`partial_fit`: one more chunk of a stream, checked, and learned by the network together."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+from peerlearn.algorithms.consensus import Averaging
+from peerlearn.algorithms.solution import Report
+from peerlearn.algorithms.streaming.learner import Learner, learner_of
+from peerlearn.arrays import Array
+from peerlearn.errors import InputError
+from peerlearn.local.chunks import Chunk
+from peerlearn.local.recursive import State
+from peerlearn.models.shares import Shares, chunk_of
+from peerlearn.network.base import Counts, Network
+
+
+@dataclass
+class Stream:
+    """Where a stream is: what learns, what it remembers, and what has passed."""
+
+    learner: Learner
+    network: Network
+    settings: dict[str, Any]  # the model's parameters when the stream began
+    state: State = field(repr=False)
+    chunks: int = 0
+    rows: int = 0  # of the hosted agents
+    sent: Counts = field(default_factory=Counts)
+
+    def report(self) -> Report:
+        averaging = getattr(self.learner, "averaging", None)
+        enough = averaging is None or Averaging.of(averaging).suffices_on(self.network)
+        note = f"a stream of {self.rows:,} rows so far"
+        if "silences" in self.state:
+            kept, all_of_them = int(self.state["silences"].sum()), self.chunks * len(self.network.hosted)
+            note += f"; agents kept silent {kept:,} of {all_of_them:,} times"
+        return Report(type(self.learner).__name__, enough, self.chunks, (), self.sent, note)
+
+
+def learn_chunk(model: Any, X: Any, y: Any, classes: Any) -> None:
+    """One chunk: everything is checked before the network is asked and before anything is changed."""
+    if hasattr(model, "_stream"):
+        stream: Stream = model._stream
+        _must_be_unchanged(model, stream)
+        shares = chunk_of(model, stream.network, X, y, turn=stream.rows, first=False)
+        outputs = _outputs(model, shares)
+        mark = stream.network.ledger.mark()
+    else:
+        stream, shares, outputs, mark = _begun(model, X, y, classes)
+    chunks = Chunk.of_inputs(model.features_, shares.inputs, outputs)
+    stream.state = stream.learner.learn(stream.network, dict(stream.state), chunks, float(model.alpha))
+    stream.chunks += 1
+    stream.rows += sum(map(len, outputs))
+    stream.sent += stream.network.ledger.since(mark)
+    model._stream, model.coefficients_, model.report_ = stream, stream.state["b"], stream.report()
+
+
+def _begun(model: Any, X: Any, y: Any, classes: Any) -> tuple[Stream, Shares, list[Array], Counts]:
+    if hasattr(model, "coefficients_"):
+        warnings.warn(
+            "partial_fit begins a stream of its own: rows that fit has seen are not part of it, and the coefficients "
+            "that it found are replaced; to learn from them as well, give them to partial_fit as the first chunk",
+            UserWarning,
+            stacklevel=5,
+        )
+    if not model.alpha > 0:
+        raise InputError("a stream needs alpha above 0: its first rows alone do not determine the coefficients")
+    network, _, feature_seed, _ = model._settings()
+    mark = network.ledger.mark()
+    learner = learner_of(model.stream)
+    shares = chunk_of(model, network, X, y, turn=0, first=True)
+    fixed = model._begin_stream(shares.targets, classes)
+    outputs = _outputs(model, shares)
+    model._must_be_alike(network, shares.inputs, outputs, feature_seed, {"stream": learner, **fixed})
+    model._draw_features(model.n_features_in_, feature_seed)
+    state = learner.start(network, (model.features_.width, outputs[0].shape[1]), float(model.alpha))
+    return Stream(learner, network, settings_of(model), state), shares, outputs, mark
+
+
+def settings_of(model: Any) -> dict[str, Any]:
+    """The parameters that matter to a stream."""
+    given: dict[str, Any] = model.get_params(deep=False)
+    return {name: value for name, value in given.items() if name != "solver"}
+
+
+def _must_be_unchanged(model: Any, stream: Stream) -> None:
+    for name, value in settings_of(model).items():
+        before = stream.settings[name]
+        if value is not before and value != before:
+            raise InputError(
+                f"{name} was changed from {before!r:.60} to {value!r:.60} while a stream is under way: set it back, or "
+                "begin a new stream with sklearn.base.clone(model)"
+            )
+
+
+def _outputs(model: Any, shares: Shares) -> list[Array]:
+    """Each hosted agent's targets as numbers."""
+    if shares.together is None:
+        return [
+            model._encoded_chunk(y, f"the chunk of agent {agent}: ")
+            for agent, y in zip(shares.agents, shares.targets, strict=True)
+        ]
+    whole = model._encoded_chunk(shares.together, "")
+    return [whole[own] for own in shares.rows]
