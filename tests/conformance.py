@@ -24,7 +24,9 @@ from peerlearn import Averaging, RVFLClassifier, RVFLRegressor, SimulatedNetwork
 from peerlearn.algorithms.agreement import union
 from peerlearn.algorithms.choice import solvers
 from peerlearn.algorithms.consensus import METHODS, STOPPINGS, follow
+from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.errors import NotConverged, PeerlearnError
+from peerlearn.local.chunks import Chunk
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty, Ridge
@@ -40,6 +42,7 @@ SEVEN = graphs.erdos_renyi(7, 0.35, seed=0)  # two and four ranks get unequal pa
 
 ROWS = (1, 40, 3, 25, 7, 13, 18)  # of each agent, for 12 features: some have fewer, some more
 FEATURES = RandomFeatures.draw(3, 12, seed=0)
+SIZES = (0, 3, 1, 20, 2)  # rows of a chunk: with 12 features, both forms of the recursion
 SHAPES = ((), (1,), (5,), (3, 4))  # of one agent's entry
 COLORS = ("amber", "blue", "cyan", "dun")
 REFUSALS = ("solves ridge problems only", "which only a simulation can")
@@ -72,7 +75,7 @@ def entries(hosted: Sequence[int], shape: tuple[int, ...]) -> np.ndarray:
 
 
 def cases() -> dict[str, Case]:
-    return {**averages(), **agreements(), **solutions(), **models()}
+    return {**averages(), **agreements(), **solutions(), **streams(), **models()}
 
 
 def averages() -> dict[str, Case]:
@@ -144,7 +147,7 @@ def read(inbox: Iterable[Mapping[int, Mapping[str, np.ndarray]]]) -> np.ndarray:
 def solutions() -> dict[str, Case]:
     return {
         f"{name} {type(penalty).__name__}": partial(solved, solver=solver, penalty=penalty)
-        for (name, solver), penalty in product(all_solvers(), PENALTIES)
+        for (name, solver), penalty in product(all_settings(solvers().values()), PENALTIES)
         if runs_apart(solver, penalty)
     }
 
@@ -159,19 +162,22 @@ def solved(network: Network, hosted: Sequence[int], solver: Any, penalty: Penalt
     }
 
 
-def all_solvers() -> Iterator[tuple[str, Any]]:
-    """Every solver that the package finds, with every way to average and every choice that its settings name."""
-    for kind in solvers().values():
+def all_settings(kinds: Iterable[type]) -> Iterator[tuple[str, Any]]:
+    """Each of these with every way to average and every choice that its settings name."""
+    for kind in kinds:
         hints = get_type_hints(kind)
         named = {field.name: hints[field.name] for field in fields(kind)} if is_dataclass(kind) else {}
         choices = {key: get_args(hint) for key, hint in named.items() if get_origin(hint) is Literal}
         if "averaging" in named:
             choices["averaging"] = METHODS
+        if "threshold" in named:
+            choices["threshold"] = (None, 0.3)
         few = {"max_iterations": ITERATIONS} if "max_iterations" in named else {}
         if "tolerance" in named and not few:
             few = {"tolerance": 0.1}
         for chosen in product(*choices.values()):
-            yield f"{kind.__name__}({', '.join(chosen)})", kind(**few, **dict(zip(choices, chosen, strict=True)))
+            settings = dict(zip(choices, chosen, strict=True))
+            yield f"{kind.__name__}({', '.join(map(str, chosen))})", kind(**few, **settings)
 
 
 @cache
@@ -187,13 +193,40 @@ def runs_apart(solver: Any, penalty: Penalty) -> bool:
     return True
 
 
+def streams() -> dict[str, Case]:
+    """Every learner on chunks of unlike sizes, some of them empty: what each agent knows after each."""
+
+    def case(network: Network, hosted: Sequence[int], learner: Any) -> Arrays:
+        state, found = learner.start(network, (FEATURES.width, 2), 20.0), {}
+        for n in range(len(SIZES)):
+            rows = [chunk(agent, n) for agent in hosted]
+            chunks = Chunk.of_inputs(FEATURES, rows, [np.sin(X[:, :2]) + 0.1 * n for X in rows])
+            state = learner.learn(network, state, chunks, 20.0)
+            found[f"after {n}"] = state["b"]
+        return found
+
+    return {name: partial(case, learner=learner) for name, learner in all_settings(learners().values())}
+
+
+def chunk(agent: int, n: int) -> np.ndarray:
+    return np.random.default_rng((agent, n)).standard_normal((SIZES[(agent + n) % len(SIZES)], 3))
+
+
 def models() -> dict[str, Case]:
     def case(network: Network, hosted: Sequence[int], model: Any, own: Any) -> Arrays:
         shares = [(inputs(agent), own(agent)) for agent in hosted]
         fitted = model(10, network=network, random_state=3, direct_links=True).fit(shares)
         return {"coefficients": fitted.coefficients_}
 
+    def stream(network: Network, hosted: Sequence[int], model: Any, own: Any, **first: Any) -> Arrays:
+        learning = model(10, network=network, random_state=3)
+        for part in (slice(0, 5), slice(5, 6), slice(6, None)):  # agent 0 has one row: nothing later
+            learning.partial_fit([(inputs(agent)[part], own(agent)[part]) for agent in hosted], **first)
+        return {"coefficients": learning.coefficients_}
+
     return {
+        "RVFLClassifier stream": partial(stream, model=RVFLClassifier, own=labels, classes=COLORS),
+        "RVFLRegressor stream": partial(stream, model=RVFLRegressor, own=targets),
         "RVFLClassifier": partial(case, model=RVFLClassifier, own=labels),
         "RVFLRegressor": partial(case, model=RVFLRegressor, own=targets),
     }

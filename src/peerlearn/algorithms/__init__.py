@@ -8,6 +8,7 @@ from peerlearn.algorithms.consensus import Averaging, average, everyone, iterate
 from peerlearn.algorithms.gram import Gram
 from peerlearn.algorithms.local_fit import Local
 from peerlearn.algorithms.solution import Report, Solution, Solver
+from peerlearn.algorithms.streaming import DiffusionLMS, DiffusionRLS, StreamConsensus, StreamExact
 
 __all__ = [
     "ADMM",
@@ -15,11 +16,15 @@ __all__ = [
     "Averaging",
     "ConjugateGradient",
     "Consensus",
+    "DiffusionLMS",
+    "DiffusionRLS",
     "Gram",
     "Local",
     "Report",
     "Solution",
     "Solver",
+    "StreamConsensus",
+    "StreamExact",
     "average",
     "everyone",
     "iterates",

@@ -329,7 +329,7 @@ class RVFLRegressor(RegressorMixin, _RVFL):
                 f"{whose}y has shape {y.shape}, but the stream began with {self._n_outputs} outputs per row: give "
                 "every chunk the same"
             )
-        return y.reshape(len(y), -1)
+        return y.reshape(len(y), self._n_outputs)
 
     def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
         outputs = [np.asarray(y, dtype=np.float64) for y in targets]

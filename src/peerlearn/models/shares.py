@@ -133,7 +133,7 @@ def _targets(model: BaseEstimator, y: Any, fewest: int) -> Any:
             if "could not convert" not in str(error) and "float()" not in str(error):
                 raise
             raise DataError(f"y must hold numbers ({error}): for labels use RVFLClassifier") from error
-        missing = ~np.isfinite(y).reshape(len(y), -1).all(axis=1)
+        missing = ~np.isfinite(y).all(axis=tuple(range(1, y.ndim)))
     else:
         y = check_array(y, dtype=None, **loose)
         missing = np.array([bool(label is None or label != label) for label in y.ravel().tolist()])  # NaN is not itself

@@ -1,6 +1,6 @@
 """Diffusion RLS: recursive least squares at each agent, then one round of mixing.
 
-    A_k <- A_k + H_k'H_k,   A_k[0] = alpha/L I                       alone, with the rows of the new chunk
+    A_k <- A_k + H_k'H_k,   A_k[0] = alpha I                         alone, with the rows of the new chunk
     p_k <- b_k + A_k^-1 H_k'(Y_k - H_k b_k)                          alone (local/recursive.py)
     b_k <- sum_j C_kj p_j                                            over the network: one round (combining.py)
 
@@ -40,13 +40,13 @@ class DiffusionRLS:
     def start(self, network: Network, shape: tuple[int, int], alpha: float) -> State:
         agents = len(network.hosted)
         return {
-            **recursive.start(agents, shape, alpha / network.size, self.forgetting),
+            **recursive.start(agents, shape, alpha, self.forgetting),
             **combining.clock(agents),
             **combining.memory(agents, shape, self.threshold),
         }
 
     def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
-        b = recursive.absorb(state, chunks, alpha / network.size, self.forgetting)
+        b = recursive.absorb(state, chunks, alpha, self.forgetting)
         must_be_finite(network, b, "DiffusionRLS", "scale the inputs, or raise alpha")
         if combining.is_due(state, self.every):
             b = combining.mixed(network, state, b, self.threshold)
