@@ -29,7 +29,7 @@ def test_version():
 
 
 def test_help_shows_where_to_start():
-    assert "peerlearn demo" in run("--help").stdout
+    assert all(f"peerlearn {command}" in run("--help").stdout for command in ("demo", "graph", "data", "up", "agent"))
     assert run("-h").stdout == run("--help").stdout
 
 

@@ -42,9 +42,9 @@ def write(path: Path, content: str | bytes) -> None:
             beside.unlink()  # still there only if something went wrong
 
 
-def write_table(path: Path, records: Sequence[Any]) -> None:
+def write_table(path: Path, records: Sequence[Any], digits: int = 5) -> None:
     """A CSV file with a line per record (a dataclass) and its fields as columns."""
-    lines = [{name: _text(value) for name, value in asdict(record).items()} for record in records]
+    lines = [{name: _text(value, digits) for name, value in asdict(record).items()} for record in records]
     text = io.StringIO()
     table = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
     table.writeheader()
@@ -61,5 +61,5 @@ def read_table(path: Path, words: Sequence[str], numbers: Sequence[str]) -> list
     return [{**line, **{name: float(line[name]) for name in numbers}} for line in lines]
 
 
-def _text(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+def _text(value: Any, digits: int) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

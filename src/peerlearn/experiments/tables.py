@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -9,6 +11,8 @@ from rich.table import Table
 
 from peerlearn.data import DataInfo
 from peerlearn.experiments.demo import Demo, Result
+from peerlearn.experiments.graph_report import GraphReport
+from peerlearn.experiments.words import megabytes, short
 
 PIPED_WIDTH = 80  # columns at least, so that tables in files and pipes are whole
 WIDE = 130  # columns that leave room for a description
@@ -55,16 +59,48 @@ def _percent(result: Result) -> str:
 
 
 def _cells(result: Result) -> tuple[str, ...]:
-    megabytes, talks = result.bytes_sent / 1e6, result.rounds > 0
+    talks = result.rounds > 0
     return (
         result.method,
         _percent(result),
         f"{result.distance:.2g}" if talks else "-",
         f"{result.rounds:,}" if talks else "-",
-        (f"{megabytes:,.0f}" if megabytes >= 10 else f"{megabytes:.2g}") if talks else "-",
+        megabytes(result.bytes_sent / 1e6) if talks else "-",
         f"{result.seconds:.2f}",
         "yes" if result.converged else "[bold red]NO[/]",
     )
+
+
+def show_graph(console: Console, report: GraphReport) -> None:
+    least, mean, most = report.degrees
+    tree = f"{report.tree_rounds} rounds and {megabytes(report.tree_megabytes)} MB for an exact average"
+    say(
+        console,
+        f"{len(report.graph):,} agents, {report.links:,} links",
+        f"Neighbors  {least} to {most} per agent, {mean:.3g} on average",
+        f"Diameter   {report.diameter} rounds until everybody has heard of something",
+        f"One round  {2 * report.links:,} messages of {report.payload:,} numbers: {report.bytes_per_round:,} bytes",
+        f"A tree     height {report.height}: {tree}\n",
+    )
+    numbers = ("Contraction", "Rounds\nplain", "Rounds\nChebyshev", "MB\nplain", "MB\nChebyshev")
+    table = _table(f"One average to {short(report.accuracy)} without a tree", ("Weights",), numbers)
+    for each in report.weightings:
+        rounds = (f"{each.plain_rounds:,}", f"{each.chebyshev_rounds:,}")
+        sent = (megabytes(each.plain_megabytes), megabytes(each.chebyshev_megabytes))
+        style = "bold green" if each.weights == report.weights else None
+        table.add_row(each.weights, _contraction(each.contraction), *rounds, *sent, style=style)
+    for name in report.skipped:
+        table.add_row(name, *"-----")
+    console.print(table)
+    say(console, *(f"\nNo {name} weights: {why}" for name, why in report.skipped.items()))
+    console.print(
+        "\nPlain averaging survives lost messages; Chebyshev's needs all of them, and so does a tree, which is exact.\n"
+    )
+
+
+def _contraction(number: float) -> str:
+    """With as many digits as tell it from 1."""
+    return f"{number:.{max(4, 2 - math.floor(math.log10(1 - number)))}f}"
 
 
 def show_data(console: Console, sets: list[DataInfo]) -> None:

@@ -1,22 +1,15 @@
-"""Figures, drawn from result files alone, so that they can be drawn again: the one place where matplotlib is used.
-
-Colours are three of Okabe and Ito's (Color universal design, 2008) and viridis, which colour-blind eyes tell apart.
-"""
+"""The demo's figure: each agent before and after, how fast they agree, and what an error costs."""
 
 from __future__ import annotations
 
-import io
 import os
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
-import matplotlib.style
 import networkx as nx
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
@@ -27,22 +20,22 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodF
 from peerlearn import graphs
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
-from peerlearn.experiments.files import read_table, write
+from peerlearn.experiments.figures.style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    NUMBERED_UP_TO,
+    VERMILION,
+    Rows,
+    column,
+    level,
+    readable_on,
+    saved,
+)
+from peerlearn.experiments.files import read_table
 
-BLUE, VERMILION, GREEN, INK, FAINT = "#0072B2", "#D55E00", "#009E73", "#222222", "#9a9a9a"
-STYLE = {
-    "font.size": 9.5,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "text.color": INK,
-    "svg.hashsalt": "peerlearn",  # the same results give the same file
-}
 AGREED = 1e-6  # disagreement down to which the rounds are drawn
-NUMBERED_UP_TO = 30  # agents; more leave no room for a number in each
-Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -76,23 +69,11 @@ class _Files:
 def draw_demo(folder: str | os.PathLike[str]) -> tuple[Path, Path]:
     """demo.png and demo.svg from the other files of the folder."""
     files = _Files.of(Path(folder))
-    # A context, and no pyplot: whoever calls this keeps their own backend and style.
-    with matplotlib.style.context(["default", STYLE]):
-        figure = _demo_figure(files)
-        for kind in ("png", "svg"):
-            write(Path(folder, f"demo.{kind}"), _rendered(figure, kind))
-    return Path(folder, "demo.png"), Path(folder, "demo.svg")
-
-
-def _rendered(figure: Figure, kind: str) -> bytes:
-    image = io.BytesIO()
-    figure.savefig(image, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
-    return image.getvalue()
+    return saved(lambda: _demo_figure(files), Path(folder), "demo")
 
 
 def _demo_figure(files: _Files) -> Figure:
     figure = Figure(figsize=(10.5, 8.2), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
-    FigureCanvasAgg(figure)
     headline = f"{len(files.graph)} agents learn as one: no server, and no row leaves its agent"
     figure.suptitle(headline, fontsize=14, weight="bold")
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.1, 1], hspace=0.04, squeeze=False)[:, 0]
@@ -107,9 +88,9 @@ def _demo_figure(files: _Files) -> Figure:
 def _draw_agents(figure: SubFigure, files: _Files) -> None:
     """The graph twice, with the same colours: what each agent errs on alone, and after talking to its neighbors."""
     rows = [row for row in files.agents if row["data"] == files.shown]
-    alone, together = 100 * _column(rows, "error_alone"), 100 * _column(rows, "error_together")
+    alone, together = 100 * column(rows, "error_alone"), 100 * column(rows, "error_together")
     colours = ScalarMappable(Normalize(0, max(alone.max(), together.max())), "viridis_r")
-    places, panels, total = _places(files.graph), figure.subplots(1, 2), round(_column(rows, "rows").sum())
+    places, panels, total = _places(files.graph), figure.subplots(1, 2), round(column(rows, "rows").sum())
     for axes, errors, links in zip(panels, (alone, together), (":", "-"), strict=True):
         _draw_graph(axes, files.graph, places, errors, colours, links)
     each = f"Alone, on {total / len(rows):.0f} rows each"
@@ -120,10 +101,8 @@ def _draw_agents(figure: SubFigure, files: _Files) -> None:
 
 
 def _places(graph: nx.Graph) -> Array:
-    """Neighbors near each other, the drawing turned level and stretched to the unit square."""
-    drawn = nx.kamada_kawai_layout(graph)
-    at = np.array([drawn[agent] for agent in range(len(graph))])
-    at = (at - at.mean(axis=0)) @ np.linalg.svd(at - at.mean(axis=0), full_matrices=False)[2].T
+    """As `level`, stretched to the unit square."""
+    at = level(graph)
     at -= at.min(axis=0)
     return np.asarray(at / np.maximum(at.max(axis=0), 1e-6))
 
@@ -138,8 +117,8 @@ def _draw_graph(axes: Axes, graph: nx.Graph, places: Array, errors: Array, colou
     )
     for place, error, colour in zip(places, errors, fill, strict=True):
         if numbered:
-            ink = INK if colour[:3] @ (0.299, 0.587, 0.114) > 0.5 else "white"
-            axes.text(place[0], place[1], f"{error:.0f}", ha="center", va="center", color=ink, zorder=3)
+            text = f"{error:.0f}"
+            axes.text(place[0], place[1], text, ha="center", va="center", color=readable_on(colour), zorder=3)
     axes.margins(0.07)
     axes.set_axis_off()
 
@@ -149,7 +128,7 @@ def _draw_rounds(axes: Axes, rows: Rows) -> None:
     needed = {}
     for method, colour, side in (("plain", VERMILION, "left"), ("chebyshev", BLUE, "right"), ("tree", GREEN, "right")):
         own = [row for row in rows if row["method"] == method]
-        n, left = _column(own, "round")[1:], _column(own, "disagreement")[1:]
+        n, left = column(own, "round")[1:], column(own, "disagreement")[1:]
         needed[method] = int(n[-1])
         axes.plot(n, left, color=colour, linewidth=2.2, drawstyle="steps-post" if method == "tree" else "default")
         # Labels to the left of a falling curve must clear it at their upper edge.
@@ -203,7 +182,3 @@ def _price(method: str, megabytes: float) -> str:
 def _label(axes: Axes, text: str, at: tuple[float, float], colour: str, side: str = "left") -> None:
     shift = (6 if side == "left" else -6, 3)
     axes.annotate(text, at, shift, textcoords="offset points", color=colour, linespacing=1.1, ha=side)
-
-
-def _column(rows: Rows, name: str) -> Array:
-    return np.array([row[name] for row in rows])

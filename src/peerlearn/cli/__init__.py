@@ -1,0 +1,31 @@
+"""The command peerlearn: thin doors to what Python users can call as well."""
+
+from __future__ import annotations
+
+import click
+
+from peerlearn.cli.doors import Doors
+from peerlearn.cli.sites import agent, certs, up
+from peerlearn.cli.study import data, demo, graph, predict
+
+
+@click.group(cls=Doors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="peerlearn")
+def main() -> None:
+    """Agents that hold their own data learn one model by talking to their neighbors in a graph.
+
+    There is no server, and data sets stay where they are.
+
+    \b
+    Start here:
+      peerlearn demo          twenty agents learn two data sets, in well under a minute
+      peerlearn graph         how fast agents on a graph come to agree, and what it sends
+      peerlearn data          the data sets there are, and where your own are read from
+      peerlearn up FILE       a network of real processes on this machine
+      peerlearn agent FILE    one real agent, at its site
+      peerlearn demo --help   what the demo can be asked
+    """
+
+
+for command in (demo, graph, data, predict, certs, agent, up):
+    main.add_command(command)

@@ -1,0 +1,155 @@
+"""Commands for agents at sites: certs, agent, up."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import click
+
+from peerlearn.errors import InputError
+
+
+@click.command()
+@click.argument("folder", metavar="DIR")
+@click.option("--agents", type=int, metavar="N", help="Make agent-0, agent-1, ... for this many agents.")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="Make this agent instead; once for each.")
+@click.option("--days", default=825, show_default=True, metavar="N", help="How long they are valid: 1 to 3650.")
+def certs(folder: str, agents: int | None, names: tuple[str, ...], days: int) -> None:
+    """Make the certificates by which agents at different sites know each other.
+
+    An authority signs one identity per agent, and agents talk only to those that the same authority signed. Run this in
+    one place, then carry the files of each agent to its site. In a folder that has an authority already, further agents
+    are signed by it; files that are there are never overwritten.
+
+    \b
+    Examples:
+      peerlearn certs certificates --agents 4
+      peerlearn certs certificates --name north --name south
+
+    \b
+    Files in the folder:
+      NAME.pem, NAME.key      who an agent is: to its own site, and to no other
+      authority.pem           whom agents trust: to every site
+      authority.key           signs further agents: to no site, keep it offline
+    """
+    from peerlearn.network.peers.certificates import make
+
+    if (agents is None) == (not names):
+        raise InputError("agents are given by number or by name: use either --agents 4 or --name north --name south")
+    if agents is not None and agents < 1:
+        raise InputError(f"certificates cannot be made for {agents} agents: choose 1 or more")
+    made = make(folder, names or [f"agent-{k}" for k in range(agents or 0)], days=days)
+    for path in made:
+        click.echo(path)
+    click.echo(
+        "\nTo each site: authority.pem and the two files of its agent. The .key files are secrets: send each over a "
+        "safe way to its own site alone, and authority.key to none."
+    )
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--give-up-after", type=float, metavar="S", help="Stop after so many seconds without a sign of life of a neighbor."
+)
+@click.option("--insecure-loopback", is_flag=True, help="No certificates: to try things out on this machine alone.")
+def agent(file: Path, give_up_after: float | None, insecure_loopback: bool) -> None:
+    """Run one agent of a network, here, to the end.
+
+    FILE describes the site: who the agent is and whom it talks to, its certificates, its data, and what is trained.
+    Start the same command at every site. Neighbors compare their settings, wait for each other, and train together;
+    rows stay where they are. Killed or cut off, an agent goes on from its checkpoint when the same command is given
+    again, and the others wait for it.
+
+    Exit codes: 0 done, 2 for what has to be changed first, 3 stopped early, 130 Ctrl-C, 143 SIGTERM; after the last
+    three the same command goes on.
+
+    \b
+    Examples:
+      peerlearn agent site.toml
+      peerlearn agent site.toml --give-up-after 3600
+
+    \b
+    A site's file:
+      run = "ward-study"
+      name = "north"
+      address = "0.0.0.0:7101"
+      output = "north"
+      [network]
+      agents = ["north", "south"]
+      links = [["north", "south"]]
+      [neighbors]
+      south = "south.example:7101"
+      [certificates]
+      authority = "authority.pem"
+      certificate = "north.pem"
+      key = "north.key"
+      [data]
+      file = "north.csv"
+      target = "outcome"
+      [model]
+      kind = "RVFLClassifier"
+      n_hidden = 200
+      random_state = 0
+
+    \b
+    Files in the output folder:
+      model.npz               the trained model, for peerlearn predict
+      report.json, .txt       how it was trained and what was sent
+      agent.log, status.json  what happens while it runs
+      checkpoints/            what is needed to go on after a kill
+    """
+    from peerlearn.sites.agent import run_agent
+
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    done = run_agent(file, insecure_loopback=insecure_loopback, give_up_after=give_up_after)
+    click.echo(done.report)
+    if done.again:
+        click.echo("This run was finished before; empty the checkpoints folder to train anew.")
+    click.echo(f"Model {done.model}")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def up(file: Path) -> None:
+    """Run all agents of a network as real processes on this machine.
+
+    FILE describes the whole network. Data are dealt, certificates made, and one process per agent started, each with
+    the file that a real site would have. A table shows how they are doing. Ctrl-C ends all of them with a checkpoint;
+    the same command goes on. An agent that is killed is started again.
+
+    \b
+    Examples:
+      peerlearn up network.toml
+      peerlearn up examples/network.toml
+
+    \b
+    A network's file:
+      run = "digits"
+      output = "peerlearn-up"
+      [network]
+      agents = 4
+      graph = "ring"
+      [data]
+      name = "digits"
+      [model]
+      kind = "RVFLClassifier"
+      n_hidden = 200
+      random_state = 0
+
+    \b
+    Files in the output folder, for each agent:
+      NAME/site.toml          what it was started with
+      NAME/model.npz          what it learned
+      NAME/agent.log          what happened
+    """
+    from peerlearn.experiments.tables import console_of_terminal, say
+    from peerlearn.sites.up import run_up, scores
+    from peerlearn.sites.view import live, table
+
+    console = console_of_terminal()
+    with live(console) as view:
+        plan, agents = run_up(file, view)
+    console.print(table(agents, scores(plan), "test accuracy" if plan.classifies else "test R2"))
+    say(console, f"Models, reports and logs of all agents are in {plan.output}")
