@@ -90,7 +90,7 @@ def _up_and_down_the_tree(network: Network, problems: LeastSquares, alpha: float
     b, found = np.zeros((problems.agents, *problems.shape)), np.zeros((problems.agents, 1))
     for k, agent in enumerate(network.hosted):
         if agent == network.tree.root:
-            b[k], found[k] = _ridge_if_any(sums[k], alpha)
+            b[k], found[k] = ridge_if_any(sums[k], alpha)
     answer = down_the_tree(network, np.hstack([b.reshape(len(b), -1), found]))
     if not answer[0, -1]:  # what the root found, all agents say
         raise undetermined(alpha)
@@ -120,7 +120,7 @@ def down_the_tree(network: Network, answer: Array) -> Array:
     return answer
 
 
-def _ridge_if_any(equations: NormalEquations, alpha: float) -> tuple[Array | float, float]:
+def ridge_if_any(equations: NormalEquations, alpha: float) -> tuple[Array | float, float]:
     """The answer and 1, or 0 and 0 to tell the others that there is none."""
     try:
         return equations.ridge(alpha), 1.0

@@ -19,7 +19,7 @@ every chunk is solved anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.linalg.blas import dsymm, dsyrk
@@ -46,22 +46,19 @@ def start(agents: int, shape: tuple[int, int], alpha: float, forgetting: float) 
 
 
 def absorb(state: State, chunks: Sequence[Chunk], alpha: float, forgetting: float) -> Array:
-    """Every agent's b after its chunk; A and P are brought up to date in place."""
-    A, b = state["A"], state["b"].copy()
-    if forgetting < 1.0:
-        A *= forgetting
-        diagonal = np.arange(A.shape[1])
-        A[:, diagonal, diagonal] += (1 - forgetting) * alpha
+    """Every agent's b after its chunk; A and P are brought up to date in place, once nothing can fail any more."""
+    b, prepared = state["b"].copy(), []
     for chunk in chunks:
-        own, H = chunk.agents, chunk.H
-        e = chunk.Y - H @ b[own]
-        if forgetting == 1.0 and H.shape[1] <= FEW * A.shape[1]:
-            b[own] += _by_covariance(state, chunk, e)
-        else:
-            _add_squares(A, own, H, 1.0)
-            b[own] += _solved(A, own, _transposed(H) @ e)
-            if "age" in state:
-                state["age"][own] = STALE
+        few = forgetting == 1.0 and chunk.H.shape[1] <= FEW * b.shape[1]
+        e = chunk.Y - chunk.H @ b[chunk.agents]
+        gain, keep = _by_covariance(state, chunk, e) if few else _anew(state, chunk, e, alpha, forgetting)
+        b[chunk.agents] += gain
+        prepared.append(keep)
+    if forgetting < 1.0:
+        idle = np.setdiff1d(np.arange(len(b)), [k for chunk in chunks for k in chunk.agents.tolist()])
+        state["A"][idle] = _faded(state["A"][idle], alpha, forgetting)
+    for keep in prepared:
+        keep()
     return b
 
 
@@ -71,19 +68,56 @@ def symmetric(triangles: Array) -> Array:
     return lower + _transposed(np.tril(triangles, -1))
 
 
-def _by_covariance(state: State, chunk: Chunk, e: Array) -> Array:
-    """G'S e; P and A are brought up to date."""
+def _by_covariance(state: State, chunk: Chunk, e: Array) -> tuple[Array, Callable[[], None]]:
+    """G'S e, and how to bring P and A up to date."""
     A, P, age, own, H = state["A"], state["P"], state["age"], chunk.agents, chunk.H
-    for k in own[age[own] > RENEWED_AFTER * A.shape[1]].tolist():
-        P[k], age[k] = _inverse(A[k], k), 0.0
+    _renew(state, own[age[own] > RENEWED_AFTER * A.shape[1]])
     HP = _products(P, own, H)
-    S = np.linalg.inv(np.linalg.cholesky(HP @ _transposed(H) + np.eye(H.shape[1])))
+    try:
+        factors = np.linalg.cholesky(HP @ _transposed(H) + np.eye(H.shape[1]))
+    except np.linalg.LinAlgError:  # too many differences: once more with a P of which all digits are right
+        if not age[own].any():
+            raise _lost(int(own[0])) from None
+        _renew(state, own)
+        return _by_covariance(state, chunk, e)
+    S = np.linalg.inv(factors)
     G = S @ HP
-    _add_squares(A, own, H, 1.0)
-    _add_squares(P, own, G, -1.0)
-    age[own] += chunk.rows
-    gain: Array = _transposed(G) @ (S @ e)
-    return gain
+
+    def keep() -> None:
+        _add_squares(A, own, H, 1.0)
+        _add_squares(P, own, G, -1.0)
+        age[own] += chunk.rows
+
+    return _transposed(G) @ (S @ e), keep
+
+
+def _anew(state: State, chunk: Chunk, e: Array, alpha: float, forgetting: float) -> tuple[Array, Callable[[], None]]:
+    """A^-1 H'e, and how to bring A up to date."""
+    own, H = chunk.agents, chunk.H
+    A = state["A"][own] if forgetting == 1.0 else _faded(state["A"][own], alpha, forgetting)
+    _add_squares(A, np.arange(len(own)), H, 1.0)
+    gain = _solved(A, own, _transposed(H) @ e)
+
+    def keep() -> None:
+        state["A"][own] = A
+        if "age" in state:
+            state["age"][own] = STALE
+
+    return gain, keep
+
+
+def _faded(A: Array, alpha: float, forgetting: float) -> Array:
+    """f A + (1 - f) alpha I"""
+    faded: Array = forgetting * A
+    diagonal = np.arange(A.shape[1])
+    faded[:, diagonal, diagonal] += (1 - forgetting) * alpha
+    return faded
+
+
+def _renew(state: State, agents: Indices) -> None:
+    """P = A^-1, computed from the sums."""
+    for k in agents.tolist():
+        state["P"][k], state["age"][k] = _inverse(state["A"][k], k), 0.0
 
 
 # BLAS knows no stacks of symmetric matrices. One call per agent reads or writes a triangle in place; a stacked numpy
@@ -108,7 +142,7 @@ def _solved(A: Array, own: Indices, rhs: Array) -> Array:
     """A^-1 rhs for each agent."""
     solution = np.empty_like(rhs)
     for i, k in enumerate(own.tolist()):
-        _, solution[i], failed = dposv(A[k].T, rhs[i])
+        _, solution[i], failed = dposv(A[i].T, rhs[i])
         if failed:
             raise _lost(k)
     return solution

@@ -90,13 +90,15 @@ class Contents:
             raise self.wrong(f"{name} has shape {array.shape}, which is not ({wanted})")
         if not np.isfinite(array).all():
             raise self.wrong(f"{name} has NaN or infinite values")
-        return np.asarray(array, dtype=np.float64)  # also where it was saved on a machine with another byte order
+        return np.ascontiguousarray(
+            array, dtype=np.float64
+        )  # saved in whatever order of bytes or axes
 
     def classes(self, outputs: int) -> AnyArray:
         """Sorted labels, as many as the outputs tell apart."""
         classes = self._array("classes")
         try:
-            labels = classes.tolist() if classes.ndim == 1 and classes.dtype.kind in "bifU" else []
+            labels = classes.tolist() if classes.ndim == 1 and classes.dtype.kind in "biufU" else []
             "".join(map(str, labels)).encode()
         except NO_TEXT:
             labels = []

@@ -31,13 +31,16 @@ def stream_classes(classes: Any) -> Labels:
 
 def codes_of(y: Any, classes: Labels, whose: str) -> Indices:
     """The place of each row's label among the classes; `whose` begins the sentence about one that is not there."""
-    labels = column_or_1d(y, warn=True)
+    try:
+        labels = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise DataError(f"{whose}{error}: give one label per row") from error
     if len(labels) == 0:
         return np.zeros(0, dtype=np.intp)
     if (labels.dtype.kind in NUMBERS) != (classes.dtype.kind in NUMBERS):
         raise DataError(
-            f"{whose}y has labels like {labels[0]!r}, but the stream began with classes like {classes[0]!r}: give "
-            "labels of that type"
+            f"{whose}y has labels like {labels.tolist()[0]!r}, but the stream began with classes like "
+            f"{classes.tolist()[0]!r}: give labels of that type"
         )
     if classes.dtype.kind not in NUMBERS:
         labels = labels.astype(str)

@@ -10,42 +10,34 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from numbers import Integral, Real
 from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_random_state, check_scalar
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn import graphs
-from peerlearn.algorithms.agreement import same_everywhere, union
+from peerlearn.algorithms.agreement import same_everywhere
 from peerlearn.algorithms.choice import solver_of
 from peerlearn.algorithms.consensus import total
 from peerlearn.algorithms.local_fit import Local
 from peerlearn.algorithms.solution import Report, Solver
 from peerlearn.algorithms.streaming.learner import Learner, learner_of
-from peerlearn.arrays import Array, Indices
-from peerlearn.errors import DataError, InputError
+from peerlearn.arrays import Array
+from peerlearn.errors import DataError
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures, known_activation
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.labels import codes_of, stream_classes
+from peerlearn.models.settings import network_of, seeds_of
 from peerlearn.models.shares import shares_of
 from peerlearn.models.streams import Stream, learn_chunk
+from peerlearn.models.targets import LabelTargets, NumberTargets
 from peerlearn.models.unharmed import unharmed
-from peerlearn.network import Network, SimulatedNetwork
-
-
-@cache
-def one_agent() -> Network:
-    """All rows in one place: the centralised case."""
-    return SimulatedNetwork(graphs.complete(1))
+from peerlearn.network import Network
 
 
 class _RVFL(BaseEstimator, ABC):
@@ -125,23 +117,9 @@ class _RVFL(BaseEstimator, ABC):
         known_activation(self.activation)
         solver = solver_of(self.solver)
         learner_of(self.stream)
-        if self.network is None:
-            network, solver = one_agent(), Local()
-        elif not isinstance(self.network, Network):
-            raise InputError(
-                "network must be a peerlearn Network such as SimulatedNetwork(graph), or None, "
-                f"not {type(self.network).__name__}"
-            )
-        else:
-            network = self.network
-        if self.random_state is None and len(network.hosted) < network.size:
-            raise InputError(
-                "random_state must be a whole number, the same at every agent: random features are drawn from it by "
-                "each agent and never sent"
-            )
-        random = check_random_state(self.random_state)
-        feature_seed, deal_seed = random.randint(np.iinfo(np.int32).max, size=2)
-        return network, solver, int(feature_seed), int(deal_seed)
+        network = network_of(self.network)
+        feature_seed, deal_seed = seeds_of(self.random_state, network, 2)
+        return network, Local() if self.network is None else solver, feature_seed, deal_seed
 
     def _draw_features(self, inputs: int, seed: int) -> None:
         self.features_ = RandomFeatures.draw(
@@ -214,7 +192,7 @@ class _RVFL(BaseEstimator, ABC):
     def _score(self, y: Any, predicted: Any) -> float: ...
 
 
-class RVFLClassifier(ClassifierMixin, _RVFL):
+class RVFLClassifier(LabelTargets, ClassifierMixin, _RVFL):
     """A classifier that agents train together without showing each other their rows.
 
     Parameters
@@ -275,33 +253,8 @@ class RVFLClassifier(ClassifierMixin, _RVFL):
     def _encoded_chunk(self, targets: Any, whose: str) -> Array:
         return self._outputs_of(codes_of(targets, self.classes_, whose))
 
-    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
-        labels = [column_or_1d(y, warn=True) for y in targets]
-        for y in labels:
-            check_classification_targets(y)
-        self.classes_ = union(network, labels)
-        if len(self.classes_) < 2:
-            raise DataError(
-                f"there is only one class in the whole network, {self.classes_[0]}: a classifier needs rows of two "
-                "or more"
-            )
-        return [self._outputs_of(np.searchsorted(self.classes_, y)) for y in labels]
 
-    def _outputs_of(self, codes: Indices) -> Array:
-        """Targets -1 and +1 for two classes, else one column per class."""
-        if len(self.classes_) > 2:
-            return np.eye(len(self.classes_))[codes]
-        return np.where(codes == 1, 1.0, -1.0)[:, None]
-
-    def _decoded(self, outputs: Array) -> Any:
-        chosen = (outputs[:, 0] > 0).astype(int) if len(self.classes_) == 2 else outputs.argmax(axis=1)
-        return self.classes_[chosen]
-
-    def _score(self, y: Any, predicted: Any) -> float:
-        return float(accuracy_score(y, predicted))
-
-
-class RVFLRegressor(RegressorMixin, _RVFL):
+class RVFLRegressor(NumberTargets, RegressorMixin, _RVFL):
     """A regressor that agents train together without showing each other their rows; one or many outputs.
 
     Parameters and attributes are those of `RVFLClassifier`, without classes.
@@ -330,22 +283,6 @@ class RVFLRegressor(RegressorMixin, _RVFL):
                 "every chunk the same"
             )
         return y.reshape(len(y), self._n_outputs)
-
-    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
-        outputs = [np.asarray(y, dtype=np.float64) for y in targets]
-        shapes = {y.shape[1:] for y in outputs}
-        if len(shapes) > 1:
-            raise DataError(
-                f"all agents must have the same number of outputs, but shares have y of shapes {sorted(shapes)}"
-            )
-        self._single_output = outputs[0].ndim == 1
-        return [y.reshape(len(y), -1) for y in outputs]
-
-    def _decoded(self, outputs: Array) -> Any:
-        return outputs[:, 0] if self._single_output else outputs
-
-    def _score(self, y: Any, predicted: Any) -> float:
-        return float(r2_score(y, predicted))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 from peerlearn import partition
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
+from peerlearn.models.targets import finite_rows
 from peerlearn.network.base import Network
 
 
@@ -115,11 +116,7 @@ def _checked(
         check_consistent_length(X, y)
     except ValueError as error:
         raise DataError(f"{whose}{error}") from error
-    if not np.isfinite(X.sum()) and len(bad := np.flatnonzero(~np.isfinite(X).all(axis=1))):  # a sum is quicker
-        raise DataError(
-            f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {len(X)} rows, the first is row {bad[0]}: "
-            "remove those rows or fill in the values before fitting"
-        )
+    finite_rows(X, whose)
     return X, y
 
 

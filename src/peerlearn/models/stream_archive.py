@@ -26,7 +26,8 @@ from peerlearn.errors import InputError
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures
 from peerlearn.models.archive import MODELS, Model, about_model, read_contents, write_arrays
 from peerlearn.models.contents import Contents
-from peerlearn.models.rvfl import RVFLClassifier, one_agent
+from peerlearn.models.rvfl import RVFLClassifier
+from peerlearn.models.settings import network_of
 from peerlearn.models.streams import Stream, settings_of
 from peerlearn.network.base import Counts, Network
 
@@ -53,18 +54,27 @@ def save_stream(model: Model, path: str | os.PathLike[str]) -> None:
     if isinstance(model, RVFLClassifier):
         arrays["classes"] = model.classes_
     arrays |= {f"state {name}": array for name, array in stream.state.items()}
-    write_arrays(Path(path).expanduser(), {**arrays, "about": np.array(json.dumps(about))})
+    arrays["about"] = np.array(json.dumps(about))
+    way_out = "leave it as partial_fit made it"
+    _resumed(Contents.of_file(arrays, "the stream cannot be saved", way_out), model.network)  # what is written is read
+    write_arrays(Path(path).expanduser(), arrays)
 
 
 def resume_stream(path: str | os.PathLike[str], network: Network | None = None) -> Model:
     """The model as it was: its next partial_fit gives what it would have given then."""
-    contents = read_contents(path, "stream", "go on", WAY_OUT)
-    here = one_agent() if network is None else network
+    return _resumed(read_contents(path, "stream", "go on", WAY_OUT), network)
+
+
+def _resumed(contents: Contents, network: Network | None) -> Model:
+    here = network_of(network)
     _must_be_the_network(contents, here)
     learner = _learner(contents)
     kind = MODELS[contents.one_of("class", MODELS)]
-    parameters = contents.parameters(kind().get_params())
-    model = kind(**{**parameters, "stream": parameters.get("stream", learner)}, network=network)
+    parameters = {"stream": learner, **contents.parameters(kind().get_params()), "network": network}
+    alpha = parameters.get("alpha")
+    if not isinstance(alpha, int | float) or not 0 < alpha < np.inf:
+        raise contents.wrong(f"its alpha is {alpha!r:.60}, which is no number above 0")
+    model = kind(**parameters)
     inputs, bias = contents.entry("n_features", int), contents.numbers("bias", None)
     W, links = contents.numbers("W", inputs, len(bias)), contents.entry("direct_links", bool)
     model.features_ = RandomFeatures(W, bias, contents.one_of("activation", ACTIVATIONS), links)
@@ -77,8 +87,9 @@ def resume_stream(path: str | os.PathLike[str], network: Network | None = None) 
         model.classes_ = contents.classes(outputs)
     else:
         model._single_output, model._n_outputs = contents.entry("single_output", bool), outputs
-    fresh = learner.start(here, (B, outputs), float(model.alpha))
-    state = {name: contents.numbers(f"state {name}", *array.shape) for name, array in fresh.items()}
+    fresh = learner.start(here, (B, outputs), float(alpha))
+    # In the order of axes in which a learner changes them in place.
+    state = {name: np.ascontiguousarray(contents.numbers(f"state {name}", *x.shape)) for name, x in fresh.items()}
     chunks, rows, sent = _passed(contents)
     model._stream = Stream(learner, here, settings_of(model), state, chunks, rows, sent)
     model.coefficients_, model.report_ = state["b"], model._stream.report()
@@ -118,5 +129,5 @@ def _passed(contents: Contents) -> tuple[int, int, Counts]:
     try:
         counts = Counts(**{name: int(value) for name, value in dict(sent or {}).items()})
         return int(passed["chunks"]), int(passed["rows"]), counts
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise contents.wrong(f"what has passed is not counted ({error!r:.60})") from error

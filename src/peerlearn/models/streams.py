@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from peerlearn.algorithms.consensus import Averaging
 from peerlearn.algorithms.solution import Report
 from peerlearn.algorithms.streaming.learner import Learner, learner_of
 from peerlearn.arrays import Array
-from peerlearn.errors import InputError
+from peerlearn.errors import DataError, InputError
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
+from peerlearn.models.labels import stream_classes
 from peerlearn.models.shares import Shares, chunk_of
 from peerlearn.network.base import Counts, Network
 
@@ -34,8 +38,8 @@ class Stream:
         enough = averaging is None or Averaging.of(averaging).suffices_on(self.network)
         note = f"a stream of {self.rows:,} rows so far"
         if "silences" in self.state:
-            kept, all_of_them = int(self.state["silences"].sum()), self.chunks * len(self.network.hosted)
-            note += f"; agents kept silent {kept:,} of {all_of_them:,} times"
+            kept, chances = self.state["silences"].sum(), self.chunks // getattr(self.learner, "every", 1)
+            note += f"; agents kept silent {kept:,.0f} of {chances * len(self.network.hosted):,} times"
         return Report(type(self.learner).__name__, enough, self.chunks, (), self.sent, note)
 
 
@@ -43,13 +47,14 @@ def learn_chunk(model: Any, X: Any, y: Any, classes: Any) -> None:
     """One chunk: everything is checked before the network is asked and before anything is changed."""
     if hasattr(model, "_stream"):
         stream: Stream = model._stream
-        _must_be_unchanged(model, stream)
+        _must_be_unchanged(model, stream, classes)
         shares = chunk_of(model, stream.network, X, y, turn=stream.rows, first=False)
         outputs = _outputs(model, shares)
         mark = stream.network.ledger.mark()
     else:
         stream, shares, outputs, mark = _begun(model, X, y, classes)
     chunks = Chunk.of_inputs(model.features_, shares.inputs, outputs)
+    _must_be_squarable(stream.network, chunks)
     stream.state = stream.learner.learn(stream.network, dict(stream.state), chunks, float(model.alpha))
     stream.chunks += 1
     stream.rows += sum(map(len, outputs))
@@ -85,13 +90,31 @@ def settings_of(model: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name != "solver"}
 
 
-def _must_be_unchanged(model: Any, stream: Stream) -> None:
+def _must_be_unchanged(model: Any, stream: Stream, classes: Any) -> None:
+    if classes is not None and not np.array_equal(stream_classes(classes), model.classes_):
+        raise DataError(
+            f"classes {np.asarray(classes).tolist()!r:.100} are not those that the stream began with, "
+            f"{model.classes_.tolist()!r:.100}: give the same, or leave them out after the first call"
+        )
     for name, value in settings_of(model).items():
         before = stream.settings[name]
         if value is not before and value != before:
             raise InputError(
                 f"{name} was changed from {before!r:.60} to {value!r:.60} while a stream is under way: set it back, or "
                 "begin a new stream with sklearn.base.clone(model)"
+            )
+
+
+def _must_be_squarable(network: Network, chunks: Sequence[Chunk]) -> None:
+    """Refuse rows whose features are so large that sums of their squares would not be numbers."""
+    for chunk in chunks:
+        with np.errstate(over="ignore"):
+            sizes = np.einsum("knb,knb->k", chunk.H, chunk.H) + np.einsum("knm,knm->k", chunk.Y, chunk.Y)
+        if not np.isfinite(sizes).all():
+            agent = network.hosted[int(chunk.agents[np.flatnonzero(~np.isfinite(sizes))[0]])]
+            raise DataError(
+                f"the chunk of agent {agent} has features or targets beyond 1e150, whose squares are no numbers any "
+                "more: scale the inputs, or leave such rows out"
             )
 
 

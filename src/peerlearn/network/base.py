@@ -233,6 +233,7 @@ class Network(ABC):
 
         Silent agents send nothing, and the ledger counts nothing for them.
         """
+        self._must_hear_everybody()
         x, speaks = per_agent(x, len(self.hosted)), np.asarray(speaking, dtype=bool)
         flat = x.reshape(len(x), -1)
         inbox = self.exchange([{"x": row} if now else {} for row, now in zip(flat, speaks, strict=True)])
@@ -244,6 +245,12 @@ class Network(ABC):
             for sender in sorted(rows):
                 mixed[k] += C[agent, sender] * rows[sender]
         return mixed.reshape(x.shape)
+
+    def _must_hear_everybody(self) -> None:
+        if not self.reliable:
+            raise NetworkError(
+                "agents cannot tell silence from a lost message, and this network loses some: let all agents speak"
+            )
 
     def gather(self, x: Array) -> Array | None:
         """Every agent's entry in one place, by agent number, for results and figures: an algorithm never calls it.

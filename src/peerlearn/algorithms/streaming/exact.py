@@ -19,14 +19,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, Method
-from peerlearn.algorithms.gram import down_the_tree, up_the_tree
-from peerlearn.algorithms.streaming.learner import check_forgetting, must_be_finite
+from peerlearn.algorithms.consensus import Averaging, Method, everyone
+from peerlearn.algorithms.gram import down_the_tree, ridge_if_any, up_the_tree
+from peerlearn.algorithms.streaming.learner import check_forgetting
 from peerlearn.arrays import Array
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.normal_equations import NormalEquations
 from peerlearn.local.recursive import State
-from peerlearn.local.ridge import solve_ridge
+from peerlearn.local.ridge import undetermined
 from peerlearn.network.base import Network
 
 
@@ -55,15 +55,18 @@ class StreamExact:
         return state | {"b": self._by_gossip(network, state, chunks, alpha, averaging)}
 
     def _on_a_tree(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> Array:
-        shape = state["b"].shape[1:]
-        sums = up_the_tree(network, _equations(chunks, len(state["b"]), shape))
-        b = np.zeros_like(state["b"])
+        b, found = np.zeros_like(state["b"]), np.zeros((len(state["b"]), 1))
+        sums = up_the_tree(network, _equations(chunks, len(b), b.shape[1:]))
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
-                self._add(state, k, *sums[k].gram())
-                b[k] = solve_ridge(state["G"][k], state["c"][k], alpha)
-        must_be_finite(network, b, "StreamExact", "scale the inputs, or raise alpha")
-        return down_the_tree(network, b.reshape(len(b), -1)).reshape(b.shape)
+                seen = self._seen(state, k, *sums[k].gram())
+                b[k], found[k] = ridge_if_any(seen, alpha)
+                if found[k]:
+                    state["G"][k], state["c"][k] = seen.gram()
+        answer = down_the_tree(network, np.hstack([b.reshape(len(b), -1), found]))
+        if not answer[0, -1]:  # what the root found, all agents say
+            raise undetermined(alpha)
+        return answer[:, :-1].reshape(b.shape)
 
     def _by_gossip(
         self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float, averaging: Averaging
@@ -75,20 +78,22 @@ class StreamExact:
         for k, equations in enumerate(_equations(chunks, agents, (B, M))):
             G, c = equations.gram()
             own[k] = np.concatenate([G[upper], c.ravel()])
-        sums, b = averaging.total(network, own), np.empty((agents, B, M))
+        sums, b, found, seen = averaging.total(network, own), np.empty((agents, B, M)), np.empty(agents), []
         for k, row in enumerate(sums):
             G = np.zeros((B, B))
             G[upper] = row[:half]
-            self._add(state, k, G + np.triu(G, 1).T, row[half:].reshape(B, M))
-            b[k] = solve_ridge(state["G"][k], state["c"][k], alpha)
-        must_be_finite(network, b, "StreamExact", "scale the inputs, or raise alpha")
+            seen.append(self._seen(state, k, G + np.triu(G, 1).T, row[half:].reshape(B, M)))
+            b[k], found[k] = ridge_if_any(seen[k], alpha)
+        if not everyone(network, found):
+            raise undetermined(alpha)
+        for k, equations in enumerate(seen):
+            state["G"][k], state["c"][k] = equations.gram()
         return b
 
-    def _add(self, state: State, k: int, G: Array, c: Array) -> None:
-        for name, new in (("G", G), ("c", c)):
-            if self.forgetting < 1.0:
-                state[name][k] *= self.forgetting
-            state[name][k] += new
+    def _seen(self, state: State, k: int, G: Array, c: Array) -> NormalEquations:
+        """What hosted agent k knows of all rows, with the new ones."""
+        G, c = self.forgetting * state["G"][k] + G, self.forgetting * state["c"][k] + c
+        return NormalEquations((len(G), c.shape[1]), G=G, P=c)
 
 
 def _equations(chunks: Sequence[Chunk], agents: int, shape: tuple[int, int]) -> list[NormalEquations]:

@@ -1,0 +1,41 @@
+"""What every model is told and must agree on before any work is done: its network, and seeds that all agents share."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from peerlearn import graphs
+from peerlearn.errors import InputError
+from peerlearn.network import Network, SimulatedNetwork
+
+
+@cache
+def one_agent() -> Network:
+    """All data in one place: the centralised case."""
+    return SimulatedNetwork(graphs.complete(1))
+
+
+def network_of(given: Any) -> Network:
+    """The network of a model; None is the centralised case, a network of one agent."""
+    if given is None:
+        return one_agent()
+    if not isinstance(given, Network):
+        raise InputError(
+            f"network must be a peerlearn Network such as SimulatedNetwork(graph), or None, not {type(given).__name__}"
+        )
+    return given
+
+
+def seeds_of(random_state: Any, network: Network, count: int) -> list[int]:
+    """Seeds that every agent computes alike, so that what is drawn from them is never sent."""
+    if random_state is None and len(network.hosted) < network.size:
+        raise InputError(
+            "random_state must be a whole number, the same at every agent: random features are drawn from it by "
+            "each agent and never sent"
+        )
+    seeds: list[int] = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=count).tolist()
+    return seeds

@@ -1,0 +1,92 @@
+"""Targets and outputs: what y becomes before a solver sees it, and what its outputs mean.
+
+two classes       one output, -1 or +1; above 0 means the second
+more classes      one output per class, 1 for its own and 0 else; the largest counts
+numbers           as they are
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from peerlearn.algorithms.agreement import union
+from peerlearn.arrays import Array, Indices
+from peerlearn.errors import DataError
+from peerlearn.network.base import Network
+
+
+class LabelTargets:
+    """What classifiers have in common."""
+
+    classes_: np.ndarray[Any, Any]
+
+    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
+        """Each hosted agent's labels as rows x M numbers; classes_ are all that occur in the network."""
+        labels = [column_or_1d(y, warn=True) for y in targets]
+        for y in labels:
+            check_classification_targets(y)
+        self.classes_ = union(network, labels)
+        if len(self.classes_) < 2:
+            raise DataError(
+                f"there is only one class in the whole network, {self.classes_[0]}: a classifier needs rows of two "
+                "or more"
+            )
+        return [self._outputs_of(np.searchsorted(self.classes_, y)) for y in labels]
+
+    def _outputs_of(self, codes: Indices) -> Array:
+        """Targets -1 and +1 for two classes, else one column per class."""
+        if len(self.classes_) > 2:
+            return np.eye(len(self.classes_))[codes]
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+
+    def _codes(self, outputs: Array) -> Indices:
+        """The place of each row's class in classes_, from rows x M outputs."""
+        chosen: Indices = (outputs[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else outputs.argmax(axis=1)
+        return chosen
+
+    def _decoded(self, outputs: Array) -> Any:
+        return self.classes_[self._codes(outputs)]
+
+    def _score(self, y: Any, predicted: Any) -> float:
+        return float(accuracy_score(y, predicted))
+
+
+class NumberTargets:
+    """What regressors have in common."""
+
+    _single_output: bool
+
+    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
+        """Each hosted agent's numbers as rows x M."""
+        outputs = [np.asarray(y, dtype=np.float64) for y in targets]
+        shapes = {y.shape[1:] for y in outputs}
+        if len(shapes) > 1:
+            raise DataError(
+                f"all agents must have the same number of outputs, but shares have y of shapes {sorted(shapes)}"
+            )
+        self._single_output = outputs[0].ndim == 1
+        return [y.reshape(len(y), -1) for y in outputs]
+
+    def _decoded(self, outputs: Array) -> Any:
+        return outputs[:, 0] if self._single_output else outputs
+
+    def _score(self, y: Any, predicted: Any) -> float:
+        return float(r2_score(y, predicted))
+
+
+def finite_rows(X: Array, whose: str) -> None:
+    """Refuse rows with NaN or inf; `whose` begins the sentence."""
+    if np.isfinite(X.sum()):  # quicker than to look at every number
+        return
+    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    if len(bad):
+        raise DataError(
+            f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {len(X)} rows, the first is row {bad[0]}: "
+            "remove those rows or fill in the values before fitting"
+        )
