@@ -90,9 +90,7 @@ class Contents:
             raise self.wrong(f"{name} has shape {array.shape}, which is not ({wanted})")
         if not np.isfinite(array).all():
             raise self.wrong(f"{name} has NaN or infinite values")
-        return np.ascontiguousarray(
-            array, dtype=np.float64
-        )  # saved in whatever order of bytes or axes
+        return np.asarray(array, dtype=np.float64)  # also where it was saved on a machine with another byte order
 
     def classes(self, outputs: int) -> AnyArray:
         """Sorted labels, as many as the outputs tell apart."""

@@ -76,7 +76,7 @@ def _resumed(contents: Contents, network: Network | None) -> Model:
         raise contents.wrong(f"its alpha is {alpha!r:.60}, which is no number above 0")
     model = kind(**parameters)
     inputs, bias = contents.entry("n_features", int), contents.numbers("bias", None)
-    W, links = contents.numbers("W", inputs, len(bias)), contents.entry("direct_links", bool)
+    W, links = np.ascontiguousarray(contents.numbers("W", inputs, len(bias))), contents.entry("direct_links", bool)
     model.features_ = RandomFeatures(W, bias, contents.one_of("activation", ACTIVATIONS), links)
     model.n_features_in_ = inputs
     if columns := contents.columns(inputs):
