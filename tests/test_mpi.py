@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 
 from peerlearn import MPINetwork, SimulatedNetwork, graphs
 from peerlearn.algorithms.choice import solvers
+from peerlearn.algorithms.columns import column_solvers
 from peerlearn.algorithms.consensus import METHODS
+from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.errors import InputError, MissingExtra
 from peerlearn.network.mpi import dealt
 from peerlearn.network.routes import mixing_rows, route
 from tests import conformance, mpi_jobs
 from tests.conformance import SEVEN
+from tests.conformance_cases import cases, entries
 
 JOBS = {"1": (1,), "2": (2,), "4": (4,), "3 unequal": (3, "2,0,2,2,1,2,2")}  # ranks, and which has each agent
 
@@ -35,14 +38,18 @@ def test_every_method_and_solver_has_the_bits_and_the_ledger_of_a_simulation(job
 
 
 def test_cases_are_found_in_the_code():
-    cases = conformance.cases()
+    found = cases()
     for kind in solvers().values():
         averaging = METHODS if "averaging" in kind.__dataclass_fields__ else ("",)
         for method in averaging:
-            assert any(case.startswith(kind.__name__) and f"{method}) Ridge" in case for case in cases), (kind, method)
+            assert any(case.startswith(kind.__name__) and f"{method}) Ridge" in case for case in found), (kind, method)
     for solver in ("ADMM", "Auto"):
-        assert any(case.startswith(solver) and case.endswith("Lasso") for case in cases)
-    assert {f"average {method} by {rule}" for method in METHODS for rule in ("bound", "messages")} <= set(cases)
+        assert any(case.startswith(solver) and case.endswith("Lasso") for case in found)
+    assert {f"average {method} by {rule}" for method in METHODS for rule in ("bound", "messages")} <= set(found)
+    for kind in learners().values():
+        assert any(case.startswith(kind.__name__) for case in found), kind
+    for kind in column_solvers().values():
+        assert any(case.startswith(f"columns {kind.__name__}") for case in found), kind
 
 
 class TestJobs:
@@ -54,7 +61,8 @@ import numpy as np
 from peerlearn import MPINetwork, graphs
 from peerlearn.errors import InputError
 from peerlearn.network.mpi import mpi
-from tests.conformance import SEVEN, entries
+from tests.conformance import SEVEN
+from tests.conformance_cases import entries
 
 rank = mpi().COMM_WORLD.rank
 
@@ -114,7 +122,7 @@ with open(f"{sys.argv[1]}/rank-{rank}.json", "w") as file:
     @pytest.mark.parametrize("shape", [(), (2,), (2, 3)], ids=str)
     def test_gather_gives_everything_to_rank_0(self, shape, found):
         first, second = (said[f"gathered {shape}"] for said in found)
-        np.testing.assert_array_equal(first, conformance.entries(range(7), shape))
+        np.testing.assert_array_equal(first, entries(range(7), shape))
         assert second is None
 
     def test_gather_takes_whole_numbers(self, found):
@@ -126,7 +134,7 @@ with open(f"{sys.argv[1]}/rank-{rank}.json", "w") as file:
         assert found[0]["gathered whole numbers"] == expected.tolist()
 
     def test_one_network_after_the_other(self, found):
-        together = SimulatedNetwork(graphs.ring(5), exact_order=True).mix(conformance.entries(range(5), (2,)))
+        together = SimulatedNetwork(graphs.ring(5), exact_order=True).mix(entries(range(5), (2,)))
         np.testing.assert_array_equal(found[1]["second"] + found[0]["second"], together)
 
 

@@ -12,7 +12,8 @@ from peerlearn import PeerNetwork, SimulatedNetwork, average, graphs
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network.peers.certificates import make
 from tests import conformance, peer_processes
-from tests.conformance import FOUR, entries, identity
+from tests.conformance import FOUR, identity
+from tests.conformance_cases import entries
 
 NAMES = [f"agent-{agent}" for agent in range(4)]
 
@@ -58,6 +59,7 @@ import sys
 from peerlearn import average
 from peerlearn.errors import PeerlearnError
 from tests.conformance import *
+from tests.conformance_cases import entries
 
 agent, ports, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 

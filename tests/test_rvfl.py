@@ -204,7 +204,7 @@ class TestBadInput:
             broken[3] = missing
             with pytest.raises(DataError, match=r"y has NaN, inf .* in 1 of 20 rows, the first is row 3: remove those"):
                 RVFLRegressor(network=network).fit(self.X, broken)
-        with pytest.raises(DataError, match=r"y must hold numbers .*: for labels use RVFLClassifier"):
+        with pytest.raises(DataError, match=r"y must hold numbers .*: for labels use a classifier"):
             RVFLRegressor(network=network).fit(self.X, np.where(self.y, "a", "b"))
 
     @pytest.mark.parametrize("network", [None, SimulatedNetwork(graphs.ring(4))])

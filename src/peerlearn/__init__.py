@@ -11,8 +11,11 @@ from peerlearn.algorithms import (
     Consensus,
     DiffusionLMS,
     DiffusionRLS,
+    DualConjugateGradient,
     Gram,
     Local,
+    SharingADMM,
+    SketchedConjugateGradient,
     StreamConsensus,
     StreamExact,
     average,
@@ -20,14 +23,14 @@ from peerlearn.algorithms import (
     maximum,
     total,
 )
-from peerlearn.models import RVFLClassifier, RVFLRegressor
+from peerlearn.models import RVFLClassifier, RVFLRegressor, VerticalRVFLClassifier, VerticalRVFLRegressor
 from peerlearn.network import Faults, Network, SimulatedNetwork
 
 if TYPE_CHECKING:
     from peerlearn.network.mpi import MPINetwork
     from peerlearn.network.peers.network import PeerNetwork
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "ADMM",
@@ -37,6 +40,7 @@ __all__ = [
     "Consensus",
     "DiffusionLMS",
     "DiffusionRLS",
+    "DualConjugateGradient",
     "Faults",
     "Gram",
     "Local",
@@ -45,9 +49,13 @@ __all__ = [
     "PeerNetwork",
     "RVFLClassifier",
     "RVFLRegressor",
+    "SharingADMM",
     "SimulatedNetwork",
+    "SketchedConjugateGradient",
     "StreamConsensus",
     "StreamExact",
+    "VerticalRVFLClassifier",
+    "VerticalRVFLRegressor",
     "average",
     "data",
     "everyone",

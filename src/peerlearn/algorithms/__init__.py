@@ -3,6 +3,7 @@
 from peerlearn.algorithms.admm import ADMM
 from peerlearn.algorithms.averaged_fit import Consensus
 from peerlearn.algorithms.choice import Auto
+from peerlearn.algorithms.columns import DualConjugateGradient, SharingADMM, SketchedConjugateGradient
 from peerlearn.algorithms.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.consensus import Averaging, average, everyone, iterates, maximum, total
 from peerlearn.algorithms.gram import Gram
@@ -18,9 +19,12 @@ __all__ = [
     "Consensus",
     "DiffusionLMS",
     "DiffusionRLS",
+    "DualConjugateGradient",
     "Gram",
     "Local",
     "Report",
+    "SharingADMM",
+    "SketchedConjugateGradient",
     "Solution",
     "Solver",
     "StreamConsensus",

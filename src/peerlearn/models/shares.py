@@ -112,7 +112,7 @@ def _checked(
     whose = "" if agent is None else f"the share of agent {agent}: "
     try:
         X = validate_data(model, X, dtype=np.float64, ensure_all_finite=False, reset=first, ensure_min_samples=fewest)
-        y = _targets(model, y, fewest)
+        y = checked_targets(model, y, fewest)
         check_consistent_length(X, y)
     except ValueError as error:
         raise DataError(f"{whose}{error}") from error
@@ -120,7 +120,7 @@ def _checked(
     return X, y
 
 
-def _targets(model: BaseEstimator, y: Any, fewest: int) -> Any:
+def checked_targets(model: BaseEstimator, y: Any, fewest: int) -> Any:
     """Numbers for a regressor, labels of any kind for a classifier; nothing missing."""
     loose = {"ensure_2d": False, "ensure_all_finite": False, "ensure_min_samples": fewest, "input_name": "y"}
     if is_regressor(model):
@@ -129,7 +129,7 @@ def _targets(model: BaseEstimator, y: Any, fewest: int) -> Any:
         except (TypeError, ValueError) as error:
             if "could not convert" not in str(error) and "float()" not in str(error):
                 raise
-            raise DataError(f"y must hold numbers ({error}): for labels use RVFLClassifier") from error
+            raise DataError(f"y must hold numbers ({error}): for labels use a classifier") from error
         missing = ~np.isfinite(y).all(axis=tuple(range(1, y.ndim)))
     else:
         y = check_array(y, dtype=None, **loose)

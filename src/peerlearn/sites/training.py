@@ -11,7 +11,8 @@ from peerlearn.algorithms.choice import solver_of
 from peerlearn.errors import InputError
 from peerlearn.sites.keys import Table, near
 
-KINDS = {name: getattr(models, name) for name in models.__all__}
+KINDS = {"RVFLClassifier": models.RVFLClassifier, "RVFLRegressor": models.RVFLRegressor}
+BY_SCRIPT = ("VerticalRVFLClassifier", "VerticalRVFLRegressor")  # what a site's file says of columns is for rows
 
 
 def read_model(table: Table) -> dict[str, Any]:
@@ -28,6 +29,8 @@ def make_model(settings: dict[str, Any], network: Any = None) -> Any:
     """The estimator that [model] describes."""
     given = dict(settings)
     kind, solver = given.pop("kind", "RVFLClassifier"), given.pop("solver", "auto")
+    if kind in BY_SCRIPT:
+        raise InputError(f"kind {kind} has no place in a file yet: train it by a script over PeerNetwork")
     if kind not in KINDS:
         raise InputError(f"kind {kind!r} is not known{near(str(kind), KINDS)}")
     known = set(KINDS[kind]().get_params()) - {"network"}

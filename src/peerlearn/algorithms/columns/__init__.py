@@ -1,0 +1,21 @@
+"""What agents compute together where each has its own columns of everybody's rows, one file per method."""
+
+from peerlearn.algorithms.columns.alone import ColumnEnsemble, LocalColumns
+from peerlearn.algorithms.columns.choice import AutoColumns, column_solver_of, column_solvers
+from peerlearn.algorithms.columns.dual import DualConjugateGradient
+from peerlearn.algorithms.columns.sharing import SharingADMM
+from peerlearn.algorithms.columns.sketched import SketchedConjugateGradient
+from peerlearn.algorithms.columns.solution import ColumnSolution, ColumnSolver
+
+__all__ = [
+    "AutoColumns",
+    "ColumnEnsemble",
+    "ColumnSolution",
+    "ColumnSolver",
+    "DualConjugateGradient",
+    "LocalColumns",
+    "SharingADMM",
+    "SketchedConjugateGradient",
+    "column_solver_of",
+    "column_solvers",
+]

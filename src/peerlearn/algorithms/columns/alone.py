@@ -1,0 +1,42 @@
+"""Baselines: every agent learns from its own columns and talks to nobody (L-RVFL and ENS-RVFL, thesis, section 6.2).
+
+    b_k = argmin 1/2 |H_k b - Y|^2 + alpha/2 |b|^2          alone
+
+LocalColumns predicts with the agent's own columns too. ColumnEnsemble lets the agents vote when they predict (a
+regressor: takes the average), which is the one time that they talk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction
+from peerlearn.algorithms.solution import Report
+from peerlearn.arrays import Array
+from peerlearn.errors import DataError
+from peerlearn.local.column_blocks import ColumnBlocks
+from peerlearn.network.base import Network
+
+
+@dataclass(frozen=True)
+class LocalColumns:
+    name: ClassVar = "local"
+    exact: ClassVar = False
+    prediction: ClassVar[Prediction] = "own"
+
+    def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
+        for agent, width in zip(network.hosted, blocks.widths.tolist(), strict=True):
+            if alpha == 0 and blocks.rows < width:
+                raise DataError(
+                    f"the {blocks.rows} rows do not determine the {width} coefficients of agent {agent} when alpha is "
+                    "0: set alpha above 0, or use fewer hidden units"
+                )
+        report = Report(type(self).__name__, converged=True, iterations=1, residuals=())
+        return ColumnSolution(blocks.ridge(Y, alpha), report)
+
+
+@dataclass(frozen=True)
+class ColumnEnsemble(LocalColumns):
+    name: ClassVar = "ensemble"
+    prediction: ClassVar[Prediction] = "vote"

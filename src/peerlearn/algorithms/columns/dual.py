@@ -1,0 +1,94 @@
+"""Conjugate gradients on the dual problem: one sum of N x M numbers per iteration, and coefficients stay at home.
+
+    (sum_k H_k H_k' + alpha I) a = Y,      b_k = H_k'a             a: N x M, its copies at every agent
+
+    q = sum_k H_k H_k'd + alpha d                            over the network
+    the rest of an iteration                                 alone, on copies of a, r and d: see krylov.py
+    b_k = H_k'a                                              alone, in the end
+
+Saunders, Gammerman and Vovk, Ridge regression learning algorithm in dual variables, 1998; that every agent adds a part
+of its own to the kernel matrix is what the columns bring. Everybody knows Y, so the right-hand side costs no message.
+What is sent is about as long as there are rows: for many rows see sketched.py.
+
+Stopping. With r = Y - (H H' + alpha I) a the coefficients are  |H'(H H' + alpha I)^-1 r| <= |r| / (2 sqrt(alpha))  away
+from the centralised ones, because  s / (s^2 + alpha) <= 1 / (2 sqrt(alpha))  for every singular value s of H. Their
+size  |b|^2 = a'H H'a = a'(Y - r - alpha a)  every agent can compute without knowing b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Sums, positive
+from peerlearn.algorithms.consensus import Averaging, Method
+from peerlearn.algorithms.krylov import Krylov, relative, summed, summed_with
+from peerlearn.algorithms.solution import Report, warn_not_converged, within_reach
+from peerlearn.arrays import Array, norms
+from peerlearn.errors import InputError
+from peerlearn.local.column_blocks import ColumnBlocks
+from peerlearn.network.base import Network
+
+
+@dataclass(frozen=True)
+class DualConjugateGradient:
+    """tolerance: relative distance to the centralised coefficients."""
+
+    name: ClassVar = "dual"
+    exact: ClassVar = True
+    prediction: ClassVar[Prediction] = "sum"
+
+    tolerance: float = 1e-6
+    max_iterations: int = 2000
+    averaging: Averaging | Method = "auto"
+
+    def __post_init__(self) -> None:
+        within_reach(self.tolerance, "DualConjugateGradient")
+        Averaging.of(self.averaging)
+        if self.max_iterations < 1:
+            raise InputError(f"max_iterations must be 1 or more, not {self.max_iterations}")
+
+    def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
+        positive(alpha, "DualConjugateGradient")
+        mark = network.ledger.mark()
+        sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=0.5)
+        averaging, copies = sums.averaging, np.tile(Y, (blocks.agents, 1, 1))
+        system = _Dual(network, blocks, copies, alpha, sums)
+        a, residuals = Krylov(network, system, lambda r: r, averaging, self.tolerance).solve(self.max_iterations)
+        converged = residuals[-1] <= self.tolerance and averaging.suffices_on(network)
+        if not converged:
+            change = "raise max_iterations, alpha or the averaging's max_rounds, or use solver='sketched'"
+            warn_not_converged("DualConjugateGradient", len(residuals), residuals[-1], self.tolerance, change)
+        note, sent = f"sums by {averaging.method_on(network)}", network.ledger.since(mark)
+        report = Report("DualConjugateGradient", converged, len(residuals), tuple(residuals), sent, note)
+        return ColumnSolution(blocks.separate(blocks.moments(a)), report)
+
+
+@dataclass(frozen=True)
+class _Dual:
+    """The system on the copies of all hosted agents: arrays are agents x N x M."""
+
+    network: Network
+    blocks: ColumnBlocks
+    Y: Array
+    alpha: float
+    sums: Sums
+
+    def right_side(self, averaging: Averaging) -> Array:
+        return self.Y
+
+    def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
+        q, e = summed_with(self.network, self.blocks.kernel(d), riding, averaging)
+        return q + self.alpha * d, e
+
+    def residual(self, a: Array, averaging: Averaging) -> Array:
+        return self.Y - summed(self.network, self.blocks.kernel(a), averaging) - self.alpha * a
+
+    def distance(self, a: Array, r: Array, z: Array) -> Array:
+        squares = np.einsum("knm,knm->k", a, self.Y - r - self.alpha * a)
+        return relative(norms(r) / (2 * np.sqrt(self.alpha)), np.sqrt(np.maximum(squares, 0.0)))
+
+    def uncertainty(self, averaging: Averaging) -> float:
+        return self.sums.uncertainty(averaging)

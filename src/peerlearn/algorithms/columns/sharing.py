@@ -1,0 +1,114 @@
+"""Sharing ADMM: agents keep their columns and agree on what they add up to (VP-ADMM-RVFL, thesis, section 6.1).
+
+    b_k <- argmin alpha/2 |b|^2 + rho/2 |H_k b - (z_k - u)|^2           alone
+    m   <- average of H_k b_k                                           over the network: N x M
+    p   =  w m + (1 - w) z                                              alone: over-relaxation
+    z'  =  (Y + rho (p + u)) / (L + rho)                                alone: z is the average of all z_k
+    z_k <- w H_k b_k + (1 - w) z_k + z' - p                             alone
+    u   <- u + p - z';  z <- z'                                         alone
+
+Boyd et al., Distributed optimization and statistical learning via ADMM, 2011, sections 8.3 and 3.4.3. The thesis prints
+z' without rho before the bracket. That solves another problem,
+
+    b = 1/c (H'H + alpha / (rho c) I)^-1 H'Y,   c = (L + rho - 1) / L:
+
+eleven times the penalty with its rho = 0.1 and L = 8. While b is zero there is nothing to send, so z and u begin where
+the first iteration would leave them.
+
+Stopping. m is what b gives, so every agent knows  r = Y - L m  and its part  g_k = H_k'r - alpha b_k  of the gradient.
+The answer is at most  sqrt(sum_k |g_k|^2) / alpha  away. Every so often agents sum up |g_k|^2 and |b_k|^2. Where an
+average leaves an error of t of the spread, H_k' makes up to  t L S |b|  of it, S the largest |H_k|^2: it is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Sums, largest_square, positive
+from peerlearn.algorithms.consensus import Averaging, Method
+from peerlearn.algorithms.krylov import relative, summed
+from peerlearn.algorithms.solution import Report, warn_not_converged, within_reach
+from peerlearn.arrays import Array
+from peerlearn.errors import InputError
+from peerlearn.local.column_blocks import ColumnBlocks, Stacks
+from peerlearn.network.base import Network
+
+DIVERGED = 1e100  # as large coefficients get only where averages are cut off: stopped before they overflow
+
+
+@dataclass(frozen=True)
+class SharingADMM:
+    """rho: the penalty on disagreement, or None for sqrt(L alpha / max_k |H_k|^2). relaxation: w above.
+
+    tolerance: relative distance to the centralised coefficients. vote_every: iterations between two votes to stop.
+    """
+
+    name: ClassVar = "sharing"
+    exact: ClassVar = True
+    prediction: ClassVar[Prediction] = "sum"
+
+    tolerance: float = 1e-4
+    max_iterations: int = 20_000
+    rho: float | None = None
+    relaxation: float = 1.7
+    vote_every: int = 10
+    averaging: Averaging | Method = "auto"
+
+    def __post_init__(self) -> None:
+        within_reach(self.tolerance, "SharingADMM")
+        Averaging.of(self.averaging)
+        if self.rho is not None and not (np.isfinite(self.rho) and self.rho > 0):
+            raise InputError(f"rho must be a finite number above 0, or None to choose by rule, not {self.rho}")
+        if not 0 < self.relaxation < 2:
+            raise InputError(f"relaxation must lie between 0 and 2, not {self.relaxation}")
+        if self.max_iterations < 1 or self.vote_every < 1:
+            raise InputError("max_iterations and vote_every must be 1 or more")
+
+    def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
+        positive(alpha, "SharingADMM")
+        mark, L, w = network.ledger.mark(), network.size, self.relaxation
+        sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=1.0)
+        averaging, S = sums.averaging, largest_square(network, blocks)
+        rho = self.rho or (float(np.sqrt(L * alpha / S)) if S else 1.0)
+        uncertain = sums.uncertainty(averaging)
+        nearest = blocks.ridge_map(alpha / rho)  # factorised once
+        z = shared = np.tile(Y / (L + rho), (blocks.agents, 1, 1))
+        u = -z
+        residuals, converged, n = [], False, 0
+        for n in range(1, self.max_iterations + 1):
+            b = nearest(shared - u)
+            Hb = blocks.fitted(b)
+            m = averaging.average(network, Hb)
+            p = w * m + (1 - w) * z
+            z = (Y + rho * (p + u)) / (L + rho)
+            shared = w * Hb + (1 - w) * shared + z - p
+            u = u + p - z
+            if n % self.vote_every and n < self.max_iterations:
+                continue
+            residuals.append(uncertain + self._distance(network, blocks, b, Y - L * m, alpha, averaging))
+            network.residual = residuals[-1]
+            converged = residuals[-1] <= self.tolerance
+            if converged or not np.isfinite(residuals[-1]):
+                break
+        if not (converged and averaging.suffices_on(network)):
+            converged = False
+            change = "raise max_iterations, tolerance or the averaging's max_rounds, or use solver='dual'"
+            warn_not_converged("SharingADMM", n, residuals[-1], self.tolerance, change)
+        note, sent = f"rho = {rho:.3g}, averages by {averaging.method_on(network)}", network.ledger.since(mark)
+        return ColumnSolution(blocks.separate(b), Report("SharingADMM", converged, n, tuple(residuals), sent, note))
+
+    def _distance(
+        self, network: Network, blocks: ColumnBlocks, b: Stacks, r: Array, alpha: float, averaging: Averaging
+    ) -> float:
+        """A bound on the distance to the answer, relative to |b|; known to all agents with the same bits."""
+        gradients, sizes = np.empty(blocks.agents), np.empty(blocks.agents)
+        for group, own, moment in zip(blocks.groups, b, blocks.moments(r), strict=True):
+            g = moment - alpha * own
+            gradients[group.agents] = np.einsum("kbm,kbm->k", g, g)
+            sizes[group.agents] = np.einsum("kbm,kbm->k", own, own)
+        # Not in one sum: where it is inexact, its error is relative to the largest number in it.
+        gradient, size = (np.sqrt(summed(network, squares, averaging)) for squares in (gradients, sizes))
+        return float("inf") if size[0] > DIVERGED else float(relative(gradient / alpha, size)[0])
