@@ -63,12 +63,7 @@ class ADMM:
     def __post_init__(self) -> None:
         within_reach(self.tolerance, "ADMM")
         Averaging.of(self.averaging)
-        if self.rho is not None and not (np.isfinite(self.rho) and self.rho > 0):
-            raise InputError(f"rho must be a finite number above 0, or None to choose by rule, not {self.rho}")
-        if not 0 < self.relaxation < 2:
-            raise InputError(f"relaxation must lie between 0 and 2, not {self.relaxation}")
-        if self.max_iterations < 1 or self.vote_every < 1:
-            raise InputError("max_iterations and vote_every must be 1 or more")
+        check_admm(self.rho, self.relaxation, self.max_iterations, self.vote_every)
         if self.variant not in ("coefficients", "thesis"):
             raise InputError(f"variant {self.variant!r} is not known: ADMM has 'coefficients' and 'thesis'")
 
@@ -121,3 +116,13 @@ class ADMM:
         distance = np.maximum(norms(g) / convexity, norms(b - z))
         size = np.where(norms(z) > 0, norms(z), norms(u))
         return np.divide(distance, size, out=np.zeros_like(distance), where=distance != 0)
+
+
+def check_admm(rho: float | None, relaxation: float, max_iterations: int, vote_every: int) -> None:
+    """The settings that all kinds of ADMM have."""
+    if rho is not None and not (np.isfinite(rho) and rho > 0):
+        raise InputError(f"rho must be a finite number above 0, or None to choose by rule, not {rho}")
+    if not 0 < relaxation < 2:
+        raise InputError(f"relaxation must lie between 0 and 2, not {relaxation}")
+    if max_iterations < 1 or vote_every < 1:
+        raise InputError("max_iterations and vote_every must be 1 or more")

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT, ROUGH, Krylov, relative, summed, summed_with
 from peerlearn.algorithms.preconditioners import PRECONDITIONERS, Preconditioner
-from peerlearn.algorithms.solution import Report, Solution, above_zero, only_ridge, warn_not_converged, within_reach
+from peerlearn.algorithms.solution import Solution, above_zero, only_ridge, within_reach
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares
@@ -59,19 +59,11 @@ class ConjugateGradient:
         kind = PRECONDITIONERS[self.preconditioner]
         precondition = kind.prepare(problems, alpha, lambda x: summed(network, x, rough))
         system = _NormalEquations(network, problems, alpha, kind)
-        b, residuals = Krylov(network, system, precondition, averaging, self.tolerance).solve(self.max_iterations)
-        converged = residuals[-1] <= self.tolerance and averaging.suffices_on(network)
-        if not converged:
-            warn_not_converged(
-                "ConjugateGradient",
-                len(residuals),
-                residuals[-1],
-                self.tolerance,
-                "raise max_iterations, alpha or the averaging's max_rounds, or choose preconditioner='local'",
-            )
-        note = f"preconditioner {self.preconditioner}, sums by {averaging.method_on(network)}"
-        sent = network.ledger.since(mark)
-        return Solution(b, Report("ConjugateGradient", converged, len(residuals), tuple(residuals), sent, note))
+        krylov = Krylov(network, system, precondition, averaging, self.tolerance)
+        b, residuals = krylov.solve(self.max_iterations)
+        note = f"preconditioner {self.preconditioner}, "
+        change = "raise max_iterations, alpha or the averaging's max_rounds, or choose preconditioner='local'"
+        return Solution(b, krylov.report("ConjugateGradient", residuals, mark, note, change))
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,10 @@ from typing import Protocol
 import numpy as np
 
 from peerlearn.algorithms.consensus import Averaging, follow, maximum
+from peerlearn.algorithms.solution import Report, warn_not_converged
 from peerlearn.arrays import Array
 from peerlearn.local.least_squares import PerAgent
-from peerlearn.network.base import Network
+from peerlearn.network.base import Counts, Network
 
 MARGIN = 20  # sums are so much more exact than the answer asked for: with less, restarts cost more than they save
 MOST_EXACT = 1e-14
@@ -89,6 +90,14 @@ class Krylov:
             if residuals[-1] <= self.tolerance or hopeless:
                 return b, residuals
             averaging = replace(averaging, tolerance=max(averaging.tolerance / MARGIN, MOST_EXACT))
+
+    def report(self, solver: str, residuals: list[float], mark: Counts, note: str, change: str) -> Report:
+        """How it went; `change` is what to change if it did not go far enough."""
+        converged = residuals[-1] <= self.tolerance and self.averaging.suffices_on(self.network)
+        if not converged:
+            warn_not_converged(solver, len(residuals), residuals[-1], self.tolerance, change)
+        note, sent = f"{note}sums by {self.averaging.method_on(self.network)}", self.network.ledger.since(mark)
+        return Report(solver, converged, len(residuals), tuple(residuals), sent, note)
 
     def _descend(self, b: Array, r: Array, averaging: Averaging, max_iterations: int, residuals: list[float]) -> Array:
         """From b and its residual r to within tolerance, as far as the recurrence for r can tell."""

@@ -7,7 +7,7 @@ Training b over rows that never leave their agents is the work of a solver, see 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -15,7 +15,7 @@ from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -35,12 +35,12 @@ from peerlearn.models.labels import codes_of, stream_classes
 from peerlearn.models.settings import network_of, seeds_of
 from peerlearn.models.shares import shares_of
 from peerlearn.models.streams import Stream, learn_chunk
-from peerlearn.models.targets import LabelTargets, NumberTargets
+from peerlearn.models.targets import LabelTargets, NumberTargets, Targets
 from peerlearn.models.unharmed import unharmed
 from peerlearn.network import Network
 
 
-class _RVFL(BaseEstimator, ABC):
+class _RVFL(BaseEstimator, Targets):
     """What the classifier and the regressor share: features, solver, and prediction."""
 
     coefficients_: Array
@@ -173,10 +173,6 @@ class _RVFL(BaseEstimator, ABC):
         return outputs
 
     @abstractmethod
-    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
-        """Each hosted agent's targets as rows x M numbers."""
-
-    @abstractmethod
     def _begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
         """Fix what all chunks must have in common; what of it must be alike at every agent, by name."""
 
@@ -184,15 +180,8 @@ class _RVFL(BaseEstimator, ABC):
     def _encoded_chunk(self, targets: Any, whose: str) -> Array:
         """Targets of a chunk as rows x M numbers, if they fit what was fixed; `whose` begins the sentence if not."""
 
-    @abstractmethod
-    def _decoded(self, outputs: Array) -> Any:
-        """Predictions from rows x M outputs."""
 
-    @abstractmethod
-    def _score(self, y: Any, predicted: Any) -> float: ...
-
-
-class RVFLClassifier(LabelTargets, ClassifierMixin, _RVFL):
+class RVFLClassifier(LabelTargets, _RVFL):
     """A classifier that agents train together without showing each other their rows.
 
     Parameters
@@ -254,7 +243,7 @@ class RVFLClassifier(LabelTargets, ClassifierMixin, _RVFL):
         return self._outputs_of(codes_of(targets, self.classes_, whose))
 
 
-class RVFLRegressor(NumberTargets, RegressorMixin, _RVFL):
+class RVFLRegressor(NumberTargets, _RVFL):
     """A regressor that agents train together without showing each other their rows; one or many outputs.
 
     Parameters and attributes are those of `RVFLClassifier`, without classes.
@@ -283,8 +272,3 @@ class RVFLRegressor(NumberTargets, RegressorMixin, _RVFL):
                 "every chunk the same"
             )
         return y.reshape(len(y), self._n_outputs)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

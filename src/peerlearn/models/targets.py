@@ -7,10 +7,12 @@ numbers           as they are
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -21,7 +23,22 @@ from peerlearn.errors import DataError
 from peerlearn.network.base import Network
 
 
-class LabelTargets:
+class Targets(ABC):
+    """What a model asks of its targets."""
+
+    @abstractmethod
+    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
+        """Each hosted agent's targets as rows x M numbers."""
+
+    @abstractmethod
+    def _decoded(self, outputs: Array) -> Any:
+        """Predictions from rows x M outputs."""
+
+    @abstractmethod
+    def _score(self, y: Any, predicted: Any) -> float: ...
+
+
+class LabelTargets(ClassifierMixin, Targets):
     """What classifiers have in common."""
 
     classes_: np.ndarray[Any, Any]
@@ -57,7 +74,7 @@ class LabelTargets:
         return float(accuracy_score(y, predicted))
 
 
-class NumberTargets:
+class NumberTargets(RegressorMixin, Targets):
     """What regressors have in common."""
 
     _single_output: bool
@@ -78,6 +95,11 @@ class NumberTargets:
 
     def _score(self, y: Any, predicted: Any) -> float:
         return float(r2_score(y, predicted))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
 
 def finite_rows(X: Array, whose: str) -> None:

@@ -8,7 +8,7 @@ see `peerlearn.algorithms.columns`. They also predict together: each agent gives
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -16,7 +16,7 @@ from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,7 +34,7 @@ from peerlearn.local.penalties import Ridge
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.column_shares import ColumnShares, Given, column_shares, row_texts
 from peerlearn.models.settings import network_of, one_agent, seeds_of
-from peerlearn.models.targets import LabelTargets, NumberTargets
+from peerlearn.models.targets import LabelTargets, NumberTargets, Targets
 from peerlearn.models.unharmed import unharmed
 from peerlearn.network import Network
 
@@ -42,7 +42,7 @@ ROWS = ("refuse", "intersection")
 SAME_ORDER = "give all agents the same rows in the same order"
 
 
-class _Vertical(BaseEstimator, ABC):
+class _Vertical(BaseEstimator, Targets):
     """What the classifier and the regressor share: columns, rows that must be the same, solver, and prediction."""
 
     coefficients_: list[Array]
@@ -208,10 +208,6 @@ class _Vertical(BaseEstimator, ABC):
         return network
 
     @abstractmethod
-    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
-        """Each hosted agent's targets as rows x M numbers."""
-
-    @abstractmethod
     def _row_texts(self, y: Any) -> list[str]:
         """A text for each row's target, to be compared between agents."""
 
@@ -219,15 +215,8 @@ class _Vertical(BaseEstimator, ABC):
     def _voted(self, network: Network, parts: Array, voting: Array) -> Array:
         """One output for each row from what each agent alone would say, if it is voting (1) and not (0)."""
 
-    @abstractmethod
-    def _decoded(self, outputs: Array) -> Any:
-        """Predictions from rows x M outputs."""
 
-    @abstractmethod
-    def _score(self, y: Any, predicted: Any) -> float: ...
-
-
-class VerticalRVFLClassifier(LabelTargets, ClassifierMixin, _Vertical):
+class VerticalRVFLClassifier(LabelTargets, _Vertical):
     """A classifier that agents train and use together, each with its own columns of everybody's rows.
 
     Parameters
@@ -285,7 +274,7 @@ class VerticalRVFLClassifier(LabelTargets, ClassifierMixin, _Vertical):
         return votes[:, :, 1:] - votes[:, :, :1] if C == 2 else votes
 
 
-class VerticalRVFLRegressor(NumberTargets, RegressorMixin, _Vertical):
+class VerticalRVFLRegressor(NumberTargets, _Vertical):
     """A regressor that agents train and use together, each with its own columns of everybody's rows.
 
     Parameters and attributes are those of `VerticalRVFLClassifier`, without classes; an ensemble averages.
@@ -302,8 +291,3 @@ class VerticalRVFLRegressor(NumberTargets, RegressorMixin, _Vertical):
     def _voted(self, network: Network, parts: Array, voting: Array) -> Array:
         """The average."""
         return total(network, parts) / total(network, voting)[:, None, None]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

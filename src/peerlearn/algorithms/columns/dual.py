@@ -25,7 +25,7 @@ import numpy as np
 from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.krylov import Krylov, relative, summed, summed_with
-from peerlearn.algorithms.solution import Report, warn_not_converged, within_reach
+from peerlearn.algorithms.solution import within_reach
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks
@@ -56,13 +56,10 @@ class DualConjugateGradient:
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=0.5)
         averaging, copies = sums.averaging, np.tile(Y, (blocks.agents, 1, 1))
         system = _Dual(network, blocks, copies, alpha, sums)
-        a, residuals = Krylov(network, system, lambda r: r, averaging, self.tolerance).solve(self.max_iterations)
-        converged = residuals[-1] <= self.tolerance and averaging.suffices_on(network)
-        if not converged:
-            change = "raise max_iterations, alpha or the averaging's max_rounds, or use solver='sketched'"
-            warn_not_converged("DualConjugateGradient", len(residuals), residuals[-1], self.tolerance, change)
-        note, sent = f"sums by {averaging.method_on(network)}", network.ledger.since(mark)
-        report = Report("DualConjugateGradient", converged, len(residuals), tuple(residuals), sent, note)
+        krylov = Krylov(network, system, lambda r: r, averaging, self.tolerance)
+        a, residuals = krylov.solve(self.max_iterations)
+        change = "raise max_iterations, alpha or the averaging's max_rounds, or use solver='sketched'"
+        report = krylov.report("DualConjugateGradient", residuals, mark, "", change)
         return ColumnSolution(blocks.separate(blocks.moments(a)), report)
 
 

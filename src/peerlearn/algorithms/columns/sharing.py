@@ -27,12 +27,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from peerlearn.algorithms.admm import check_admm
 from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Sums, largest_square, positive
 from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.krylov import relative, summed
 from peerlearn.algorithms.solution import Report, warn_not_converged, within_reach
 from peerlearn.arrays import Array
-from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
 from peerlearn.network.base import Network
 
@@ -60,12 +60,7 @@ class SharingADMM:
     def __post_init__(self) -> None:
         within_reach(self.tolerance, "SharingADMM")
         Averaging.of(self.averaging)
-        if self.rho is not None and not (np.isfinite(self.rho) and self.rho > 0):
-            raise InputError(f"rho must be a finite number above 0, or None to choose by rule, not {self.rho}")
-        if not 0 < self.relaxation < 2:
-            raise InputError(f"relaxation must lie between 0 and 2, not {self.relaxation}")
-        if self.max_iterations < 1 or self.vote_every < 1:
-            raise InputError("max_iterations and vote_every must be 1 or more")
+        check_admm(self.rho, self.relaxation, self.max_iterations, self.vote_every)
 
     def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
         positive(alpha, "SharingADMM")

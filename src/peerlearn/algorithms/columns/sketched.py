@@ -27,7 +27,7 @@ from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
 from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, summed, summed_with
-from peerlearn.algorithms.solution import Report, warn_not_converged, within_reach
+from peerlearn.algorithms.solution import within_reach
 from peerlearn.arrays import Array, Indices, norms
 from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
@@ -67,15 +67,12 @@ class SketchedConjugateGradient:
         sketch = SKETCHES[self.sketch]
         precondition = sketch.prepare(blocks, layout, alpha, lambda x: summed(network, x, rough))
         system = _Primal(network, blocks, layout, Y, alpha, sums)
-        b, residuals = Krylov(network, system, precondition, averaging, self.tolerance).solve(self.max_iterations)
-        converged = residuals[-1] <= self.tolerance and averaging.suffices_on(network)
-        if not converged:
-            change = "raise max_iterations, alpha or the averaging's max_rounds, or use solver='dual'"
-            warn_not_converged("SketchedConjugateGradient", len(residuals), residuals[-1], self.tolerance, change)
+        krylov = Krylov(network, system, precondition, averaging, self.tolerance)
+        b, residuals = krylov.solve(self.max_iterations)
         buckets = sketch.buckets(blocks.rows, layout)
-        note = f"{buckets} sums of {blocks.rows // buckets} rows' {self.sketch}, sums by {averaging.method_on(network)}"
-        sent = network.ledger.since(mark)
-        report = Report("SketchedConjugateGradient", converged, len(residuals), tuple(residuals), sent, note)
+        note = f"{buckets} sums of {blocks.rows // buckets} rows' {self.sketch}, "
+        change = "raise max_iterations, alpha or the averaging's max_rounds, or use solver='dual'"
+        report = krylov.report("SketchedConjugateGradient", residuals, mark, note, change)
         return ColumnSolution(blocks.separate(system.own(b)), report)
 
 
