@@ -1,6 +1,5 @@
 """What a stream costs under four weightings (thesis, section 5.3), the fastest of which needs the extra sdp."""
 
-import os
 from itertools import islice
 
 import numpy as np
@@ -23,9 +22,10 @@ def learn(network, X, y, chunks, every=1):
     return rounds, model.coefficients_
 
 
-for name in ("g50c", "CCPP" if os.environ.get("PEERLEARN_DATA") else "diabetes"):
+held = {info.name for info in data.available()}
+for name in ("g50c", "CCPP" if "CCPP" in held else "diabetes"):
     rows = data.load(name)
-    print(f"\n{rows}", "(instead of CCPP: PEERLEARN_DATA names no folder)" if name == "diabetes" else "")
+    print(f"\n{rows}", "(instead of CCPP: PEERLEARN_DATA names no folder with it)" if name == "diabetes" else "")
     order = np.random.default_rng(0).permutation(len(rows.X))
     X, y = rows.X[order], (rows.y[order] - rows.y.mean()) / rows.y.std()
     print("rounds of chunks 2, 5, 10, 20, and relative network disagreement after 5, 10, 20 rounds of one average")

@@ -212,7 +212,7 @@ class TestLostMessages:
         network = SimulatedNetwork(graphs.ring(6), faults=Faults(0.1))
         start = rows(network, 1)
         for options, why in (
-            ({"method": "chebyshev"}, "Chebyshev averaging needs every message"),
+            ({"method": "chebyshev"}, "averaging by Chebyshev polynomials needs every message"),
             ({"method": "tree"}, "a tree needs every message"),
             ({"stopping": "messages"}, "cannot agree on a round to stop"),
         ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from peerlearn import SimulatedNetwork, StreamConsensus, graphs
 from peerlearn.errors import DataError
 from peerlearn.local import lms, recursive
 from peerlearn.local.chunks import Chunk
@@ -12,7 +13,7 @@ from peerlearn.local.features import ACTIVATIONS, RandomFeatures
 from peerlearn.local.threads import one_blas_thread
 from tests.conftest import closed_form
 
-B, M, AGENTS = 24, 2, 5
+B, M, AGENTS, NEVER = 24, 2, 5, 10**9
 QUARTER = B // 4  # up to so many rows P is brought up to date, with more the equations are solved
 SIZES = {
     "one row each": [1],
@@ -45,7 +46,7 @@ def learned(stream, alpha=0.5, forgetting=1.0, agents=AGENTS, width=B):
     """The state after every chunk."""
     state = recursive.start(agents, (width, M), alpha, forgetting)
     for H, Y in stream:
-        b = recursive.absorb(state, Chunk.of_rows(H, Y), alpha, forgetting)
+        b = absorbed(state, Chunk.of_rows(H, Y), alpha, forgetting)
         state = state | {"b": b}
         yield state
 
@@ -57,6 +58,13 @@ def all_rows(stream, agent):
 def assert_same_bits(state, other, agent, place):
     for name in state:
         np.testing.assert_array_equal(state[name][agent], other[name][place], err_msg=name)
+
+
+def absorbed(state, chunks, alpha, forgetting):
+    """What agents know after a chunk, and keep."""
+    b, keep = recursive.absorb(state, chunks, alpha, forgetting)
+    keep()
+    return b
 
 
 class TestRecursiveIsBatch:
@@ -132,7 +140,7 @@ class TestTenThousandChunks:
         state = recursive.start(1, (B, M), 1.0, 1.0)
         H, Y = rows_of([10 * B])
         for n in range(10 * B):
-            recursive.absorb(state, Chunk.of_rows([H[0][n : n + 1]], [Y[0][n : n + 1]]), 1.0, 1.0)
+            absorbed(state, Chunk.of_rows([H[0][n : n + 1]], [Y[0][n : n + 1]]), 1.0, 1.0)
             if n == B:
                 state["P"] *= 1.01
                 wrong = recursive.symmetric(state["P"])[0] @ recursive.symmetric(state["A"])[0]
@@ -215,24 +223,24 @@ class TestStacks:
         filled.H[0, :rows], filled.Y[0, :rows] = H[0], Y[0]
         (bare,) = Chunk.of_rows(H, Y)
         states = [recursive.start(1, (B, M), 1.0, 1.0) for _ in range(2)]
-        b = [recursive.absorb(state, [c], 1.0, 1.0) for state, c in zip(states, (bare, filled), strict=True)]
+        b = [absorbed(state, [c], 1.0, 1.0) for state, c in zip(states, (bare, filled), strict=True)]
         np.testing.assert_allclose(b[1], b[0], atol=1e-14)
         for name in ("A", "P", "age"):
             np.testing.assert_allclose(states[1][name], states[0][name], atol=1e-14)
 
 
 class TestEquationsBeyondDoublePrecision:
-    SENTENCE = (
-        r"the rows that hosted agent 1 has seen outweigh the ridge penalty beyond double precision, .* raise alpha, or"
-    )
+    SENTENCE = r"the rows that agent 1 has seen outweigh the ridge penalty beyond double precision, .* raise alpha, or"
 
     def learn(self, rows, scale, alpha, forgetting=1.0):
         """Features of rank 3 at agent 1, so that nothing but the penalty holds its equations up."""
         rng = np.random.default_rng(0)
-        low_rank, state = scale * rng.standard_normal((3, B)), recursive.start(2, (B, M), alpha, forgetting)
+        network, learner = SimulatedNetwork(graphs.complete(2)), StreamConsensus(every=NEVER, forgetting=forgetting)
+        low_rank, state = scale * rng.standard_normal((3, B)), learner.start(network, (B, M), alpha)
         for _ in range(20 * B):
             H = [np.zeros((1, B)), rng.standard_normal((rows, 3)) @ low_rank]
-            recursive.absorb(state, Chunk.of_rows(H, [np.ones((len(h), M)) for h in H]), alpha, forgetting)
+            chunks = Chunk.of_rows(H, [np.ones((len(h), M)) for h in H])
+            state = learner.learn(network, state, chunks, alpha)
 
     @pytest.mark.parametrize("rows", [1, QUARTER, QUARTER + 1, B])
     @pytest.mark.parametrize(("scale", "alpha"), [(1.0, 1e-15), (1e9, 1.0)])

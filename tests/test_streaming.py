@@ -192,7 +192,7 @@ class TestCensoring:
 
     def test_combining_keeps_the_mean(self, graph):
         rng, network = np.random.default_rng(0), SimulatedNetwork(graph)
-        state = combining.memory(network.size, (B, M), 0.3)
+        state = combining.memory(network, (B, M), 0.3)
         b = rng.standard_normal((network.size, B, M))
         for _ in range(100):
             b += rng.exponential(0.3, (network.size, 1, 1)) * rng.standard_normal((network.size, B, M))
@@ -229,7 +229,7 @@ class TestCensoring:
         network, C, threshold = SimulatedNetwork(graph), SimulatedNetwork(graph).weights.toarray(), 0.1
         rng = np.random.default_rng(0)
         start, learned, own = rng.standard_normal((network.size, B)), rng.standard_normal(B) / 50, np.diag(C)[:, None]
-        b, state = start[:, :, None], combining.memory(network.size, (B, 1), threshold)
+        b, state = start[:, :, None], combining.memory(network, (B, 1), threshold)
         naive, stale = start, np.zeros_like(start)
         for _ in range(100):
             b, naive = combining.mixed(network, state, b + learned[:, None], threshold), naive + learned

@@ -399,7 +399,7 @@ class TestBadInput:
                 {"alpha": 0.0},
                 "cannot tell whether the columns of all agents determine the coefficients when alpha is 0",
             ),
-            ({"alpha": 0.0, "network": None, "n_hidden": 50}, "the 20 rows do not determine the 50 coefficients"),
+            ({"alpha": 0.0, "network": None, "n_hidden": 50}, "the 20 rows do not determine the coefficients"),
             ({"solver": "gram"}, "solver 'gram' is not known"),
             ({"network": 5}, "network must be a peerlearn Network such as SimulatedNetwork"),
             ({"activation": "step"}, "activation 'step' is not known"),

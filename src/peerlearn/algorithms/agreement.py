@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from peerlearn.algorithms.consensus import maximum
-from peerlearn.errors import DataError, InputError
+from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.network.base import Message, Network
 
 Labels = np.ndarray[Any, Any]
@@ -26,6 +26,8 @@ def union(network: Network, labels: Sequence[Labels]) -> Labels:
     news = [True] * len(known)  # whether an agent knows more than its neighbors have heard from it
     for _ in range(network.flood_rounds):
         inbox = network.exchange([own if new else {} for own, new in zip(known, news, strict=True)])
+        for sender, heard in (pair for box in inbox for pair in box.items()):
+            _must_be_labels(heard, sender)
         merged = [_merged(own, box) for own, box in zip(known, inbox, strict=True)]
         news = [not network.reliable or _differ(own, more) for own, more in zip(known, merged, strict=True)]
         known = merged
@@ -40,6 +42,16 @@ def same_everywhere(network: Network, settings: Mapping[str, float]) -> None:
     for name, low, high in zip(settings, smallest, largest, strict=True):
         if low != high:
             raise InputError(f"agents disagree on {name}, from {low:g} to {high:g}: give all of them the same")
+
+
+def _must_be_labels(heard: Message, sender: int) -> None:
+    labels, kinds = heard.get("labels"), heard.get("kinds")
+    if labels is None or kinds is None or kinds.shape != (1,) or kinds.dtype != np.int64 or labels.ndim != 2:
+        raise WireError(f"agent {sender} sent no labels where some were due: it runs something else")
+    # Where texts and numbers have met, an agent goes on to send its own.
+    held = {TEXT: (np.uint32,)}.get(int(kinds[0]), (np.int64, np.float64) + ((np.uint32,) if kinds[0] & TEXT else ()))
+    if not 0 < kinds[0] < 2 * TEXT or labels.dtype not in held:
+        raise WireError(f"agent {sender} sent labels of a kind that there is not: it runs something else")
 
 
 def _kind(labels: Labels) -> int:

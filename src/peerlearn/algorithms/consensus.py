@@ -108,13 +108,14 @@ class Averaging:
         method = self.method_on(network)
         if network.size == 1:
             return 0
-        if method == "tree":
+        if method == "tree" and network.reliable:
             return 2 * network.tree.height
         if method == "plain":
             return plain_rounds(network.contraction, self.tolerance)
         if not network.reliable:
             raise NetworkError(
-                "Chebyshev averaging needs every message to arrive, and this network loses some: use method='plain'"
+                f"averaging by {'a tree' if method == 'tree' else 'Chebyshev polynomials'} needs every message to "
+                "arrive, and this network loses some: use method='plain'"
             )
         return chebyshev_rounds(*network.spectrum, self.tolerance)
 

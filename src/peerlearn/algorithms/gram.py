@@ -22,12 +22,12 @@ import numpy as np
 from peerlearn.algorithms.consensus import Averaging, Method, maximum
 from peerlearn.algorithms.solution import Report, Solution, only_ridge, warn_not_converged, within_reach
 from peerlearn.arrays import Array
-from peerlearn.errors import DataError
+from peerlearn.errors import DataError, WireError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.normal_equations import NormalEquations
 from peerlearn.local.penalties import Penalty
 from peerlearn.local.ridge import solve_ridge, undetermined
-from peerlearn.network.base import Network
+from peerlearn.network.base import Message, Network
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,19 @@ def up_the_tree(network: Network, equations: Sequence[NormalEquations]) -> list[
         inbox = network.exchange(outbox, [[int(tree.parent[agent])] for agent in hosted])
         for k, received in enumerate(inbox):
             if received:
-                children = [NormalEquations.unpacked(received[sender], sums[k].shape) for sender in sorted(received)]
-                sums[k] = sums[k].plus(children)
+                sums[k] = sums[k].plus(
+                    [_equations(received[child], sums[k].shape, child) for child in sorted(received)]
+                )
     return sums
+
+
+def _equations(message: Message, shape: tuple[int, int], sender: int) -> NormalEquations:
+    equations = NormalEquations.unpacked(message, shape)
+    if equations is None:
+        raise WireError(
+            f"agent {sender} sent no equations of {shape[0]} features where some were due: it runs something else"
+        )
+    return equations
 
 
 def down_the_tree(network: Network, answer: Array) -> Array:

@@ -13,7 +13,8 @@ takes and again only where it has fewer rows left: who knows the key can find ou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import date
 from hashlib import blake2b
 from typing import Any
 
@@ -27,6 +28,7 @@ from peerlearn.network.base import Message, Network
 Texts = Sequence[str]  # one per row
 Hashes = np.ndarray[Any, Any]  # sorted entries of 16 bytes
 WIDTH = 16  # bytes: that two of 2^40 rows have the same hash is as likely as 1 in 2^49
+KINDS = ((bool, "!"), (int | float, "#"), (str, " "), (bytes, "b"), (np.datetime64, "@"))  # marks of texts
 EXACT = 6  # bytes of a hash in one float64, which holds whole numbers up to 2^53
 
 
@@ -46,8 +48,10 @@ def texts_of(ids: Any, what: str = "ids") -> list[str]:
         values = np.asarray(ids)
         if values.ndim != 1:
             raise DataError(f"{what} have shape {values.shape}, but one per row is needed: give a list or a column")
-        ids = (values.astype("datetime64[ns]").astype(str) if values.dtype.kind == "M" else values).tolist()
-    texts = [_text(value.item() if isinstance(value, np.generic) else value) for value in ids]
+        ids = list(values.astype("datetime64[ns]")) if values.dtype.kind == "M" else values.tolist()
+    if not isinstance(ids, Iterable):
+        raise DataError(f"{what} are {ids!r:.60}, but one per row is needed: give a list or a column")
+    texts = [_text(_plain(value)) for value in ids]
     if "" in texts:
         raise DataError(f"{what} are missing (None or NaN) at row {texts.index('')}: give every row one of its own")
     return texts
@@ -80,7 +84,7 @@ def same_rows(network: Network, rows: Sequence[Texts], key: bytes, what: str, wa
 def common_rows(network: Network, rows: Sequence[Texts], key: bytes) -> list[Indices]:
     """The rows that all agents have: positions among the rows of each hosted agent, in an order common to all."""
     for agent, own in zip(network.hosted, rows, strict=True):
-        _different(own, agent)
+        all_different(own, agent)
     hashes = [_hashes(own, key) for own in rows]
     known, news = [np.sort(own) for own in hashes], [True] * len(hashes)
     for _ in range(network.flood_rounds):
@@ -125,6 +129,11 @@ def _compared(network: Network, hosted: Sequence[_Prefixes], m: int | None) -> t
     return np.array_equal(largest[:counted], -smallest[:counted]), int(fewest), int(most)
 
 
+def _plain(value: Any) -> Any:
+    """A Python value for one of numpy's, but for times, of which Python has no nanoseconds."""
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
+
+
 def _text(value: Any) -> str:
     """A text that differs where values differ, also between kinds; empty for none."""
     if value is None or (str(value) in ("<NA>", "NaT", "nan") and not isinstance(value, str)):
@@ -134,7 +143,10 @@ def _text(value: Any) -> str:
         return "(" + "".join(f"{len(part)}:{part}" for part in parts) if all(parts) else ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return f"{'#' if isinstance(value, int | float) and not isinstance(value, bool) else ' '}{value}"
+    if isinstance(value, date):
+        value = np.datetime64(value, "ns")
+    kind = next((mark for kinds, mark in KINDS if isinstance(value, kinds)), "?")
+    return f"{kind}{value}"
 
 
 def _bytes(text: str) -> bytes:
@@ -147,7 +159,8 @@ def _whole(digest: bytes) -> int:
     return int.from_bytes(digest[:EXACT], "little")
 
 
-def _different(rows: Texts, agent: int) -> None:
+def all_different(rows: Texts, agent: int) -> None:
+    """Refuse identifiers that stand for several rows."""
     if len(set(rows)) < len(rows):
         text, times = Counter(rows).most_common(1)[0]
         raise DataError(

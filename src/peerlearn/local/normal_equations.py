@@ -72,13 +72,21 @@ class NormalEquations:
         return {"G": G[np.triu_indices(self.shape[0])], "P": P}
 
     @classmethod
-    def unpacked(cls, message: Mapping[str, np.ndarray[Any, Any]], shape: tuple[int, int]) -> Self:
+    def unpacked(cls, message: Mapping[str, np.ndarray[Any, Any]], shape: tuple[int, int]) -> Self | None:
+        """What was sent; None if it cannot be such equations."""
         B, width = shape[0], sum(shape)
-        if "R" in message:
-            n = _rows_of_trapezoid(len(message["R"]), width)
+        if any(array.dtype != np.float64 or not np.isfinite(array).all() for array in message.values()):
+            return None
+        if message.keys() == {"R"} and message["R"].ndim == 1:
+            numbers = len(message["R"])
+            n = next((n for n in range(1, B + 1) if n * width - n * (n - 1) // 2 >= numbers), 0)
+            if n * width - n * (n - 1) // 2 != numbers:
+                return None
             R = np.zeros((n, width))
             R[np.triu_indices(n, m=width)] = message["R"]
             return cls(shape, R=R)
+        if message.keys() != {"G", "P"} or message["P"].shape != shape or message["G"].shape != (B * (B + 1) // 2,):
+            return None
         G = np.zeros((B, B))
         G[np.triu_indices(B)] = message["G"]
         return cls(shape, G=G + np.triu(G, 1).T, P=np.array(message["P"]))
@@ -90,9 +98,3 @@ class NormalEquations:
         assert self.R is not None
         H, Y = self.R[:, : self.shape[0]], self.R[:, self.shape[0] :]
         return H.T @ H, H.T @ Y
-
-
-def _rows_of_trapezoid(numbers: int, width: int) -> int:
-    """n with n width - n (n - 1) / 2 = numbers: how many rows an upper trapezoid of so many numbers has."""
-    n = (2 * width + 1 - np.sqrt((2 * width + 1) ** 2 - 8 * numbers)) / 2
-    return round(float(n))

@@ -26,7 +26,6 @@ from scipy.linalg.blas import dsymm, dsyrk
 from scipy.linalg.lapack import dposv, dpotrf, dpotri
 
 from peerlearn.arrays import Array, Indices
-from peerlearn.errors import DataError
 from peerlearn.local.chunks import Chunk
 
 State = dict[str, Array]  # named arrays, each with a leading axis of hosted agents: all that a stream has to remember
@@ -34,6 +33,10 @@ State = dict[str, Array]  # named arrays, each with a leading axis of hosted age
 FEW = 0.25  # of B: with fewer rows P is brought up to date, with more the equations are solved
 RENEWED_AFTER = 4  # times B rows P is computed from A again: by then that costs little beside what was done to P
 STALE = 1e300  # the age of a P that was not brought up to date
+
+
+class Indefinite(Exception):
+    """The equations of one agent are not positive definite any more; tells its place among the hosted ones."""
 
 
 def start(agents: int, shape: tuple[int, int], alpha: float, forgetting: float) -> State:
@@ -45,8 +48,8 @@ def start(agents: int, shape: tuple[int, int], alpha: float, forgetting: float) 
     return state
 
 
-def absorb(state: State, chunks: Sequence[Chunk], alpha: float, forgetting: float) -> Array:
-    """Every agent's b after its chunk; A and P are brought up to date in place, once nothing can fail any more."""
+def absorb(state: State, chunks: Sequence[Chunk], alpha: float, forgetting: float) -> tuple[Array, Callable[[], None]]:
+    """Every agent's b after its chunk, and how to bring A and P up to date in place, when nothing can fail any more."""
     b, prepared = state["b"].copy(), []
     for chunk in chunks:
         few = forgetting == 1.0 and chunk.H.shape[1] <= FEW * b.shape[1]
@@ -54,12 +57,15 @@ def absorb(state: State, chunks: Sequence[Chunk], alpha: float, forgetting: floa
         gain, keep = _by_covariance(state, chunk, e) if few else _anew(state, chunk, e, alpha, forgetting)
         b[chunk.agents] += gain
         prepared.append(keep)
-    if forgetting < 1.0:
-        idle = np.setdiff1d(np.arange(len(b)), [k for chunk in chunks for k in chunk.agents.tolist()])
-        state["A"][idle] = _faded(state["A"][idle], alpha, forgetting)
-    for keep in prepared:
-        keep()
-    return b
+
+    def keep_all() -> None:
+        if forgetting < 1.0:
+            idle = np.setdiff1d(np.arange(len(b)), [k for chunk in chunks for k in chunk.agents.tolist()])
+            state["A"][idle] = _faded(state["A"][idle], alpha, forgetting)
+        for keep in prepared:
+            keep()
+
+    return b, keep_all
 
 
 def symmetric(triangles: Array) -> Array:
@@ -73,14 +79,15 @@ def _by_covariance(state: State, chunk: Chunk, e: Array) -> tuple[Array, Callabl
     A, P, age, own, H = state["A"], state["P"], state["age"], chunk.agents, chunk.H
     _renew(state, own[age[own] > RENEWED_AFTER * A.shape[1]])
     HP = _products(P, own, H)
+    squares = HP @ _transposed(H) + np.eye(H.shape[1])
     try:
-        factors = np.linalg.cholesky(HP @ _transposed(H) + np.eye(H.shape[1]))
+        S = np.linalg.inv(np.linalg.cholesky(squares))
     except np.linalg.LinAlgError:  # too many differences: once more with a P of which all digits are right
         if not age[own].any():
-            raise _lost(int(own[0])) from None
+            smallest = np.linalg.eigvalsh(squares)[:, 0]
+            raise Indefinite(int(own[smallest.argmin()])) from None
         _renew(state, own)
         return _by_covariance(state, chunk, e)
-    S = np.linalg.inv(factors)
     G = S @ HP
 
     def keep() -> None:
@@ -144,7 +151,7 @@ def _solved(A: Array, own: Indices, rhs: Array) -> Array:
     for i, k in enumerate(own.tolist()):
         _, solution[i], failed = dposv(A[i].T, rhs[i])
         if failed:
-            raise _lost(k)
+            raise Indefinite(k)
     return solution
 
 
@@ -152,16 +159,9 @@ def _inverse(A: Array, agent: int) -> Array:
     """A^-1 by Cholesky."""
     factor, failed = dpotrf(A.T)
     if failed:
-        raise _lost(agent)
+        raise Indefinite(agent)
     inverted: Array = dpotri(factor)[0].T
     return inverted
-
-
-def _lost(agent: int) -> DataError:
-    return DataError(
-        f"the rows that hosted agent {agent} has seen outweigh the ridge penalty beyond double precision, so that its "
-        "equations are not positive definite any more: raise alpha, or scale the inputs"
-    )
 
 
 def _transposed(stack: Array) -> Array:

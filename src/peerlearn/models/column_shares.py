@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from peerlearn import partition
-from peerlearn.algorithms.row_identity import texts_of
+from peerlearn.algorithms.row_identity import all_different, texts_of
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
 from peerlearn.models.shares import checked_targets
@@ -55,6 +55,15 @@ class ColumnShares:
     targets: list[Any]
     texts: list[list[str]]  # of each agent's identifiers
     named: bool  # whether rows had identifiers, or only positions
+
+    def must_be_told_apart(self) -> None:
+        """Refuse rows that cannot be found at other agents."""
+        if not self.named:
+            raise InputError(
+                "rows='intersection' needs identifiers: give ids, or data frames with an index that is not just 0, 1, 2"
+            )
+        for agent, texts in zip(self.given.agents, self.texts, strict=True):
+            all_different(texts, agent)
 
     @property
     def different_targets(self) -> dict[int, Any]:
@@ -167,8 +176,11 @@ def _rows(model: BaseEstimator, X: Array, y: Any, names: Any, whose: str) -> tup
 
 
 def _identifiers(X: Any, ids: Any) -> Any:
-    """What was given, or the index of a data frame, or None."""
-    return X.index if ids is None and hasattr(X, "iloc") else ids
+    """What was given, or the index of a data frame, or None; an index of bare positions tells no rows apart."""
+    if ids is not None or not hasattr(X, "iloc"):
+        return ids
+    positions = type(X.index).__name__ == "RangeIndex" and (X.index.start, X.index.step) == (0, 1)
+    return None if positions else X.index
 
 
 def _texts(names: Any, rows: int, whose: str) -> list[str]:

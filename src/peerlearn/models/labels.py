@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,24 +18,32 @@ NUMBERS = "biuf"  # kinds of types
 
 def stream_classes(classes: Any) -> Labels:
     """Sorted, two or more, of one kind."""
-    given = column_or_1d(np.asarray(classes))
-    if given.dtype.kind not in NUMBERS:
-        if not all(isinstance(label, str) for label in given.tolist()):
-            raise DataError(f"classes must be numbers or texts, not {given.tolist()!r:.80}: give labels of one kind")
-        given = given.astype(str)
-    known = np.unique(given)
+    try:
+        known = np.unique(_of_one_kind(list(classes)))
+    except TypeError as error:
+        raise DataError(f"classes are {classes!r:.80}: give a list of all labels that there will be") from error
     check_classification_targets(known)
     if len(known) < 2:
         raise DataError(f"classes has only {known.tolist()}: a classifier needs two or more")
     return known
 
 
+def _of_one_kind(labels: list[Any]) -> Labels:
+    """As an array of numbers, or of texts: numpy would make texts of both."""
+    texts = [isinstance(label, str) for label in labels]
+    if not all(texts) and (any(texts) or not all(isinstance(label, Number | np.bool_) for label in labels)):
+        raise DataError(f"labels are {labels!r:.80}, which are not all numbers or all texts: give labels of one kind")
+    return np.array(labels, dtype=str if labels and all(texts) else None)
+
+
 def codes_of(y: Any, classes: Labels, whose: str) -> Indices:
     """The place of each row's label among the classes; `whose` begins the sentence about one that is not there."""
     try:
         labels = column_or_1d(y, warn=True)
+        if labels.dtype.kind not in NUMBERS:
+            labels = _of_one_kind(labels.tolist())
     except ValueError as error:
-        raise DataError(f"{whose}{error}: give one label per row") from error
+        raise DataError(f"{whose}{error}") from error
     if len(labels) == 0:
         return np.zeros(0, dtype=np.intp)
     if (labels.dtype.kind in NUMBERS) != (classes.dtype.kind in NUMBERS):
@@ -42,8 +51,6 @@ def codes_of(y: Any, classes: Labels, whose: str) -> Indices:
             f"{whose}y has labels like {labels.tolist()[0]!r}, but the stream began with classes like "
             f"{classes.tolist()[0]!r}: give labels of that type"
         )
-    if classes.dtype.kind not in NUMBERS:
-        labels = labels.astype(str)
     codes: Indices = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     new = np.flatnonzero(classes[codes] != labels)
     if len(new):

@@ -83,7 +83,7 @@ class _RVFL(BaseEstimator, Targets):
         mark = network.ledger.mark()
         inputs, targets = shares_of(self, network, X, y, stratify=self._stratify, seed=deal_seed)
         outputs = self._encoded(network, targets)
-        self._must_be_alike(network, inputs, outputs, feature_seed, {"solver": self.solver})
+        self._must_be_alike(network, inputs, outputs, feature_seed, {"solver": solver})
         self._draw_features(inputs[0].shape[1], feature_seed)
         if hasattr(self, "_stream"):
             del self._stream  # a stream that was under way ends here

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, valid
 from peerlearn import partition
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
-from peerlearn.models.targets import finite_rows
+from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.network.base import Network
 
 
@@ -92,7 +92,7 @@ def _given_as_shares(model: BaseEstimator, network: Network, X: Any, y: Any, cal
 
 def _are_shares(X: Any) -> bool:
     pairs = isinstance(X, Sequence) and len(X) > 0 and all(isinstance(x, list | tuple) and len(x) == 2 for x in X)
-    return pairs and all(np.ndim(inputs) == 2 for inputs, _ in X)
+    return pairs and all(np.ndim(inputs) == 2 or np.shape(inputs) == (0,) for inputs, _ in X)
 
 
 def _checked_shares(
@@ -136,6 +136,8 @@ def checked_targets(model: BaseEstimator, y: Any, fewest: int) -> Any:
         missing = np.array([bool(label is None or label != label) for label in y.ravel().tolist()])  # NaN is not itself
         if y.dtype.kind in "f":
             missing = ~np.isfinite(y.ravel())
+    if is_regressor(model) and not missing.any() and np.abs(y).max(initial=0.0) > LARGEST:
+        raise DataError(f"y has values up to {np.abs(y).max():.1e}, whose squares are beyond all numbers: scale them")
     if missing.any():
         raise DataError(
             f"y has NaN, inf (infinite) or missing values in {missing.sum()} of {len(y)} rows, the first is row "

@@ -28,7 +28,7 @@ from peerlearn.models.archive import MODELS, Model, about_model, read_contents, 
 from peerlearn.models.contents import Contents
 from peerlearn.models.rvfl import RVFLClassifier
 from peerlearn.models.settings import network_of
-from peerlearn.models.streams import Stream, settings_of
+from peerlearn.models.streams import Stream, must_be_unchanged, settings_of
 from peerlearn.network.base import Counts, Network
 
 WAY_OUT = "give the file that save_stream wrote for these agents, and the network that they had"
@@ -39,6 +39,7 @@ def save_stream(model: Model, path: str | os.PathLike[str]) -> None:
     if type(model) not in MODELS.values() or not hasattr(model, "_stream"):
         raise InputError("only a model that learns from a stream can be saved as one: call partial_fit first")
     stream = model._stream
+    must_be_unchanged(model, stream)
     if type(stream.learner) not in learners().values():
         raise InputError(
             f"a stream that {type(stream.learner).__name__} learns from cannot be saved: it is not built in"

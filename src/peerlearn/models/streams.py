@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,18 +43,19 @@ class Stream:
 
 
 def learn_chunk(model: Any, X: Any, y: Any, classes: Any) -> None:
-    """One chunk: everything is checked before the network is asked and before anything is changed."""
+    """One chunk: everything is checked before the network is asked, and nothing is changed before it has answered."""
     if hasattr(model, "_stream"):
         stream: Stream = model._stream
-        _must_be_unchanged(model, stream, classes)
+        must_be_unchanged(model, stream, classes)
         shares = chunk_of(model, stream.network, X, y, turn=stream.rows, first=False)
         outputs = _outputs(model, shares)
         mark = stream.network.ledger.mark()
     else:
         stream, shares, outputs, mark = _begun(model, X, y, classes)
     chunks = Chunk.of_inputs(model.features_, shares.inputs, outputs)
-    _must_be_squarable(stream.network, chunks)
-    stream.state = stream.learner.learn(stream.network, dict(stream.state), chunks, float(model.alpha))
+    # Learners change arrays in place: those of a model that was loaded as read-only memory are copied first.
+    state = {name: np.require(array, requirements=["C", "W"]) for name, array in stream.state.items()}
+    stream.state = stream.learner.learn(stream.network, state, chunks, float(model.alpha))
     stream.chunks += 1
     stream.rows += sum(map(len, outputs))
     stream.sent += stream.network.ledger.since(mark)
@@ -63,6 +63,9 @@ def learn_chunk(model: Any, X: Any, y: Any, classes: Any) -> None:
 
 
 def _begun(model: Any, X: Any, y: Any, classes: Any) -> tuple[Stream, Shares, list[Array], Counts]:
+    network, _, feature_seed, _ = model._settings()
+    if not model.alpha > 0:
+        raise InputError("a stream needs alpha above 0: its first rows alone do not determine the coefficients")
     if hasattr(model, "coefficients_"):
         warnings.warn(
             "partial_fit begins a stream of its own: rows that fit has seen are not part of it, and the coefficients "
@@ -70,9 +73,6 @@ def _begun(model: Any, X: Any, y: Any, classes: Any) -> tuple[Stream, Shares, li
             UserWarning,
             stacklevel=5,
         )
-    if not model.alpha > 0:
-        raise InputError("a stream needs alpha above 0: its first rows alone do not determine the coefficients")
-    network, _, feature_seed, _ = model._settings()
     mark = network.ledger.mark()
     learner = learner_of(model.stream)
     shares = chunk_of(model, network, X, y, turn=0, first=True)
@@ -86,11 +86,12 @@ def _begun(model: Any, X: Any, y: Any, classes: Any) -> tuple[Stream, Shares, li
 
 def settings_of(model: Any) -> dict[str, Any]:
     """The parameters that matter to a stream."""
-    given: dict[str, Any] = model.get_params(deep=False)
+    given: dict[str, Any] = {**model.get_params(deep=False), "stream": learner_of(model.stream)}
     return {name: value for name, value in given.items() if name != "solver"}
 
 
-def _must_be_unchanged(model: Any, stream: Stream, classes: Any) -> None:
+def must_be_unchanged(model: Any, stream: Stream, classes: Any = None) -> None:
+    """Refuse parameters and classes that are not those that the stream began with."""
     if classes is not None and not np.array_equal(stream_classes(classes), model.classes_):
         raise DataError(
             f"classes {np.asarray(classes).tolist()!r:.100} are not those that the stream began with, "
@@ -102,19 +103,6 @@ def _must_be_unchanged(model: Any, stream: Stream, classes: Any) -> None:
             raise InputError(
                 f"{name} was changed from {before!r:.60} to {value!r:.60} while a stream is under way: set it back, or "
                 "begin a new stream with sklearn.base.clone(model)"
-            )
-
-
-def _must_be_squarable(network: Network, chunks: Sequence[Chunk]) -> None:
-    """Refuse rows whose features are so large that sums of their squares would not be numbers."""
-    for chunk in chunks:
-        with np.errstate(over="ignore"):
-            sizes = np.einsum("knb,knb->k", chunk.H, chunk.H) + np.einsum("knm,knm->k", chunk.Y, chunk.Y)
-        if not np.isfinite(sizes).all():
-            agent = network.hosted[int(chunk.agents[np.flatnonzero(~np.isfinite(sizes))[0]])]
-            raise DataError(
-                f"the chunk of agent {agent} has features or targets beyond 1e150, whose squares are no numbers any "
-                "more: scale the inputs, or leave such rows out"
             )
 
 

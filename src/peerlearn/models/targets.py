@@ -22,6 +22,8 @@ from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError
 from peerlearn.network.base import Network
 
+LARGEST = 1e100  # of what is learned from: sums of squares stay numbers
+
 
 class Targets(ABC):
     """What a model asks of its targets."""
@@ -103,12 +105,17 @@ class NumberTargets(RegressorMixin, Targets):
 
 
 def finite_rows(X: Array, whose: str) -> None:
-    """Refuse rows with NaN or inf; `whose` begins the sentence."""
-    if np.isfinite(X.sum()):  # quicker than to look at every number
+    """Refuse rows with NaN, inf, or numbers whose squares would be; `whose` begins the sentence."""
+    largest = np.maximum(X.max(initial=0.0), -X.min(initial=0.0))
+    if largest <= LARGEST:
         return
-    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
-    if len(bad):
+    if np.isfinite(largest):
         raise DataError(
-            f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {len(X)} rows, the first is row {bad[0]}: "
-            "remove those rows or fill in the values before fitting"
+            f"{whose}X has values up to {largest:.1e}, whose squares are beyond all numbers: scale the inputs, or "
+            "leave such rows out"
         )
+    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    raise DataError(
+        f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {len(X)} rows, the first is row {bad[0]}: "
+        "remove those rows or fill in the values before fitting"
+    )

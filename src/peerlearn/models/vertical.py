@@ -97,6 +97,8 @@ class _Vertical(BaseEstimator, Targets):
         shares = column_shares(self, network, X, y, ids, seed=deal_seed)
         for own in shares.different_targets.values():
             self._encoded(one_agent(), [own])  # refused now, before anything is sent
+        if self.rows == "intersection" and network.size > 1:
+            shares.must_be_told_apart()
         maps = FeatureMaps(hidden, feature_seed, self.activation, self.direct_links)
         self.kept_rows_ = None
         if network.size > 1:
@@ -152,7 +154,7 @@ class _Vertical(BaseEstimator, Targets):
                 "activation (its position in the list)": list(ACTIVATIONS).index(self.activation),
                 "direct_links": float(self.direct_links),
                 "the seed of the features": maps.seed,
-                "solver (a checksum)": crc32(repr(self.solver).encode()),
+                "solver (a checksum)": crc32(repr(column_solver_of(self.solver)).encode()),
                 "rows (its position in the list)": ROWS.index(self.rows),
                 "row_key (a checksum)": checksum(key),
             },
@@ -161,8 +163,6 @@ class _Vertical(BaseEstimator, Targets):
             way_out = f"{SAME_ORDER}, or set rows='intersection'"
             same_rows(network, shares.texts, key, "the identifiers of rows", way_out)
         else:
-            if not shares.named:
-                raise InputError("rows='intersection' needs identifiers: give ids, or data frames with an index")
             self.kept_rows_ = common_rows(network, shares.texts, key)
             shares = replace(
                 shares,
@@ -289,5 +289,5 @@ class VerticalRVFLRegressor(NumberTargets, _Vertical):
         return texts_of_numbers(np.asarray(y, dtype=np.float64))
 
     def _voted(self, network: Network, parts: Array, voting: Array) -> Array:
-        """The average."""
-        return total(network, parts) / total(network, voting)[:, None, None]
+        """The average; 0 where nobody has columns."""
+        return total(network, parts) / np.maximum(total(network, voting), 1.0)[:, None, None]

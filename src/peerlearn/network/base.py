@@ -233,7 +233,7 @@ class Network(ABC):
 
         Silent agents send nothing, and the ledger counts nothing for them.
         """
-        self._must_hear_everybody()
+        self.must_hear_everybody()
         x, speaks = per_agent(x, len(self.hosted)), np.asarray(speaking, dtype=bool)
         flat = x.reshape(len(x), -1)
         inbox = self.exchange([{"x": row} if now else {} for row, now in zip(flat, speaks, strict=True)])
@@ -246,7 +246,8 @@ class Network(ABC):
                 mixed[k] += C[agent, sender] * rows[sender]
         return mixed.reshape(x.shape)
 
-    def _must_hear_everybody(self) -> None:
+    def must_hear_everybody(self) -> None:
+        """Refuse where messages get lost, and with them the difference between silence and news."""
         if not self.reliable:
             raise NetworkError(
                 "agents cannot tell silence from a lost message, and this network loses some: let all agents speak"

@@ -146,7 +146,7 @@ class SimulatedNetwork(Network):
         return inbox
 
     def mix_speaking(self, x: Array, speaking: Any) -> Array:
-        self._must_hear_everybody()
+        self.must_hear_everybody()
         x, speaks = per_agent(x, self.size), np.asarray(speaking, dtype=bool)
         flat = np.where(speaks[:, None], x.reshape(self.size, -1), 0.0)
         messages = int(np.diff(self._C.indptr)[speaks].sum() - speaks.sum())

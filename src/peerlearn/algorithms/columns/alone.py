@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction
+from peerlearn.algorithms.consensus import everyone
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
@@ -26,12 +27,11 @@ class LocalColumns:
     prediction: ClassVar[Prediction] = "own"
 
     def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
-        for agent, width in zip(network.hosted, blocks.widths.tolist(), strict=True):
-            if alpha == 0 and blocks.rows < width:
-                raise DataError(
-                    f"the {blocks.rows} rows do not determine the {width} coefficients of agent {agent} when alpha is "
-                    "0: set alpha above 0, or use fewer hidden units"
-                )
+        if alpha == 0 and not everyone(network, blocks.widths <= blocks.rows):  # so that all stop, or none
+            raise DataError(
+                f"the {blocks.rows} rows do not determine the coefficients of an agent with more features than that "
+                "when alpha is 0: set alpha above 0, or use fewer hidden units"
+            )
         report = Report(type(self).__name__, converged=True, iterations=1, residuals=())
         return ColumnSolution(blocks.ridge(Y, alpha), report)
 

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from peerlearn.algorithms.consensus import maximum
 from peerlearn.arrays import Array
-from peerlearn.errors import InputError
+from peerlearn.errors import InputError, WireError
 from peerlearn.local.column_blocks import ColumnBlocks
 from peerlearn.local.least_squares import PerAgent
 from peerlearn.local.ridge import inverse
@@ -34,6 +34,7 @@ MIXED = 8  # rows at least behind every number that is sent
 PER_FEATURE = 2  # buckets: with fewer, iterations are more than they save; with more, the sketch is
 FOR_INPUTS = 500  # buckets: beyond that the covariance is known well enough
 SYNTHETIC_ROWS = 4000
+MOST = 1e6  # columns or features of an agent
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,10 @@ class Layout:
         own = np.zeros((blocks.agents, 2, network.size))
         own[here, 0, list(network.hosted)] = [X.shape[1] for X in blocks.inputs] or [0] * blocks.agents
         own[here, 1, list(network.hosted)] = blocks.widths
-        inputs, widths = maximum(network, own)[0].astype(int).tolist()
+        heard = maximum(network, own)[0]
+        if not ((heard >= 0) & (heard <= MOST)).all():  # one agent's copy of what all said
+            raise WireError("an agent says to have a number of columns that there cannot be: it runs something else")
+        inputs, widths = heard.astype(int).tolist()
         return cls(tuple(inputs), tuple(widths), network.hosted)
 
     def columns(self, here: int) -> slice:

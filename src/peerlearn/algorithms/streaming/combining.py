@@ -14,6 +14,7 @@ m_k = sum_j C_kj s_j.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from peerlearn.network.base import Network
 
 
 def check_combining(every: Any, threshold: Any) -> None:
-    if not isinstance(every, int) or every < 1:
+    if type(every) is bool or not isinstance(every, Integral) or every < 1:
         raise InputError(f"every is {every!r}: agents combine after every 1, 2, 3, .. chunks; give a whole number")
     if threshold is not None and not (isinstance(threshold, float | int) and 0 <= threshold < np.inf):
         raise InputError(
@@ -44,10 +45,12 @@ def is_due(state: State, every: int) -> bool:
     return int(state["chunks"][0]) % every == 0
 
 
-def memory(agents: int, shape: tuple[int, int], threshold: float | None) -> State:
+def memory(network: Network, shape: tuple[int, int], threshold: float | None) -> State:
     """What agents have sent so far, and the mixture of what they have heard: nothing, or zeros."""
     if threshold is None:
         return {}
+    network.must_hear_everybody()
+    agents = len(network.hosted)
     return {"sent": np.zeros((agents, *shape)), "heard": np.zeros((agents, *shape)), "silences": np.zeros(agents)}
 
 

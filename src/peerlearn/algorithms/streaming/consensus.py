@@ -22,13 +22,15 @@ import numpy as np
 
 from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.streaming import combining
-from peerlearn.algorithms.streaming.learner import check_forgetting, must_be_finite
+from peerlearn.algorithms.streaming.learner import absorbed, check_forgetting, must_be_finite
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 from peerlearn.local import recursive
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
 from peerlearn.network.base import Network
+
+FORGOTTEN = 1e-200  # of a row: products with less are not exact any more
 
 
 @dataclass(frozen=True)
@@ -55,21 +57,23 @@ class StreamConsensus:
 
     def start(self, network: Network, shape: tuple[int, int], alpha: float) -> State:
         agents = len(network.hosted)
+        Averaging.of(self.averaging).rounds_on(network)  # refused now where messages get lost
         return {
             **recursive.start(agents, shape, alpha, self.forgetting),
             **combining.clock(agents),
-            **combining.memory(agents, shape, self.threshold),
+            **combining.memory(network, shape, self.threshold),
             "seen": np.zeros(agents),
         }
 
     def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
-        b = recursive.absorb(state, chunks, alpha, self.forgetting)
+        b, keep = absorbed(network, state, chunks, alpha, self.forgetting)
         state["seen"] = self.forgetting * state["seen"]
         for chunk in chunks:
             state["seen"][chunk.agents] += chunk.rows
         must_be_finite(network, b, "StreamConsensus", "scale the inputs, or raise alpha")
         if combining.is_due(state, self.every):
             b = self._averaged(network, state, b)
+        keep()  # after the network, which may fail
         return state | {"b": b}
 
     def _averaged(self, network: Network, state: State, b: Array) -> Array:
@@ -80,6 +84,6 @@ class StreamConsensus:
             return averaging.average(network, b)
         N = state["seen"][:, None]
         sums = averaging.average(network, np.hstack([N * b.reshape(len(b), -1), N]))
-        # Where nobody has seen a row yet there is nothing to divide, and b stays 0.
-        rows = np.where(sums[:, -1:] > 0, sums[:, -1:], 1.0)
-        return (sums[:, :-1] / rows).reshape(b.shape)
+        seen = sums[:, -1:] > FORGOTTEN  # or nobody has seen a row yet, or all are long forgotten: then b stays
+        means = sums[:, :-1] / np.where(seen, sums[:, -1:], 1.0)
+        return np.where(seen, means, b.reshape(len(b), -1)).reshape(b.shape)

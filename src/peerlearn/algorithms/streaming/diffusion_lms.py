@@ -52,7 +52,7 @@ class DiffusionLMS:
         return {
             "b": np.zeros((agents, *shape)),
             **combining.clock(agents),
-            **combining.memory(agents, shape, self.threshold),
+            **combining.memory(network, shape, self.threshold),
         }
 
     def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from peerlearn.algorithms.streaming import combining
-from peerlearn.algorithms.streaming.learner import check_forgetting, must_be_finite
+from peerlearn.algorithms.streaming.learner import absorbed, check_forgetting, must_be_finite
 from peerlearn.local import recursive
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
@@ -42,12 +42,13 @@ class DiffusionRLS:
         return {
             **recursive.start(agents, shape, alpha, self.forgetting),
             **combining.clock(agents),
-            **combining.memory(agents, shape, self.threshold),
+            **combining.memory(network, shape, self.threshold),
         }
 
     def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
-        b = recursive.absorb(state, chunks, alpha, self.forgetting)
+        b, keep = absorbed(network, state, chunks, alpha, self.forgetting)
         must_be_finite(network, b, "DiffusionRLS", "scale the inputs, or raise alpha")
         if combining.is_due(state, self.every):
             b = combining.mixed(network, state, b, self.threshold)
+        keep()  # after the network, which may fail
         return state | {"b": b}

@@ -46,6 +46,7 @@ class StreamExact:
 
     def start(self, network: Network, shape: tuple[int, int], alpha: float) -> State:
         agents, (B, M) = len(network.hosted), shape
+        Averaging.of(self.averaging).rounds_on(network)  # refused now where messages get lost
         return {"b": np.zeros((agents, B, M)), "G": np.zeros((agents, B, B)), "c": np.zeros((agents, B, M))}
 
     def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
@@ -55,17 +56,17 @@ class StreamExact:
         return state | {"b": self._by_gossip(network, state, chunks, alpha, averaging)}
 
     def _on_a_tree(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> Array:
-        b, found = np.zeros_like(state["b"]), np.zeros((len(state["b"]), 1))
+        b, found, seen = np.zeros_like(state["b"]), np.zeros((len(state["b"]), 1)), {}
         sums = up_the_tree(network, _equations(chunks, len(b), b.shape[1:]))
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
-                seen = self._seen(state, k, *sums[k].gram())
-                b[k], found[k] = ridge_if_any(seen, alpha)
-                if found[k]:
-                    state["G"][k], state["c"][k] = seen.gram()
+                seen[k] = self._seen(state, k, *sums[k].gram())
+                b[k], found[k] = ridge_if_any(seen[k], alpha)
         answer = down_the_tree(network, np.hstack([b.reshape(len(b), -1), found]))
         if not answer[0, -1]:  # what the root found, all agents say
             raise undetermined(alpha)
+        for k, equations in seen.items():  # after the network, which may fail
+            state["G"][k], state["c"][k] = equations.gram()
         return answer[:, :-1].reshape(b.shape)
 
     def _by_gossip(

@@ -7,14 +7,15 @@ coefficients.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.arrays import Array, all_finite
-from peerlearn.errors import InputError, NetworkError
+from peerlearn.errors import DataError, InputError, NetworkError
+from peerlearn.local import recursive
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
 from peerlearn.network.base import Network
@@ -44,6 +45,19 @@ def learner_of(stream: Learner | str) -> Learner:
     """A learner, also from its name or that of its class."""
     chosen: Learner = by_name(stream, learners(), "stream", "learn")
     return chosen
+
+
+def absorbed(
+    network: Network, state: State, chunks: Sequence[Chunk], alpha: float, forgetting: float
+) -> tuple[Array, Callable[[], None]]:
+    """Each agent's b after its chunk, by recursive least squares; and what to call when all is well."""
+    try:
+        return recursive.absorb(state, chunks, alpha, forgetting)
+    except recursive.Indefinite as where:
+        raise DataError(
+            f"the rows that agent {network.hosted[where.args[0]]} has seen outweigh the ridge penalty beyond double "
+            "precision, so that its equations are not positive definite any more: raise alpha, or scale the inputs"
+        ) from None
 
 
 def check_forgetting(forgetting: Any) -> None:
