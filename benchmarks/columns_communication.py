@@ -2,9 +2,9 @@
 
 Setting: 8 agents on erdos_renyi(8, 0.6), sums over a tree, until the coefficients are within 1e-4 of the centralised
 ones by the solver's own bound. 100,000 generated rows with 6 columns and 100 features per agent, alpha 1; and, where
-their files are, all rows of G50C, Garageband and Sylva with the thesis's features and alpha. Rivals: conjugate gradients
-on the dual without a preconditioner, and sharing ADMM cut off after 500 iterations. Limit, for the generated rows: a
-tenth of the dual's bytes.
+their files are, all rows of G50C, Garageband and Sylva with the thesis's features and alpha. Rivals: conjugate
+gradients on the dual without a preconditioner, and sharing ADMM cut off after 500 iterations. Limit, for the generated
+rows: a tenth of the dual's bytes.
 """
 
 from __future__ import annotations

@@ -47,10 +47,7 @@ def _generated(kind: str, options: Mapping[str, Any]) -> nx.Graph:
         raise InputError(f"{kind} takes {_options(takes)}, and not {_options(stray)}: leave that out")
     given = {"n": AGENTS, **options} if "n" in takes else options
     if missing := [name for name, each in takes.items() if each.default is each.empty and name not in given]:
-        needed = {
-            **{name: options[name] for name in options if name in takes},
-            **{name: SHOWN[name] for name in missing},
-        }
+        needed = {**options, **{name: SHOWN[name] for name in missing}}
         example = " ".join(f"{_option(name)} {value}" for name, value in needed.items())
         raise InputError(f"{kind} needs {_options(missing)} as well: for example, peerlearn graph {kind} {example}")
     if (seed := given.get("seed", 0)) < 0:
