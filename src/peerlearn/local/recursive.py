@@ -31,7 +31,7 @@ from peerlearn.local.chunks import Chunk
 State = dict[str, Array]  # named arrays, each with a leading axis of hosted agents: all that a stream has to remember
 
 FEW = 0.25  # of B: with fewer rows P is brought up to date, with more the equations are solved
-RENEWED_AFTER = 4  # times B rows P is computed from A again: by then that costs little beside what was done to P
+RENEWED_AFTER = 16  # times B rows P is computed from A again: by then that costs little beside what was done to P
 STALE = 1e300  # the age of a P that was not brought up to date
 
 

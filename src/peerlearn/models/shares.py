@@ -133,9 +133,10 @@ def checked_targets(model: BaseEstimator, y: Any, fewest: int) -> Any:
         missing = ~np.isfinite(y).all(axis=tuple(range(1, y.ndim)))
     else:
         y = check_array(y, dtype=None, **loose)
-        missing = np.array([bool(label is None or label != label) for label in y.ravel().tolist()])  # NaN is not itself
-        if y.dtype.kind in "f":
+        if y.dtype.kind in "biuf":
             missing = ~np.isfinite(y.ravel())
+        else:  # NaN is not itself
+            missing = np.array([bool(label is None or label != label) for label in y.ravel().tolist()], dtype=bool)
     if is_regressor(model) and not missing.any() and np.abs(y).max(initial=0.0) > LARGEST:
         raise DataError(f"y has values up to {np.abs(y).max():.1e}, whose squares are beyond all numbers: scale them")
     if missing.any():

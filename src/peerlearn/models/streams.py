@@ -86,20 +86,21 @@ def _begun(model: Any, X: Any, y: Any, classes: Any) -> tuple[Stream, Shares, li
 
 def settings_of(model: Any) -> dict[str, Any]:
     """The parameters that matter to a stream."""
-    given: dict[str, Any] = {**model.get_params(deep=False), "stream": learner_of(model.stream)}
+    given: dict[str, Any] = model.get_params(deep=False)
     return {name: value for name, value in given.items() if name != "solver"}
 
 
 def must_be_unchanged(model: Any, stream: Stream, classes: Any = None) -> None:
     """Refuse parameters and classes that are not those that the stream began with."""
-    if classes is not None and not np.array_equal(stream_classes(classes), model.classes_):
+    same = classes is None or (isinstance(classes, list) and classes == model.classes_.tolist())
+    if not same and not np.array_equal(stream_classes(classes), model.classes_):
         raise DataError(
             f"classes {np.asarray(classes).tolist()!r:.100} are not those that the stream began with, "
             f"{model.classes_.tolist()!r:.100}: give the same, or leave them out after the first call"
         )
-    for name, value in settings_of(model).items():
-        before = stream.settings[name]
-        if value is not before and value != before:
+    for name, before in stream.settings.items():
+        value = getattr(model, name)
+        if value is not before and value != before and not (name == "stream" and learner_of(value) == stream.learner):
             raise InputError(
                 f"{name} was changed from {before!r:.60} to {value!r:.60} while a stream is under way: set it back, or "
                 "begin a new stream with sklearn.base.clone(model)"

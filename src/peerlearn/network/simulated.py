@@ -24,6 +24,7 @@ from peerlearn.network.kernels import sparse_step
 
 DENSE_UP_TO = 64  # agents; measured: beyond this the sparse kernel is faster than dense BLAS
 POLYNOMIALS_KEPT = 32
+ROUTES_KEPT = 256  # a tree has two per level
 MANY_NUMBERS = 16  # per agent; for fewer, rounds are cheaper than their polynomial
 
 
@@ -54,6 +55,7 @@ class SimulatedNetwork(Network):
         self._dense = self._C.toarray() if self.size <= DENSE_UP_TO and not exact_order else None
         self._faulty = FaultyLinks(faults, self._C) if faults and faults.loss > 0 else None
         self._polynomials: dict[bytes, Array] = {}
+        self._routes: dict[bytes, tuple[Indices, Any]] = {}
         self.reliable = self._faulty is None
 
     @property
@@ -112,13 +114,8 @@ class SimulatedNetwork(Network):
         if not add:
             x[receivers] = x[senders]
         elif len(senders):
-            order = np.lexsort((senders, receivers))
-            unique, starts = np.unique(receivers[order], return_index=True)
-            # A sparse product sums row by row, in order, without gathering what all senders hold.
-            sums = sp.csr_array(
-                (np.ones(len(order)), senders[order], np.append(starts, len(order))), shape=(len(unique), self.size)
-            )
-            x[unique] += (sums @ x.reshape(self.size, -1)).reshape(len(unique), *x.shape[1:])
+            hearing, sums = self._sums(senders, receivers)
+            x[hearing] += (sums @ x.reshape(self.size, -1)).reshape(len(hearing), *x.shape[1:])
 
     def exchange(
         self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None
@@ -189,6 +186,20 @@ class SimulatedNetwork(Network):
             assert self._dense is not None
             self._polynomials[key] = _polynomial_of(self._dense, steps)
         return self._polynomials[key]
+
+    def _sums(self, senders: Indices, receivers: Indices) -> tuple[Indices, Any]:
+        """Who hears somebody along these links, and the matrix that adds up what each hears; kept for the next call."""
+        key = senders.tobytes() + b"|" + receivers.tobytes()
+        if key not in self._routes:
+            if len(self._routes) >= ROUTES_KEPT:
+                self._routes.pop(next(iter(self._routes)))
+            order = np.lexsort((senders, receivers))
+            unique, starts = np.unique(receivers[order], return_index=True)
+            # A sparse product sums row by row, in order, without gathering what all senders hold.
+            ends = np.append(starts, len(order))
+            sums = sp.csr_array((np.ones(len(order)), senders[order], ends), shape=(len(unique), self.size))
+            self._routes[key] = unique, sums
+        return self._routes[key]
 
     def _spread(self, largest: Array, dead: Dead | None) -> Array:
         """Entry by entry the largest over each agent's neighborhood, along the links that are not dead."""
