@@ -138,8 +138,8 @@ class TestTenThousandChunks:
 
     def test_an_error_of_the_covariance_does_not_last(self):
         state = recursive.start(1, (B, M), 1.0, 1.0)
-        H, Y = rows_of([10 * B])
-        for n in range(10 * B):
+        H, Y = rows_of([(recursive.RENEWED_AFTER + 2) * B])
+        for n in range(len(H[0])):
             absorbed(state, Chunk.of_rows([H[0][n : n + 1]], [Y[0][n : n + 1]]), 1.0, 1.0)
             if n == B:
                 state["P"] *= 1.01
