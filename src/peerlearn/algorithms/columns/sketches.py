@@ -61,7 +61,7 @@ class Layout:
         own[here, 0, list(network.hosted)] = [X.shape[1] for X in blocks.inputs] or [0] * blocks.agents
         own[here, 1, list(network.hosted)] = blocks.widths
         heard = maximum(network, own)[0]
-        if not ((heard >= 0) & (heard <= MOST)).all():  # one agent's copy of what all said
+        if len(np.flatnonzero(~((heard >= 0) & (heard <= MOST)))):
             raise WireError("an agent says to have a number of columns that there cannot be: it runs something else")
         inputs, widths = heard.astype(int).tolist()
         return cls(tuple(inputs), tuple(widths), network.hosted)
