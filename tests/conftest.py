@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from peerlearn import graphs
+from peerlearn import data, graphs
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 
@@ -20,6 +20,11 @@ GRAPHS = {
 @pytest.fixture(params=list(GRAPHS))
 def graph(request):
     return GRAPHS[request.param]
+
+
+@pytest.fixture(scope="session")
+def g50c():
+    return data.load("g50c")
 
 
 def ragged_problem(agents, hidden, outputs, seed=0, largest=200):

@@ -10,7 +10,6 @@ from sklearn.linear_model import Ridge as SklearnRidge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from peerlearn import (
     ADMM,
@@ -25,30 +24,6 @@ from peerlearn import (
 )
 from peerlearn.errors import DataError, InputError
 from tests.conftest import closed_form
-
-CHECKED = [
-    RVFLClassifier(),
-    RVFLRegressor(),
-    RVFLClassifier(n_hidden=30, direct_links=True, network=SimulatedNetwork(graphs.ring(2))),
-    RVFLRegressor(n_hidden=30, network=SimulatedNetwork(graphs.ring(2))),
-]
-CHECKS = [
-    pytest.param(model, check, id=f"{type(model).__name__}-{'alone' if model.network is None else 'network'}-{name}")
-    for model in CHECKED
-    for model, check in estimator_checks_generator(model)
-    if (name := check.func.__name__) != "check_array_api_input"  # for estimators that claim to take other arrays
-]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("model", "check"), CHECKS)
-def test_scikit_learn_contract(model, check):
-    check(model)
-
-
-@pytest.fixture(scope="module")
-def g50c():
-    return data.load("g50c")
 
 
 def test_centralised_is_the_closed_form_and_scikit_learns_ridge(g50c):

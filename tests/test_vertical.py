@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from peerlearn import Faults, SimulatedNetwork, data, graphs, partition
 from peerlearn.algorithms.columns import DualConjugateGradient, SharingADMM, column_solvers
@@ -17,30 +16,6 @@ from peerlearn.errors import DataError, InputError
 from peerlearn.models.vertical import VerticalRVFLClassifier, VerticalRVFLRegressor
 from tests.conftest import closed_form
 from tests.split_network import run_apart
-
-CHECKED = [
-    VerticalRVFLClassifier(),
-    VerticalRVFLRegressor(),
-    VerticalRVFLClassifier(n_hidden=15, direct_links=True, network=SimulatedNetwork(graphs.ring(2))),
-    VerticalRVFLRegressor(n_hidden=15, network=SimulatedNetwork(graphs.ring(2))),
-]
-CHECKS = [
-    pytest.param(model, check, id=f"{type(model).__name__}-{'alone' if model.network is None else 'network'}-{name}")
-    for model in CHECKED
-    for model, check in estimator_checks_generator(model)
-    if (name := check.func.__name__) != "check_array_api_input"  # for estimators that claim to take other arrays
-]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("model", "check"), CHECKS)
-def test_scikit_learn_contract(model, check):
-    check(model)
-
-
-@pytest.fixture(scope="module")
-def g50c():
-    return data.load("g50c")
 
 
 def network(agents=4, **options):

@@ -26,7 +26,7 @@ from peerlearn.errors import DataError, WireError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.normal_equations import NormalEquations
 from peerlearn.local.penalties import Penalty
-from peerlearn.local.ridge import solve_ridge, undetermined
+from peerlearn.local.ridge import undetermined
 from peerlearn.network.base import Message, Network
 
 
@@ -71,18 +71,9 @@ class Gram:
 
 
 def _summed(network: Network, problems: LeastSquares, alpha: float, averaging: Averaging) -> Array:
-    B, M = problems.shape
-    triangles = problems.triangles()
     moments = problems.moment.reshape(problems.agents, -1)
-    sums = averaging.total(network, np.hstack([triangles, moments]))
-    half = triangles.shape[1]
-    upper = np.triu_indices(B)
-    b = np.empty((problems.agents, B, M))
-    for k, row in enumerate(sums):
-        G = np.zeros((B, B))
-        G[upper] = row[:half]
-        b[k] = solve_ridge(G + np.triu(G, 1).T, row[half:].reshape(B, M), alpha)
-    return b
+    sums = averaging.total(network, np.hstack([problems.triangles(), moments]))
+    return np.stack([NormalEquations.of_numbers(row, problems.shape).ridge(alpha) for row in sums])
 
 
 def _up_and_down_the_tree(network: Network, problems: LeastSquares, alpha: float) -> Array:

@@ -87,9 +87,20 @@ class NormalEquations:
             return cls(shape, R=R)
         if message.keys() != {"G", "P"} or message["P"].shape != shape or message["G"].shape != (B * (B + 1) // 2,):
             return None
+        return cls.of_numbers(np.concatenate([message["G"], message["P"].ravel()]), shape)
+
+    def numbers(self) -> Array:
+        """All that there is to sum up: the upper triangle of H'H row by row, then H'Y."""
+        G, P = self.gram()
+        return np.concatenate([G[np.triu_indices(self.shape[0])], P.ravel()])
+
+    @classmethod
+    def of_numbers(cls, numbers: Array, shape: tuple[int, int]) -> Self:
+        B = shape[0]
+        half = B * (B + 1) // 2
         G = np.zeros((B, B))
-        G[np.triu_indices(B)] = message["G"]
-        return cls(shape, G=G + np.triu(G, 1).T, P=np.array(message["P"]))
+        G[np.triu_indices(B)] = numbers[:half]
+        return cls(shape, G=G + np.triu(G, 1).T, P=numbers[half:].reshape(shape))
 
     def gram(self) -> tuple[Array, Array]:
         """H'H and H'Y"""

@@ -73,17 +73,10 @@ class StreamExact:
         self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float, averaging: Averaging
     ) -> Array:
         agents, B, M = state["b"].shape
-        upper = np.triu_indices(B)
-        half = len(upper[0])
-        own = np.zeros((agents, half + B * M))
-        for k, equations in enumerate(_equations(chunks, agents, (B, M))):
-            G, c = equations.gram()
-            own[k] = np.concatenate([G[upper], c.ravel()])
-        sums, b, found, seen = averaging.total(network, own), np.empty((agents, B, M)), np.empty(agents), []
+        own = np.stack([equations.numbers() for equations in _equations(chunks, agents, (B, M))])
+        sums, b, found, seen = averaging.total(network, own), np.empty_like(state["b"]), np.empty(agents), []
         for k, row in enumerate(sums):
-            G = np.zeros((B, B))
-            G[upper] = row[:half]
-            seen.append(self._seen(state, k, G + np.triu(G, 1).T, row[half:].reshape(B, M)))
+            seen.append(self._seen(state, k, *NormalEquations.of_numbers(row, (B, M)).gram()))
             b[k], found[k] = ridge_if_any(seen[k], alpha)
         if not everyone(network, found):
             raise undetermined(alpha)
