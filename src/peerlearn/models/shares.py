@@ -115,7 +115,8 @@ def _checked(
         y = checked_targets(model, y, fewest)
         check_consistent_length(X, y)
     except ValueError as error:
-        raise DataError(f"{whose}{error}") from error
+        way_out = " Give all agents, and all chunks, the same columns." if "is expecting" in str(error) else ""
+        raise DataError(f"{whose}{error}{way_out}") from error
     finite_rows(X, whose)
     return X, y
 

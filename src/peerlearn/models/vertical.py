@@ -201,9 +201,9 @@ class _Vertical(BaseEstimator, Targets):
         network = network_of(self.network)
         if network.size != self._agents or network.hosted != hosted:
             raise InputError(
-                f"this model has the coefficients of agents {', '.join(map(str, hosted))} of {self._agents}, and the "
-                "other agents have the other columns, so that nobody can predict alone: set network to the one it was "
-                "fitted over, and let all agents predict at the same time"
+                f"this model was fitted over {self._agents} agents and has the coefficients of "
+                f"{', '.join(map(str, hosted))}; each agent has columns of its own, so that nobody can predict alone: "
+                "set network to the one it was fitted over, and let all agents predict at the same time"
             )
         return network
 
