@@ -231,7 +231,7 @@ def test_nobody_predicts_alone(g50c):
 
     def work(own, k):
         alone = VerticalRVFLClassifier(5, random_state=0, network=own).fit(tables[k], g50c.y).set_params(network=None)
-        with pytest.raises(InputError, match=rf"the coefficients of agents {k} of 4, and the other agents have"):
+        with pytest.raises(InputError, match=rf"over 4 agents and has the coefficients of {k}; each agent has"):
             alone.predict(tables[k])
 
     run_apart(graphs.ring(4), work)
