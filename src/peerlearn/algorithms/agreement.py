@@ -17,11 +17,14 @@ from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.network.base import Message, Network
 
 Labels = np.ndarray[Any, Any]
-TRUTHS, WHOLE, REAL, TEXT = 1, 2, 4, 8  # kinds of labels; the kinds heard of are added up as bits
+TRUTHS, WHOLE, REAL, TEXT = 1, 2, 4, 8  # kinds of labels; the kinds heard of are added up as bits, 0 for no label yet
 
 
 def union(network: Network, labels: Sequence[Labels]) -> Labels:
-    """The sorted labels of all agents, from those of the hosted ones; of the same type at every agent."""
+    """The sorted labels of all agents, from those of the hosted ones; of the same type at every agent.
+
+    An agent may have none.
+    """
     known = [{"labels": _encoded(own), "kinds": np.array([_kind(own)])} for own in labels]
     news = [True] * len(known)  # whether an agent knows more than its neighbors have heard from it
     for _ in range(network.flood_rounds):
@@ -50,16 +53,18 @@ def _must_be_labels(heard: Message, sender: int) -> None:
         raise WireError(f"agent {sender} sent no labels where some were due: it runs something else")
     # Where texts and numbers have met, an agent goes on to send its own.
     held = {TEXT: (np.uint32,)}.get(int(kinds[0]), (np.int64, np.float64) + ((np.uint32,) if kinds[0] & TEXT else ()))
-    if not 0 < kinds[0] < 2 * TEXT or labels.dtype not in held:
+    if not 0 <= kinds[0] < 2 * TEXT or labels.dtype not in held or (kinds[0] == 0) != (len(labels) == 0):
         raise WireError(f"agent {sender} sent labels of a kind that there is not: it runs something else")
 
 
 def _kind(labels: Labels) -> int:
-    return {"b": TRUTHS, "i": WHOLE, "u": WHOLE, "f": REAL}.get(labels.dtype.kind, TEXT)
+    return 0 if len(labels) == 0 else {"b": TRUTHS, "i": WHOLE, "u": WHOLE, "f": REAL}.get(labels.dtype.kind, TEXT)
 
 
 def _encoded(labels: Labels) -> Labels:
     """One row per label: a whole or real number, or the code points of a text, so that only numbers travel."""
+    if len(labels) == 0:
+        return np.zeros((0, 1), dtype=np.int64)
     if _kind(labels) == TEXT:
         text = np.unique(labels.astype(str))
         return text.astype(f"<U{max(text.dtype.itemsize // 4, 1)}").view(np.uint32).reshape(len(text), -1)
@@ -74,9 +79,10 @@ def _merged(own: dict[str, Labels], inbox: Mapping[int, Message]) -> dict[str, L
     if kinds & TEXT and kinds != TEXT:
         return {"labels": own["labels"], "kinds": np.array([kinds])}
     sets = [own["labels"], *(heard["labels"] for heard in inbox.values())]
+    sets = [labels for labels in sets if len(labels)] or sets[:1]
     more = [labels for labels in sets[1:] if not np.array_equal(labels, sets[0])]
     if not more:
-        return {"labels": own["labels"], "kinds": np.array([kinds])}
+        return {"labels": sets[0], "kinds": np.array([kinds])}
     sets, width = [sets[0], *more], max(labels.shape[1] for labels in sets)
     if any(labels.shape[1] < width for labels in sets):  # texts of different length
         sets = [np.pad(labels, ((0, 0), (0, width - labels.shape[1]))) for labels in sets]

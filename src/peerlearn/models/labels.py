@@ -19,7 +19,7 @@ NUMBERS = "biuf"  # kinds of types
 def stream_classes(classes: Any) -> Labels:
     """Sorted, two or more, of one kind."""
     try:
-        known = np.unique(_of_one_kind(list(classes)))
+        known = np.unique(of_one_kind(list(classes)))
     except TypeError as error:
         raise DataError(f"classes are {classes!r:.80}: give a list of all labels that there will be") from error
     check_classification_targets(known)
@@ -28,7 +28,7 @@ def stream_classes(classes: Any) -> Labels:
     return known
 
 
-def _of_one_kind(labels: list[Any]) -> Labels:
+def of_one_kind(labels: list[Any]) -> Labels:
     """As an array of numbers, or of texts: numpy would make texts of both."""
     texts = [isinstance(label, str) for label in labels]
     if not all(texts) and (any(texts) or not all(isinstance(label, Number | np.bool_) for label in labels)):
@@ -41,7 +41,7 @@ def codes_of(y: Any, classes: Labels, whose: str) -> Indices:
     try:
         labels = column_or_1d(y, warn=True)
         if labels.dtype.kind not in NUMBERS:
-            labels = _of_one_kind(labels.tolist())
+            labels = of_one_kind(labels.tolist())
     except ValueError as error:
         raise DataError(f"{whose}{error}") from error
     if len(labels) == 0:

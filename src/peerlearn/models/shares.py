@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
 from peerlearn import partition
@@ -34,9 +35,10 @@ def shares_of(
         )
     rng = np.random.default_rng(seed)
     rows: list[Indices]
-    rows = (
-        partition.stratified_rows(y, network.size, rng) if stratify else partition.even_rows(len(y), network.size, rng)
-    )
+    if stratify:  # texts beside the -1 of rows without a label have an order as texts
+        rows = partition.stratified_rows(y.astype(str) if y.dtype.kind == "O" else y, network.size, rng)
+    else:
+        rows = partition.even_rows(len(y), network.size, rng)
     return [X[own] for own in rows], [y[own] for own in rows]
 
 
@@ -111,7 +113,15 @@ def _checked(
 ) -> tuple[Array, Any]:
     whose = "" if agent is None else f"the share of agent {agent}: "
     try:
-        X = validate_data(model, X, dtype=np.float64, ensure_all_finite=False, reset=first, ensure_min_samples=fewest)
+        X = validate_data(
+            model,
+            X,
+            accept_sparse="csr" if get_tags(model).input_tags.sparse else False,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            reset=first,
+            ensure_min_samples=fewest,
+        )
         y = checked_targets(model, y, fewest)
         check_consistent_length(X, y)
     except ValueError as error:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets
@@ -104,9 +105,10 @@ class NumberTargets(RegressorMixin, Targets):
         return tags
 
 
-def finite_rows(X: Array, whose: str) -> None:
-    """Refuse rows with NaN, inf, or numbers whose squares would be; `whose` begins the sentence."""
-    largest = np.maximum(X.max(initial=0.0), -X.min(initial=0.0))
+def finite_rows(X: Any, whose: str) -> None:
+    """Refuse rows with NaN, inf, or numbers whose squares would be; `whose` begins the sentence. X may be sparse."""
+    values = X.data if scipy.sparse.issparse(X) else X
+    largest = np.maximum(values.max(initial=0.0), -values.min(initial=0.0))
     if largest <= LARGEST:
         return
     if np.isfinite(largest):
@@ -114,8 +116,9 @@ def finite_rows(X: Array, whose: str) -> None:
             f"{whose}X has values up to {largest:.1e}, whose squares are beyond all numbers: scale the inputs, or "
             "leave such rows out"
         )
-    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    rows = X.tocoo().row if values is not X else np.broadcast_to(np.arange(len(X))[:, None], X.shape)
+    bad = np.unique(rows[~np.isfinite(values)])
     raise DataError(
-        f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {len(X)} rows, the first is row {bad[0]}: "
+        f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {X.shape[0]} rows, the first is row {bad[0]}: "
         "remove those rows or fill in the values before fitting"
     )

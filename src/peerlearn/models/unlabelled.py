@@ -1,0 +1,73 @@
+"""Targets of which some rows have none: -1, as in scikit-learn's semi-supervised module.
+
+Classes are read from the labelled rows of all agents. An agent may have no labelled row, or no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from peerlearn.algorithms.agreement import union
+from peerlearn.arrays import Array
+from peerlearn.errors import DataError
+from peerlearn.models.labels import NUMBERS, of_one_kind
+from peerlearn.models.targets import LabelTargets
+from peerlearn.network.base import Network
+
+Marks = NDArray[np.bool_]
+
+
+def unlabelled(y: Any) -> Marks:
+    """Which rows have no label: -1, also as the text that numpy makes of it among other texts."""
+    marks: Marks = np.asarray(y == -1) if y.dtype.kind in NUMBERS else np.isin(y.astype(str), ["-1"])
+    return marks
+
+
+class PartlyLabelled(LabelTargets):
+    """What semi-supervised classifiers have in common."""
+
+    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
+        """Each hosted agent's labels as rows x M numbers, rows of zeros where there is none."""
+        labels = [column_or_1d(y, warn=True) for y in targets]
+        marks = [~unlabelled(y) for y in labels]
+        known = [_of_one_kind(y[own]) for y, own in zip(labels, marks, strict=True)]
+        for y in filter(len, known):
+            check_classification_targets(y)
+        self.classes_ = union(network, known)
+        if len(self.classes_) < 2:
+            raise DataError(_too_few(self.classes_))
+        return [self._outputs_if_any(y, own) for y, own in zip(known, marks, strict=True)]
+
+    def _outputs_if_any(self, known: Any, marks: Marks) -> Array:
+        outputs = np.zeros((len(marks), 1 if len(self.classes_) == 2 else len(self.classes_)))
+        if len(known):
+            outputs[marks] = self._outputs_of(np.searchsorted(self.classes_, known))
+        return outputs
+
+
+def labelled(outputs: Array) -> Marks:
+    """Which of the encoded rows have a label."""
+    return np.asarray(outputs.any(axis=1))
+
+
+def _of_one_kind(labels: Any) -> Any:
+    return labels if labels.dtype.kind in NUMBERS else of_one_kind(labels.tolist())
+
+
+def _too_few(classes: Any) -> str:
+    if len(classes) == 0:
+        return (
+            "no row of the whole network has a label, all are -1: a classifier needs labelled rows of two or more "
+            "classes somewhere"
+        )
+    return (
+        f"all labelled rows of the whole network are of one class, {classes[0]}: a classifier needs labelled rows of "
+        "two or more, at any agents. -1 marks rows without a label: if it is one of your classes, call it otherwise, "
+        "such as 0"
+    )
