@@ -8,7 +8,9 @@ An agent whose rows lack a class must still train an output for it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -37,12 +39,21 @@ def union(network: Network, labels: Sequence[Labels]) -> Labels:
     return _decoded(known[0]["labels"], int(known[0]["kinds"][0]))  # the first hosted agent knows what all know
 
 
-def same_everywhere(network: Network, settings: Mapping[str, float]) -> None:
-    """Refuse, at every agent and with the same sentence, to go on with settings that differ between agents."""
-    own = np.array(list(settings.values()), dtype=np.float64)
+def same_everywhere(network: Network, settings: Mapping[str, Any]) -> None:
+    """Refuse, at every agent and with the same sentence, to go on with settings that differ between agents.
+
+    Of anything but a number a checksum of its text is compared.
+    """
+    numbers = {
+        name if isinstance(value, Real) else f"{name} (a checksum)": value
+        if isinstance(value, Real)
+        else crc32(repr(value).encode())
+        for name, value in settings.items()
+    }
+    own = np.array(list(numbers.values()), dtype=np.float64)
     both = np.tile(np.concatenate([own, -own]), (len(network.hosted), 1))
     largest, smallest = np.split(maximum(network, both)[0] * np.repeat([1.0, -1.0], len(own)), 2)
-    for name, low, high in zip(settings, smallest, largest, strict=True):
+    for name, low, high in zip(numbers, smallest, largest, strict=True):
         if low != high:
             raise InputError(f"agents disagree on {name}, from {low:g} to {high:g}: give all of them the same")
 

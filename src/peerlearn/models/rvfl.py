@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
-from zlib import crc32
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -138,8 +137,6 @@ class _RVFL(BaseEstimator, Targets):
 
         In simulation, where they cannot, agents ask all the same: what is sent does not depend on the engine.
         """
-        if network.size == 1:
-            return
         same_everywhere(
             network,
             {
@@ -150,7 +147,7 @@ class _RVFL(BaseEstimator, Targets):
                 "activation (its position in the list)": list(ACTIVATIONS).index(self.activation),
                 "direct_links": float(self.direct_links),
                 "the seed of the features": feature_seed,
-                **{f"{name} (a checksum)": crc32(repr(value).encode()) for name, value in checksums.items()},
+                **checksums,
             },
         )
 

@@ -30,6 +30,18 @@ def network_of(given: Any) -> Network:
     return given
 
 
+def network_fitted_over(given: Any, agents: int, hosted: tuple[int, ...], why: str) -> Network:
+    """The network to predict over; `why` says what each agent has that the others lack."""
+    network = network_of(given)
+    if network.size != agents or network.hosted != hosted:
+        raise InputError(
+            f"this model was fitted over {agents} agents and has the coefficients of {', '.join(map(str, hosted))}; "
+            f"each agent has {why} of its own, so that nobody can predict alone: set network to the one it was fitted "
+            "over, and let all agents predict at the same time"
+        )
+    return network
+
+
 def seeds_of(random_state: Any, network: Network, count: int) -> list[int]:
     """Seeds that every agent computes alike, so that what is drawn from them is never sent."""
     if random_state is None and len(network.hosted) < network.size:

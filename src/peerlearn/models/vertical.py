@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
-from zlib import crc32
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -33,7 +32,7 @@ from peerlearn.local.features import ACTIVATIONS, RandomFeatures, known_activati
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.column_shares import ColumnShares, Given, column_shares, row_texts
-from peerlearn.models.settings import network_of, one_agent, seeds_of
+from peerlearn.models.settings import network_fitted_over, network_of, one_agent, seeds_of
 from peerlearn.models.targets import LabelTargets, NumberTargets, Targets
 from peerlearn.models.unharmed import unharmed
 from peerlearn.network import Network
@@ -149,12 +148,12 @@ class _Vertical(BaseEstimator, Targets):
         same_everywhere(
             network,
             {
-                "n_hidden (a checksum)": crc32(repr(maps.hidden).encode()),
+                "n_hidden": maps.hidden,
                 "alpha": self.alpha,
                 "activation (its position in the list)": list(ACTIVATIONS).index(self.activation),
                 "direct_links": float(self.direct_links),
                 "the seed of the features": maps.seed,
-                "solver (a checksum)": crc32(repr(column_solver_of(self.solver)).encode()),
+                "solver": column_solver_of(self.solver),
                 "rows (its position in the list)": ROWS.index(self.rows),
                 "row_key (a checksum)": checksum(key),
             },
@@ -197,15 +196,7 @@ class _Vertical(BaseEstimator, Targets):
         """The network that the model was fitted over, or the sentence that says why it takes one."""
         if self._prediction == "own":
             return one_agent()
-        hosted = self._given.agents
-        network = network_of(self.network)
-        if network.size != self._agents or network.hosted != hosted:
-            raise InputError(
-                f"this model was fitted over {self._agents} agents and has the coefficients of "
-                f"{', '.join(map(str, hosted))}; each agent has columns of its own, so that nobody can predict alone: "
-                "set network to the one it was fitted over, and let all agents predict at the same time"
-            )
-        return network
+        return network_fitted_over(self.network, self._agents, self._given.agents, "columns")
 
     @abstractmethod
     def _row_texts(self, y: Any) -> list[str]:

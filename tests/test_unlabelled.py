@@ -1,0 +1,80 @@
+"""Rows without a label: how they are marked, and agents that have no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from peerlearn import SimulatedNetwork, graphs
+from peerlearn.algorithms.agreement import union
+from peerlearn.errors import DataError, WireError
+from peerlearn.models.unlabelled import PartlyLabelled, labelled, unlabelled
+from tests.split_network import run_apart
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([-1, 0, 3]),
+        np.array([-1.0, 0.0, 3.0]),
+        np.array([-1, "a", "b"], dtype=object),
+        np.array(["-1", "a", "b"], dtype=object),
+        np.array(["-1", "a", "b"]),
+        np.array([-1, 0, 3], dtype=object),
+    ],
+    ids=lambda y: f"{y.dtype}",
+)
+def test_minus_one_means_no_label(y):
+    np.testing.assert_array_equal(unlabelled(y), [True, False, False])
+
+
+def test_truths_are_labels():
+    assert not unlabelled(np.array([True, False])).any()
+
+
+@pytest.mark.parametrize("kind", [int, float, str, object])
+def test_the_labels_of_all_agents_though_some_have_none(kind):
+    known = [np.array([]), np.array([3, 7]).astype(kind), np.array([], dtype=int), np.array([5, 3]).astype(kind)]
+    expected = np.array([3, 5, 7]).astype(str if kind is object else kind)
+    for found in (
+        union(SimulatedNetwork(graphs.ring(4)), known),
+        *run_apart(graphs.ring(4), lambda network, k: union(network, [known[k]])),
+    ):
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype.kind == expected.dtype.kind
+
+
+def test_nobody_has_labels():
+    assert len(union(SimulatedNetwork(graphs.ring(3)), [np.array([])] * 3)) == 0
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"labels": np.zeros((1, 1), dtype=np.int64), "kinds": np.array([0])},
+        {"labels": np.zeros((0, 1), dtype=np.int64), "kinds": np.array([2])},
+    ],
+    ids=["labels of no kind", "a kind without labels"],
+)
+def test_labels_and_their_kind_belong_together(message):
+    class Tampered(SimulatedNetwork):
+        def exchange(self, outbox, to=None):
+            return super().exchange([message if box else box for box in outbox], to)
+
+    with pytest.raises(WireError, match="sent labels of a kind that there is not"):
+        union(Tampered(graphs.ring(3)), [np.array([1, 2])] * 3)
+
+
+def test_encoded_rows_are_zero_where_there_is_no_label():
+    network = SimulatedNetwork(graphs.ring(3))
+    targets = [np.array([-1, 2]), np.array([-1, -1]), np.array([2, 9])]
+    outputs = PartlyLabelled()._encoded(network, targets)
+    np.testing.assert_array_equal(np.concatenate(outputs)[:, 0], [0, -1, 0, 0, -1, 1])
+    assert [labelled(own).tolist() for own in outputs] == [[False, True], [False, False], [True, True]]
+    many = PartlyLabelled()._encoded(network, [*targets[:2], np.array([4, 9])])
+    np.testing.assert_array_equal(many[0], [[0, 0, 0], [1, 0, 0]])
+
+
+def test_texts_and_numbers_do_not_mix():
+    with pytest.raises(DataError, match="not all numbers or all texts"):
+        PartlyLabelled()._encoded(SimulatedNetwork(graphs.ring(3)), [np.array([-1, "a", 3], dtype=object)] * 3)
