@@ -7,12 +7,16 @@ from peerlearn.algorithms import (
     ADMM,
     Auto,
     Averaging,
+    BlockCompletion,
     ConjugateGradient,
     Consensus,
+    DiffusionCompletion,
     DiffusionLMS,
     DiffusionRLS,
     DualConjugateGradient,
+    Exchange,
     Gram,
+    Landmarks,
     Local,
     SharingADMM,
     SketchedConjugateGradient,
@@ -23,7 +27,15 @@ from peerlearn.algorithms import (
     maximum,
     total,
 )
-from peerlearn.models import RVFLClassifier, RVFLRegressor, VerticalRVFLClassifier, VerticalRVFLRegressor
+from peerlearn.local.privacy import RandomProjection, TanhTransform
+from peerlearn.models import (
+    AnchorLapClassifier,
+    LapKRRClassifier,
+    RVFLClassifier,
+    RVFLRegressor,
+    VerticalRVFLClassifier,
+    VerticalRVFLRegressor,
+)
 from peerlearn.network import Faults, Network, SimulatedNetwork
 
 if TYPE_CHECKING:
@@ -34,26 +46,34 @@ __version__ = "0.3.0"
 
 __all__ = [
     "ADMM",
+    "AnchorLapClassifier",
     "Auto",
     "Averaging",
+    "BlockCompletion",
     "ConjugateGradient",
     "Consensus",
+    "DiffusionCompletion",
     "DiffusionLMS",
     "DiffusionRLS",
     "DualConjugateGradient",
+    "Exchange",
     "Faults",
     "Gram",
+    "Landmarks",
+    "LapKRRClassifier",
     "Local",
     "MPINetwork",
     "Network",
     "PeerNetwork",
     "RVFLClassifier",
     "RVFLRegressor",
+    "RandomProjection",
     "SharingADMM",
     "SimulatedNetwork",
     "SketchedConjugateGradient",
     "StreamConsensus",
     "StreamExact",
+    "TanhTransform",
     "VerticalRVFLClassifier",
     "VerticalRVFLRegressor",
     "average",

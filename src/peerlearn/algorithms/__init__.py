@@ -4,8 +4,10 @@ from peerlearn.algorithms.admm import ADMM
 from peerlearn.algorithms.averaged_fit import Consensus
 from peerlearn.algorithms.choice import Auto
 from peerlearn.algorithms.columns import DualConjugateGradient, SharingADMM, SketchedConjugateGradient
+from peerlearn.algorithms.completion import BlockCompletion, DiffusionCompletion
 from peerlearn.algorithms.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.consensus import Averaging, average, everyone, iterates, maximum, total
+from peerlearn.algorithms.distances import Exchange, Landmarks
 from peerlearn.algorithms.gram import Gram
 from peerlearn.algorithms.local_fit import Local
 from peerlearn.algorithms.solution import Report, Solution, Solver
@@ -15,12 +17,16 @@ __all__ = [
     "ADMM",
     "Auto",
     "Averaging",
+    "BlockCompletion",
     "ConjugateGradient",
     "Consensus",
+    "DiffusionCompletion",
     "DiffusionLMS",
     "DiffusionRLS",
     "DualConjugateGradient",
+    "Exchange",
     "Gram",
+    "Landmarks",
     "Local",
     "Report",
     "SharingADMM",

@@ -1,6 +1,15 @@
 """scikit-learn estimators whose training is spread over a network of agents."""
 
+from peerlearn.models.anchor_lap import AnchorLapClassifier
+from peerlearn.models.lapkrr import LapKRRClassifier
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.models.vertical import VerticalRVFLClassifier, VerticalRVFLRegressor
 
-__all__ = ["RVFLClassifier", "RVFLRegressor", "VerticalRVFLClassifier", "VerticalRVFLRegressor"]
+__all__ = [
+    "AnchorLapClassifier",
+    "LapKRRClassifier",
+    "RVFLClassifier",
+    "RVFLRegressor",
+    "VerticalRVFLClassifier",
+    "VerticalRVFLRegressor",
+]

@@ -1,0 +1,133 @@
+"""Anchors that all agents know: points that stand for the rows of everybody, found from means of rows.
+
+    C_k, n_k = centres of k's rows, and how many rows are nearest to each      alone: k-means
+    C, n     = the C_k and n_k of all agents                                   over the network: everybody's tables
+    A        = m centres of C, each of whose points counts n times             alone, at the agent in the middle
+    P        = U S^-1/2, from k(A) = U S U'                                    alone, at the agent in the middle
+    A, P     = those of the agent in the middle                                over the network
+
+All start from the same seed, yet they do not each compute A and P: k-means makes much of a last bit, and an eigenvector
+may point the other way on a machine of another kind. An agent sends half as many centres as it has rows at most; a
+centre with one row is that row.
+
+k-means++: Arthur and Vassilvitskii, 2007, section 2.2. Two stages: Guha et al., Clustering data streams, 2003.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from peerlearn.algorithms.consensus import follow
+from peerlearn.algorithms.gathering import everybodys
+from peerlearn.arrays import Array, Indices, all_finite
+from peerlearn.errors import DataError, WireError
+from peerlearn.local.anchor_graph import AnchorGraph, pieces, projection
+from peerlearn.local.squared_distances import squared_distances
+from peerlearn.network.base import Network
+
+ANCHORS, NEAREST, RANK = 100, 10, 60  # unless told otherwise, and fewer where the data have no more
+STEPS = 20  # of k-means: after those, anchors move no further than matters here
+
+
+@dataclass(frozen=True)
+class Anchoring:
+    """How many anchors, m in the formulas, and what is made of them.
+
+    None: m of 100, s of 10 nearest and a rank r of 60, each less where the data have no more; a number is a demand.
+    local: centres of one agent at most; None: enough for four times m over all agents, and ten at least.
+    """
+
+    width: float
+    anchors: int | None = None
+    local: int | None = None
+    nearest: int | None = None
+    rank: int | None = None
+
+    def agree(self, network: Network, inputs: Sequence[Array], seed: int) -> AnchorGraph:
+        """The same anchors and features at every agent, from the rows of the hosted ones."""
+        columns = inputs[0].shape[1]
+        own = [self._table(X, network.size, (seed, k)) for k, X in zip(network.hosted, inputs, strict=True)]
+        tables = everybodys(network, own, columns + 1)
+        for agent, table in enumerate(tables):
+            if len(table) == 0 or np.count_nonzero(table[:, -1] < 1):
+                raise WireError(f"agent {agent} sent no centres with one row or more each: it runs something else")
+        every = np.vstack(tables)
+        m = self._enough(len(np.unique(every[:, :-1], axis=0)))
+        found = np.zeros((len(network.hosted), m, columns + min(self.rank or RANK, m)))
+        for k, agent in enumerate(network.hosted):
+            if agent == network.tree.root:
+                A, _ = centres(every[:, :-1], every[:, -1], m, np.random.default_rng(seed))
+                found[k] = np.hstack([A, projection(A, self.width, found.shape[2] - columns)])
+        A, P = np.split(follow(network, found)[0], [columns], axis=1)  # the first hosted agent knows what all know
+        P = P[:, np.count_nonzero(P, axis=0) > 0]
+        if not all_finite(A) or not all_finite(P) or P.shape[1] == 0:
+            raise WireError(f"agent {network.tree.root} sent no anchors where {m} were due: it runs something else")
+        if self.rank is not None and P.shape[1] < self.rank:
+            raise DataError(
+                f"rank={self.rank} is larger than the data: their {m} anchors span {P.shape[1]} directions at "
+                f"width={self.width:g}. Set rank to {P.shape[1]} or less, or to None for as many as there are"
+            )
+        return AnchorGraph(A, P, self.width, min(self.nearest or NEAREST, m))
+
+    def _table(self, X: Array, agents: int, seed: tuple[int, int]) -> Array:
+        """One agent's centres, and in a last column how many of its rows are nearest to each."""
+        m = self.anchors or ANCHORS
+        count = self.local or min(m, max(10, -(-4 * m // agents)))
+        C, n = centres(X, np.ones(len(X)), min(count, -(-len(X) // 2)), np.random.default_rng(seed))
+        return np.column_stack([C, n])[n > 0]
+
+    def _enough(self, different: int) -> int:
+        """m, if there are so many different centres."""
+        if self.anchors is not None and self.anchors > different:
+            raise DataError(
+                f"n_anchors={self.anchors} is larger than the data: agents sent {different} different centres, half as "
+                f"many as they have rows at most. Set n_anchors to {different} or less, or to None for as many as "
+                "there are, raise n_local, or give more rows"
+            )
+        m = min(self.anchors or ANCHORS, different)
+        if self.nearest is not None and self.nearest > m:
+            raise DataError(
+                f"n_nearest={self.nearest} is more than the {m} anchors that there are: set it to {m} or less, or to "
+                "None for 10 or all of them"
+            )
+        return m
+
+
+def centres(X: Array, weights: Array, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """So many centres of rows that count as their weights say, and the weight of the rows nearest to each.
+
+    The same bits wherever the same numbers come in: no threads but those of a matrix product.
+    """
+    C = _spread(X, weights, count, rng)
+    owner = _nearest(X, C)
+    for _ in range(STEPS):
+        members = sp.csr_array((weights, owner, np.arange(len(X) + 1)), shape=(len(X), count)).T
+        n = members @ np.ones(len(X))
+        C = np.where(n[:, None] > 0, members @ X / np.where(n > 0, n, 1.0)[:, None], C)  # without rows, it stays
+        before, owner = owner, _nearest(X, C)
+        if np.array_equal(owner, before):
+            break
+    return C, np.asarray(np.bincount(owner, weights, count), dtype=np.float64)
+
+
+def _spread(X: Array, weights: Array, count: int, rng: np.random.Generator) -> Array:
+    """Rows far from each other, as k-means++ draws them; one of them again where no other row differs from all."""
+    away, chosen = weights, []
+    for _ in range(count):
+        upto = np.cumsum(away)
+        chosen.append(min(int(np.searchsorted(upto, rng.random() * upto[-1], side="right")), len(X) - 1))
+        d = squared_distances(X[chosen[-1:]], X)[0] * weights
+        away = d if len(chosen) == 1 else np.minimum(away, d)
+    return X[chosen]
+
+
+def _nearest(X: Array, C: Array) -> Indices:
+    """Of each row, the place of its centre."""
+    owner = np.empty(len(X), dtype=np.intp)
+    for piece in pieces(len(X)):
+        owner[piece] = np.argmin(squared_distances(X[piece], C), axis=1)
+    return owner

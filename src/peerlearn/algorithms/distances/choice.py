@@ -1,0 +1,27 @@
+"""What can be a model's `distances`, and the short names for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+from peerlearn.algorithms.distances.known import Known
+from peerlearn.algorithms.registry import by_name, named
+from peerlearn.arrays import Array
+from peerlearn.network.base import Network
+
+
+class Distances(Protocol):
+    """Anything with `share` will do; one with a name is found by it."""
+
+    name: ClassVar[str]  # what distances="..." calls it
+
+    def share(self, network: Network, patterns: Sequence[Array], seed: int) -> Known:
+        """What agents then know, from the rows of the hosted ones; randomness comes from the common seed alone."""
+        ...
+
+
+def distances_of(distances: Distances | str) -> Distances:
+    """A way to share distances, also from its name or that of its class."""
+    chosen: Distances = by_name(distances, named("peerlearn.algorithms.distances", "share"), "distances", "share")
+    return chosen

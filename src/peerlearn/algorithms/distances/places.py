@@ -1,0 +1,78 @@
+"""The rows of all agents in one order, agent by agent: where in an N x N matrix of distances whose rows stand.
+
+    N_k  how many rows agent k has           one number per agent, summed over the network; whole, hence rounded
+    N    their sum                           agent k's rows are N_1 + .. + N_{k-1} up to N_1 + .. + N_k
+
+Thesis, section 7.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from peerlearn.algorithms.consensus import total
+from peerlearn.algorithms.gathering import everybodys
+from peerlearn.arrays import Array
+from peerlearn.errors import DataError, WireError
+from peerlearn.network.base import Network
+
+MOST_ROWS = 46_340  # of all agents: beyond it one N x N matrix is larger than 17 GB, and pairs pass 2^31
+
+
+@dataclass(frozen=True)
+class Places:
+    """counts: how many rows each agent has, by its number.
+
+    >>> Places((2, 1, 3)).of(2)
+    slice(3, 6, None)
+    """
+
+    counts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if any(count < 0 for count in self.counts):
+            raise DataError(f"agents have {self.counts} rows: a number of rows is 0 or more")
+        if self.N < 2:
+            raise DataError(f"all agents together have {self.N} row, and a distance needs two: give more rows")
+        if self.N > MOST_ROWS:
+            raise DataError(
+                f"all agents together have {self.N:,} rows, and every agent needs the distances between all of them, "
+                f"which a computer holds for {MOST_ROWS:,} rows at most: give fewer rows"
+            )
+
+    @cached_property
+    def N(self) -> int:
+        return sum(self.counts)
+
+    def of(self, agent: int) -> slice:
+        """The rows of one agent."""
+        start = sum(self.counts[:agent])
+        return slice(start, start + self.counts[agent])
+
+    @classmethod
+    def agreed(cls, network: Network, counts: Sequence[int]) -> Places:
+        """From how many rows each hosted agent has; the same at every agent."""
+        own = np.zeros((len(network.hosted), network.size))
+        own[np.arange(len(own)), network.hosted] = counts
+        heard = total(network, own)[0]  # the first hosted agent knows what all know
+        whole = np.rint(np.where(np.isfinite(heard), heard, -1.0))
+        wrong = (whole < 0) | (whole > MOST_ROWS) | (np.abs(heard - whole) > 0.25)
+        if np.count_nonzero(wrong):
+            bad = int(np.argmax(wrong))
+            raise WireError(f"agent {bad} says to have {heard[bad]:g} rows: it runs something else, or has too many")
+        return cls(tuple(int(count) for count in whole))
+
+    def everybodys(self, network: Network, tables: Sequence[Array], width: int) -> Array:
+        """One row of `width` distances for each row there is, from those of the hosted agents; over a tree."""
+        heard = everybodys(network, tables, width)
+        for agent, (table, count) in enumerate(zip(heard, self.counts, strict=True)):
+            if len(table) != count or np.count_nonzero(table < 0):
+                raise WireError(
+                    f"{len(table)} rows of distances arrived from agent {agent}, where {count} were due and none below "
+                    "0: it runs something else"
+                )
+        return np.vstack(heard)

@@ -1,0 +1,129 @@
+"""What one agent computes on anchors that all agents know: features, the anchor graph, and the sums of both.
+
+    k(x)_j = exp(-|x - a_j|^2 / 2 w^2)                     Gaussian kernel of width w; a_j: the anchors, rows of A
+    phi(x) = P'k(x),   P = U S^-1/2,   k(A) = U S U'       Nystrom features: the r largest eigenvalues of k(A)
+    z(x)_j = exp(-|x - a_j|^2 / h) / sum of these          over the s anchors nearest to x, else 0
+                                                           h: the largest of these s squared distances
+    W = Z Lambda^-1 Z',   Lambda = Diag(Z'1),   L = I - W  anchor graph of all N rows: two rows are near each other
+                                                           if they are near the same anchors
+
+    b = (Phi_l'Phi_l + gamma_A I + gamma_I Phi'L^q Phi)^-1 Phi_l'Y         l: the rows with a label
+
+No matrix here has N columns: with R = Lambda^-1/2 and T = R Z'Z R, whose eigenvalues lie between 0 and 1,
+
+    Phi'L^q Phi = Phi'Phi - Phi'Z R (I + (I - T) + .. + (I - T)^(q-1)) R Z'Phi
+
+where nothing grows and nothing is divided. All of it follows from H'H with H = [Phi Z], and from Phi_l'Phi_l and
+Phi_l'Y, which are sums over rows; Z'1 = Z'Z 1, since rows of Z sum to one.
+
+Williams and Seeger, Using the Nystrom method to speed up kernel machines, 2001; Liu, He and Chang, Large graph
+construction for scalable semi-supervised learning, 2010, sections 3 and 4; gammas as in the thesis, section 7.2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from peerlearn.arrays import Array, Indices
+from peerlearn.local.normal_equations import NormalEquations
+from peerlearn.local.squared_distances import squared_distances
+
+ROWS = 4096  # at once: what is in memory does not grow with an agent's rows
+SMALLEST = 1e-10  # eigenvalues of k(A), relative to the largest: below it directions are rounding
+
+
+def pieces(rows: int) -> Iterator[slice]:
+    """All rows, some at a time."""
+    return (slice(first, first + ROWS) for first in range(0, rows, ROWS))
+
+
+def projection(A: Array, width: float, rank: int) -> Array:
+    """P, anchors x rank; columns of zeros for eigenvalues that are too small."""
+    S, U = scipy.linalg.eigh(_kernel(squared_distances(A), width))
+    S, U = S[::-1][:rank], U[:, ::-1][:, :rank]
+    kept = S / S[0] > SMALLEST
+    P: Array = np.where(kept, U, 0.0) / np.sqrt(np.where(kept, S, 1.0))
+    return P
+
+
+@dataclass(frozen=True)
+class AnchorGraph:
+    """Anchors A (m x columns) and projection P (m x r), the same at all agents, the width w and the number s."""
+
+    A: Array
+    P: Array
+    width: float
+    nearest: int
+
+    def features(self, X: Array) -> Array:
+        """Phi, rows x r."""
+        Phi = np.empty((len(X), self.P.shape[1]))
+        for piece in pieces(len(X)):
+            Phi[piece] = _kernel(squared_distances(X[piece], self.A), self.width) @ self.P
+        return Phi
+
+    def numbers(self, X: Array, Y: Array, labelled: Indices) -> Array:
+        """What an agent has to add to the sums: triangles of H'H and Phi_l'Phi_l, Phi_l'Y, and how many labels it has.
+
+        labelled: which rows have one; Y: of all rows.
+        """
+        m, r = self.P.shape
+        HH = np.zeros((r + m, r + m))
+        for piece in pieces(len(X)):
+            D = squared_distances(X[piece], self.A)
+            H = np.hstack([_kernel(D, self.width) @ self.P, anchor_weights(D, self.nearest)])
+            HH += H.T @ H
+        Phi_l = self.features(X[labelled])
+        return np.concatenate(
+            [
+                NormalEquations((r + m, 0), G=HH, P=np.zeros((r + m, 0))).numbers(),
+                NormalEquations((r, Y.shape[1]), G=Phi_l.T @ Phi_l, P=Phi_l.T @ Y[labelled]).numbers(),
+                [len(labelled)],
+            ]
+        )
+
+    def coefficients(self, sums: Array, gamma_A: float, gamma_I: float | None, power: int) -> Array:
+        """b, r x M, from the sums over all agents; gamma_I of None is 2 l / N, l of the N rows having a label."""
+        m, r = self.P.shape
+        split = (r + m) * (r + m + 1) // 2
+        HH, _ = NormalEquations.of_numbers(sums[:split], (r + m, 0)).gram()
+        M = (len(sums) - 1 - split - r * (r + 1) // 2) // r
+        G, PY = NormalEquations.of_numbers(sums[split:-1], (r, M)).gram()
+        if gamma_I is None:
+            gamma_I = 2 * sums[-1] / np.sum(HH[r:, r:])  # 1'Z'Z 1 = N
+        e, V = scipy.linalg.eigh(G + gamma_I * _roughness(HH, r, power), check_finite=False)
+        e = np.maximum(e, r * np.finfo(float).eps * e[-1])  # none is below zero but by rounding
+        return np.asarray(V @ ((V.T @ PY) / (e + gamma_A)[:, None]))
+
+
+def anchor_weights(D: Array, nearest: int) -> Array:
+    """Z from squared distances to the anchors, rows x m."""
+    chosen = np.argpartition(D, nearest - 1, axis=1)[:, :nearest]
+    d = np.take_along_axis(D, chosen, axis=1)
+    h = np.max(d, axis=1, keepdims=True)
+    near = np.exp(-d / np.where(h > 0, h, 1.0))  # the same for all where x is on all of them
+    Z = np.zeros_like(D)
+    np.put_along_axis(Z, chosen, near / np.sum(near, axis=1, keepdims=True), axis=1)
+    return Z
+
+
+def _kernel(D: Array, width: float) -> Array:
+    K: Array = np.exp(D / (-2.0 * width**2))
+    return K
+
+
+def _roughness(HH: Array, r: int, power: int) -> Array:
+    """Phi'L^q Phi"""
+    PhiPhi, PhiZ, ZZ = HH[:r, :r], HH[:r, r:], HH[r:, r:]
+    Lambda = np.sum(ZZ, axis=1)
+    R = 1 / np.sqrt(np.where(Lambda > 0, Lambda, 1.0))  # no row may have an anchor among its nearest
+    one = np.eye(len(ZZ))
+    rest, series = one - R[:, None] * ZZ * R, one
+    for _ in range(power - 1):
+        series = one + rest @ series
+    PhiZR = PhiZ * R
+    return np.asarray(PhiPhi - PhiZR @ series @ PhiZR.T)

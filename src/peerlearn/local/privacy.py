@@ -1,0 +1,101 @@
+"""What agents may do to their rows before they share anything of them. See docs/privacy.md for how little that hides.
+
+    RandomProjection      u = R x / sqrt(m),                R: m x d, standard normal
+    TanhTransform         v = (b + Q tanh(a + C x)) / s,    Q: m x t, C: t x d, all normal with mean 0
+
+Inner products, and with them distances, are kept on average: E u_i'u_j = x_i'x_j. For v they are to leading order where
+C x is small: tanh(a + C x) = tanh a + (1 - tanh^2 a) C x + .., so that with the variances q of Q and c of C
+
+    s^2 = m q c sum_l (1 - tanh^2 a_l)^2,   which is m t q c for a = 0
+
+and what does not depend on x falls out of all distances. Liu, Kargupta and Ryan, Random projection-based multiplicative
+data perturbation for privacy preserving distributed data mining, 2006; Bhaduri, Stefanski and Srivastava,
+Privacy-preserving outlier detection through random nonlinear data distortion, 2011; thesis, section 7.2.3, which does
+not divide by s. The numbers of its table are variances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from peerlearn.arrays import Array
+from peerlearn.errors import InputError
+
+AT_ONCE = 2**22  # values of tanh held at a time
+
+Transform = Callable[[Array], Array]
+
+
+class Privacy(Protocol):
+    """Anything with `drawn` can be a model's `privacy`."""
+
+    def drawn(self, d: int, seed: int) -> Transform:
+        """The map from rows with d columns to what is shared in their place, the same for all who have the seed."""
+        ...
+
+
+@dataclass(frozen=True)
+class RandomProjection:
+    """m: columns to project to, at most as many as there are."""
+
+    m: int
+
+    def __post_init__(self) -> None:
+        _whole(self.m, "m", "RandomProjection")
+
+    def drawn(self, d: int, seed: int) -> Transform:
+        if self.m > d:
+            raise InputError(
+                f"RandomProjection to {self.m} columns of rows that have {d} hides nothing and sends more: give m of "
+                f"{d} or less"
+            )
+        R = np.random.default_rng(seed).standard_normal((self.m, d)) / np.sqrt(self.m)
+        return lambda X: X @ R.T
+
+
+@dataclass(frozen=True)
+class TanhTransform:
+    """m: columns of v. t: how many tanh; more make a better sum. a, b, Q, C: variances.
+
+    Those of Q and b change no distance. C must be small against 1 / |x|^2 for distances to be kept.
+    """
+
+    m: int
+    t: int = 20_000
+    a: float = 0.0
+    b: float = 0.0
+    Q: float = 1.0
+    C: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _whole(self.m, "m", "TanhTransform")
+        _whole(self.t, "t", "TanhTransform")
+        for what, least in (("a", "0 or more"), ("b", "0 or more"), ("Q", "above 0"), ("C", "above 0")):
+            given = getattr(self, what)
+            if not isinstance(given, float | int) or not 0 <= given < np.inf or (given == 0 and least == "above 0"):
+                raise InputError(f"{what} of TanhTransform is {given!r}: give its variance, a number {least}")
+
+    def drawn(self, d: int, seed: int) -> Transform:
+        rng = np.random.default_rng(seed)
+        C = rng.standard_normal((self.t, d)) * np.sqrt(self.C)
+        Q = rng.standard_normal((self.m, self.t)) * np.sqrt(self.Q)
+        a, b = (rng.standard_normal(n) * np.sqrt(variance) for n, variance in ((self.t, self.a), (self.m, self.b)))
+        slopes = 1 - np.tanh(a) ** 2
+        s = np.sqrt(self.m * self.Q * self.C * np.vdot(slopes, slopes))
+
+        def transform(X: Array) -> Array:
+            step = max(AT_ONCE // self.t, 1)
+            parts = [np.tanh(a + X[i : i + step] @ C.T) @ Q.T for i in range(0, len(X), step)]
+            v: Array = (b + np.vstack([np.zeros((0, self.m)), *parts])) / s
+            return v
+
+        return transform
+
+
+def _whole(number: Any, what: str, whose: str) -> None:
+    if not isinstance(number, int) or number < 1:
+        raise InputError(f"{what} of {whose} is {number!r}: give a whole number of 1 or more")

@@ -1,0 +1,36 @@
+"""Squared Euclidean distances between rows, by one matrix product.
+
+    |x - y|^2 = |x - c|^2 + |y - c|^2 - 2 (x - c)'(y - c)            c: the mean row of X
+
+With any c this holds; with rows far from the origin and c = 0 the three terms would be large and their sum small, and
+rounding would leave little of it. Errors are of the order of 1e-16 of the largest distance squared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from peerlearn.arrays import Array
+
+
+def squared_distances(X: Array, Y: Array | None = None) -> Array:
+    """D_ij = |x_i - y_j|^2; of the rows of X among themselves, symmetric with zeros on the diagonal, without Y.
+
+    >>> squared_distances(np.array([[1e8, 0.0], [1e8 + 3.0, 4.0]]))
+    array([[ 0., 25.],
+           [25.,  0.]])
+    """
+    c = np.add.reduce(X, axis=0) / max(len(X), 1)
+    X = X - c
+    Y = X if Y is None else Y - c
+    xx = np.einsum("ij,ij->i", X, X)
+    yy = xx if Y is X else np.einsum("ij,ij->i", Y, Y)
+    D: Array = X @ Y.T
+    D *= -2.0
+    D += xx[:, None]
+    D += yy
+    np.maximum(D, 0.0, out=D)
+    if Y is X:
+        D = (D + D.T) / 2  # (i, j) and (j, i) were summed in different orders
+        np.fill_diagonal(D, 0.0)
+    return D
