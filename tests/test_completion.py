@@ -125,6 +125,15 @@ class TestExactness:
             found = [method.complete(SimulatedNetwork(SEVEN), known, 0).D[0] for method in (ours, printed)]
         assert away(found[0]) < 0.1 * away(found[1])
 
+    @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
+    def test_steps_shorten_where_rows_start_too_far_apart(self):
+        """Of rows close to each other steps may be long, but not before V is close, too; nobody has to go back."""
+        flat = np.random.default_rng(1).standard_normal((70, 2)) * [1, 0.01]
+        known = Exchange(0.3, 0.02, 6, 5).share(SimulatedNetwork(SEVEN), np.split(flat, 7), seed=0)
+        completed = DiffusionCompletion(iterations=400).complete(SimulatedNetwork(SEVEN), known, 0)
+        assert completed.report.note == ""
+        assert away(completed.D[0], squared_distances(flat)) < 0.01
+
     def test_a_size_of_the_data_changes_nothing(self):
         mask = mask_of(0.6)
         small = DiffusionCompletion(5).complete(SimulatedNetwork(SEVEN), known_to_all(mask), 0)

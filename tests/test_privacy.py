@@ -37,7 +37,7 @@ class TestProjection:
     def test_keeps_inner_products_on_average(self):
         drawn = [RandomProjection(3).drawn(10, seed)(X) for seed in range(4000)]
         mean = np.mean([u @ u.T for u in drawn], axis=0)
-        assert away(mean, X @ X.T) < 0.03
+        assert away(mean, X @ X.T) < 0.06  # expected of so many draws: sqrt(11 / 3) / 63
         assert away(drawn[0] @ drawn[0].T, X @ X.T) > 0.3  # of one draw it cannot be said
 
     def test_is_the_same_at_every_agent(self):
@@ -61,13 +61,13 @@ class TestProjection:
 class TestTanh:
     def test_keeps_inner_products_where_C_is_small(self):
         drawn = [TanhTransform(50, 200, C=1e-6).drawn(10, seed)(X) for seed in range(150)]
-        assert away(np.mean([v @ v.T for v in drawn], axis=0), X @ X.T) < 0.03
+        assert away(np.mean([v @ v.T for v in drawn], axis=0), X @ X.T) < 0.1  # expected: sqrt(11/50 + 11/200) / 12
 
     @pytest.mark.parametrize("variances", [{}, {"a": 0.5}, {"b": 4.0}, {"Q": 9.0}, {"C": 1e-8}], ids=str)
     def test_keeps_distances_whatever_the_variances(self, variances):
         D = squared_distances(X)
         found = [squared_distances(TanhTransform(40, 300, **variances).drawn(10, seed)(X)) for seed in range(100)]
-        assert away(np.mean(found, axis=0), D) < 0.05
+        assert away(np.mean(found, axis=0), D) < 0.1
 
     def test_the_numbers_of_the_table_are_variances(self):
         """As deviations they would be a million times smaller, and so would what is shared."""
