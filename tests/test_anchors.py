@@ -135,6 +135,11 @@ class TestAgreement:
 
         assert sent(1) == sent(5)
 
+    def test_a_mean_counts_for_the_rows_behind_it(self):
+        shares = [(X[:3], SOME[:3]), (X[3:20], SOME[3:20]), (X[20:], SOME[20:])]
+        model = AnchorLapClassifier(n_anchors=1, n_local=4, network=ring(3), random_state=0).fit(shares)
+        np.testing.assert_allclose(model.anchors_, [X.mean(axis=0)], atol=1e-15)
+
     def test_random_state_alone_decides(self):
         def fit(seed):
             return AnchorLapClassifier(network=ring(), random_state=seed).fit(X, SOME).anchors_
@@ -275,6 +280,7 @@ class TestBadInput:
             with pytest.raises(WireError, match=r"agent \d sent no anchors where 60 were due"):
                 model.fit(X, SOME)
         with monkeypatch.context() as patch:
-            patch.setattr(anchor_lap, "total", lambda network, x: np.full_like(x, np.nan))
-            with pytest.raises(WireError, match="the sums of all agents are no finite numbers"):
-                model.fit(X, SOME)
+            for sums, said in ((np.nan, "nan labels on nan rows"), (0.0, "0 labels on 0 rows")):
+                patch.setattr(anchor_lap, "total", lambda network, x, sums=sums: np.full_like(x, sums))
+                with pytest.raises(WireError, match=f"the sums of all agents, with {said}, cannot be: one of them"):
+                    model.fit(X, SOME)

@@ -67,9 +67,9 @@ class AnchorGraph:
         return Phi
 
     def numbers(self, X: Array, Y: Array, labelled: Indices) -> Array:
-        """What an agent has to add to the sums: triangles of H'H and Phi_l'Phi_l, Phi_l'Y, and how many labels it has.
+        """What an agent adds to the sums: how many rows and labels, triangles of H'H and Phi_l'Phi_l, and Phi_l'Y.
 
-        labelled: which rows have one; Y: of all rows.
+        labelled: which rows have a label; Y: of all rows.
         """
         m, r = self.P.shape
         HH = np.zeros((r + m, r + m))
@@ -80,21 +80,19 @@ class AnchorGraph:
         Phi_l = self.features(X[labelled])
         return np.concatenate(
             [
+                [len(X), len(labelled)],
                 NormalEquations((r + m, 0), G=HH, P=np.zeros((r + m, 0))).numbers(),
                 NormalEquations((r, Y.shape[1]), G=Phi_l.T @ Phi_l, P=Phi_l.T @ Y[labelled]).numbers(),
-                [len(labelled)],
             ]
         )
 
-    def coefficients(self, sums: Array, gamma_A: float, gamma_I: float | None, power: int) -> Array:
-        """b, r x M, from the sums over all agents; gamma_I of None is 2 l / N, l of the N rows having a label."""
+    def coefficients(self, sums: Array, gamma_A: float, gamma_I: float, power: int) -> Array:
+        """b, r x M, from the sums over all agents."""
         m, r = self.P.shape
-        split = (r + m) * (r + m + 1) // 2
-        HH, _ = NormalEquations.of_numbers(sums[:split], (r + m, 0)).gram()
-        M = (len(sums) - 1 - split - r * (r + 1) // 2) // r
-        G, PY = NormalEquations.of_numbers(sums[split:-1], (r, M)).gram()
-        if gamma_I is None:
-            gamma_I = 2 * sums[-1] / np.sum(HH[r:, r:])  # 1'Z'Z 1 = N
+        _, graph, readout = np.split(sums, np.cumsum([2, (r + m) * (r + m + 1) // 2]))
+        M = (len(readout) - r * (r + 1) // 2) // r
+        HH, _ = NormalEquations.of_numbers(graph, (r + m, 0)).gram()
+        G, PY = NormalEquations.of_numbers(readout, (r, M)).gram()
         e, V = scipy.linalg.eigh(G + gamma_I * _roughness(HH, r, power), check_finite=False)
         e = np.maximum(e, r * np.finfo(float).eps * e[-1])  # none is below zero but by rounding
         return np.asarray(V @ ((V.T @ PY) / (e + gamma_A)[:, None]))

@@ -130,9 +130,14 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
         graph = anchoring.agree(network, inputs, anchor_seed)
         own = [graph.numbers(X, Y, np.flatnonzero(labelled(Y))) for X, Y in zip(inputs, outputs, strict=True)]
         sums = total(network, np.stack(own))[0]  # the same bits at all agents: so is all that follows from them
-        if not all_finite(sums):
-            raise WireError("the sums of all agents are no finite numbers: one of them runs something else")
-        b = graph.coefficients(sums, self.gamma_A, self.gamma_I, self.power)
+        N, labels = sums[:2]
+        if not all_finite(sums) or not 2 <= labels <= N:
+            raise WireError(
+                f"the sums of all agents, with {labels:g} labels on {N:g} rows, cannot be: one of them runs something "
+                "else"
+            )
+        gamma_I = 2 * labels / N if self.gamma_I is None else self.gamma_I
+        b = graph.coefficients(sums, self.gamma_A, gamma_I, self.power)
         self._graph, self.anchors_ = graph, graph.A
         self.coefficients_ = np.tile(b, (len(network.hosted), 1, 1))
         note = f"{graph.P.shape[0]} anchors, {graph.P.shape[1]} features"

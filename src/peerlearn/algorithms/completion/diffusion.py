@@ -45,7 +45,8 @@ class DiffusionCompletion:
     """rank: columns of V; None: as many as the rows have. momentum: the largest beta. iterations: at most.
 
     tolerance: how far the distances may be from known ones at any agent, relative to them. step: one eta for all rows
-    on the true gradient, as in the thesis's table divided by 4; None: as above.
+    on the true gradient, as in the thesis's table divided by 4; None: as above. On a line rows cannot pass each other:
+    where rows have one column and little is known, rank 1 may get stuck, with a warning, and rank 2 does not.
     """
 
     rank: int | None = None
