@@ -38,9 +38,9 @@ LAPKRR = [
     for width, n, gamma_A, gamma_I, power in product((1.0, 2.0, 4.0), (10, 50), (1e-4, 1e-1), (1e-2, 1e-1, 1.0), (2, 5))
 ]
 ANCHORS = [
-    {"width": width, "n_anchors": m, "n_nearest": s, "gamma_A": gamma_A, "gamma_I": gamma_I, "power": power}
-    for width, (m, s, power), gamma_A, gamma_I in product(
-        (1.0, 2.0, 4.0), ((100, 10, 5), (180, 20, 10), (180, 40, 20)), (1e-3, 1e-1), (0.3, 1.0)
+    {"width": width, "n_nearest": s, "gamma_A": gamma_A, "gamma_I": gamma_I, "power": power}
+    for width, (s, power), gamma_A, gamma_I in product(
+        (1.0, 2.0, 4.0), ((10, 5), (20, 10), (40, 20)), (1e-3, 1e-1), (0.3, 1.0)
     )
 ]
 

@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="folder of the .npz files; default: the variable PEERLEARN_DATA")
     parser.add_argument("--runs", type=int, default=10, help="the thesis has 25")
     parser.add_argument("--sets", nargs="*", default=list(SETTINGS), choices=list(SETTINGS), help="which data sets")
-    parser.add_argument("--exchange", action="store_true", help="of the COIL sets too, which takes an hour or more per run")
+    parser.add_argument("--exchange", action="store_true", help="of the COIL sets too: hours")
     options = parser.parse_args()
     warnings.simplefilter("ignore", NotConverged)  # of completions that are cut at their number of iterations
     for name in options.sets:

@@ -51,6 +51,6 @@ def cases() -> dict[str, Case]:
     return {
         "AnchorLapClassifier": partial(case, classes=3, settings={}),
         "AnchorLapClassifier of two classes": partial(
-            case, classes=2, settings={"n_anchors": 12, "n_local": 5, "n_nearest": 3, "rank": 8, "gamma_I": 0.5}
+            case, classes=2, settings={"n_anchors": 9, "n_local": 5, "n_nearest": 3, "rank": 7, "gamma_I": 0.5}
         ),
     }

@@ -133,7 +133,7 @@ class TestAgreement:
             assert model.report_.sent == network.ledger.since()
             return model.report_.sent
 
-        assert sent(1) == sent(5)
+        assert sent(10) == sent(20)
 
     def test_a_mean_counts_for_the_rows_behind_it(self):
         shares = [(X[:3], SOME[:3]), (X[3:20], SOME[3:20]), (X[20:], SOME[20:])]
@@ -200,7 +200,16 @@ class TestGiven:
     def test_shares_and_one_agent_with_one_row(self):
         shares = [(X[:1], SOME[:1]), (X[1:60], SOME[1:60]), (X[60:], SOME[60:])]
         model = AnchorLapClassifier(n_local=17, network=ring(3), random_state=0).fit(shares)
-        assert model.anchors_.shape == (35, 4)  # 1 and 17 and 17
+        assert 3 <= len(model.anchors_) <= 35  # 1 and 17 and 17 at most
+        assert [row in model.anchors_.tolist() for row in X.tolist()] == [True] + [False] * 119  # that one alone
+
+    @pytest.mark.parametrize("rows", [2, 3, 24, 120])
+    def test_centres_are_those_of_two_rows_at_least(self, rows):
+        table = agreed.Anchoring(1.0)._table(X[:rows], 3, (0, 0))
+        assert np.array_equal(table[:, -1], np.rint(table[:, -1]))
+        assert table[:, -1].min() >= 2
+        assert table[:, -1].sum() == rows
+        np.testing.assert_allclose(table[:, -1] @ table[:, :-1], X[:rows].sum(axis=0), atol=1e-12)
 
 
 class TestBadInput:
@@ -213,10 +222,13 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("options", "sentence"),
         [
-            ({"rank": 61}, r"rank=61 is larger than the data: their 60 anchors span 60 directions at width=1\. Set"),
-            ({"rank": 30, "width": 50.0}, r"rank=30 is larger than the data: their 60 anchors span \d+ directions at"),
-            ({"n_anchors": 61}, "n_anchors=61 is larger than the data: agents sent 60 different centres, half as many"),
-            ({"n_nearest": 61}, "n_nearest=61 is more than the 60 anchors that there are: set it to 60 or less"),
+            ({"rank": 61}, r"rank=61 is larger than the data: their (\d+) anchors span \1 directions at width=1\. Set"),
+            ({"rank": 30, "width": 50.0}, r"rank=30 is larger than the data: their \d+ anchors span \d+ directions at"),
+            (
+                {"n_anchors": 61},
+                r"n_anchors=61 is larger than the data: agents sent \d+ different centres, half as many",
+            ),
+            ({"n_nearest": 61}, r"n_nearest=61 is more than the (\d+) anchors that there are: set it to \1 or less"),
         ],
     )
     def test_more_than_the_data_have(self, options, sentence):
@@ -231,10 +243,11 @@ class TestBadInput:
             ({"rank": 0}, "rank == 0, must be >= 1"),
             ({"n_local": 0}, "n_local == 0, must be >= 1"),
             ({"n_anchors": 0}, "n_anchors == 0, must be >= 1"),
-            ({"width": 0.0}, "width == 0.0, must be >="),
-            ({"width": np.inf}, "width == inf, must be <="),
-            ({"gamma_A": 0.0}, "gamma_A == 0.0, must be > 0"),
-            ({"gamma_I": -1.0}, "gamma_I == -1.0, must be >= 0"),
+            ({"width": 0.0}, "width is 0.0: give a number from 1e-100 to 1e\\+100"),
+            ({"width": np.inf}, "width is inf: give a number"),
+            ({"gamma_A": 0.0}, "gamma_A is 0.0: give a number"),
+            ({"gamma_I": -1.0}, "gamma_I is -1.0: give a number from 0"),
+            ({"gamma_I": np.nan}, "gamma_I is nan: give a number"),
             ({"power": 0}, "power == 0, must be >= 1"),
             ({"network": 5}, "network must be a peerlearn Network such as SimulatedNetwork"),
         ],
@@ -268,16 +281,26 @@ class TestBadInput:
     def test_what_other_agents_send_is_looked_at(self, monkeypatch):
         model = AnchorLapClassifier(network=ring(), random_state=0)
 
-        def emptied(network, tables, width):
-            return [own * np.where(np.arange(width) == width - 1, k != 2, 1) for k, own in enumerate(tables)]
+        strange = {
+            "no rows": lambda own: own * [1, 1, 1, 1, 0],
+            "part of a row": lambda own: own * [1, 1, 1, 1, 0.5] + [0, 0, 0, 0, 0.25],
+            "rows beyond number": lambda own: own + np.array([0, 0, 0, 0, 1e300]),
+            "far away": lambda own: own + np.array([1e200, 0, 0, 0, 0]),
+            "too many": lambda own: np.tile(own, (100, 1)),
+            "none": lambda own: own[:0],
+        }
+        for change in strange.values():
+            with monkeypatch.context() as patch:
 
-        with monkeypatch.context() as patch:
-            patch.setattr(agreed, "everybodys", emptied)
-            with pytest.raises(WireError, match="agent 2 sent no centres with one row or more each"):
-                model.fit(X, SOME)
+                def changed(network, tables, width, change=change):
+                    return [change(own) if k == 2 else own for k, own in enumerate(tables)]
+
+                patch.setattr(agreed, "everybodys", changed)
+                with pytest.raises(WireError, match="agent 2 sent no centres of rows where some were due"):
+                    model.fit(X, SOME)
         with monkeypatch.context() as patch:
             patch.setattr(agreed, "follow", lambda network, x: np.full_like(x, np.inf))
-            with pytest.raises(WireError, match=r"agent \d sent no anchors where 60 were due"):
+            with pytest.raises(WireError, match=r"agent \d sent no anchors where \d+ were due"):
                 model.fit(X, SOME)
         with monkeypatch.context() as patch:
             for sums, said in ((np.nan, "nan labels on nan rows"), (0.0, "0 labels on 0 rows")):

@@ -10,7 +10,7 @@ from peerlearn.models.unlabelled import PartlyLabelled
 
 KINDS = [getattr(models, name) for name in models.__all__]
 WAYS = {  # hidden units are fewer only to be quick
-    "alone": lambda: {},
+    "alone": dict,
     "network": lambda: {"n_hidden": 30, "network": SimulatedNetwork(graphs.ring(2))},
     "linked": lambda: {"n_hidden": 15, "direct_links": True, "network": SimulatedNetwork(graphs.ring(2))},
 }

@@ -206,16 +206,19 @@ def test_labels_are_needed_of_two_classes_somewhere():
     ("settings", "sentence"),
     [
         ({"distances": None}, "distances=None means that all rows are in one place"),
-        ({"distances": "landmark"}, "landmarks"),
-        ({"completion": "diffused"}, "diffusion"),
+        ({"distances": "landmark"}, "did you mean 'landmarks'.*or 'local', for each agent alone"),
+        ({"completion": "diffused"}, "did you mean 'diffusion'"),
         ({"privacy": "projection"}, "privacy 'projection' is not known"),
-        ({"privacy": RandomProjection(4)}, "4"),
+        ({"privacy": RandomProjection(4)}, "RandomProjection to 4 columns of rows that have 3"),
         ({"n_neighbors": 60}, r"n_neighbors=60 is too many for n_samples=60 rows of the whole network: set it to 59"),
-        ({"distances": MUCH, "completion": DiffusionCompletion(rank=60)}, "rank"),
-        ({"distances": MUCH, "completion": BlockCompletion(rank=61)}, "rank"),
-        ({"gamma_A": 0}, "gamma_A"),
-        ({"width": 0.0}, "width"),
-        ({"power": 0}, "power"),
+        ({"distances": MUCH, "completion": DiffusionCompletion(rank=60)}, "rank is 60, but .* 60 rows need 59 at most"),
+        ({"distances": MUCH, "completion": BlockCompletion(rank=61)}, "rank is 61, but .* 60 rows need 60 at most"),
+        ({"gamma_A": 0}, "gamma_A is 0: give a number"),
+        ({"gamma_I": np.inf}, "gamma_I is inf: give a number from 0"),
+        ({"gamma_I": np.nan}, "gamma_I is nan: give a number from 0"),
+        ({"width": 0.0}, "width is 0.0: give a number from"),
+        ({"power": 0}, "power == 0, must be >= 1"),
+        ({"power": 10_000, "n_neighbors": 1}, "do not determine a model .* raise gamma_A, or lower power"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, sentence):
@@ -231,6 +234,70 @@ def test_nobody_can_predict_alone():
     model = LapKRRClassifier(**SETTINGS, network=SimulatedNetwork(graphs.ring(4)), random_state=0).fit(X, some)
     with pytest.raises(InputError, match="each agent has rows of its own, so that nobody can predict alone"):
         model.set_params(network=None).predict(X)
+
+
+# What it must not depend on ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_as_near_as_each_other(seed):
+    """Which of them comes first, and the last digit of a distance, decide nothing."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (80, 8)).astype(float)
+    some, x = np.where(np.arange(80) < 20, np.arange(80) % 2, -1), rng.random((10, 8))
+    central = LapKRRClassifier(**SETTINGS).fit(X, some).decision_function(x)
+    order = rng.permutation(80)
+    shuffled = LapKRRClassifier(**SETTINGS).fit(X[order], some[order]).decision_function(x)
+    network = LapKRRClassifier(**SETTINGS, network=SimulatedNetwork(graphs.ring(5)), random_state=0)
+    np.testing.assert_allclose(shuffled, central, atol=1e-8)
+    np.testing.assert_allclose(network.fit(X, some).decision_function(x), central, atol=1e-8)
+
+
+def test_a_row_far_away_says_nothing_of_the_others():
+    X, some, _ = blobs(2)
+    model = LapKRRClassifier(**SETTINGS).fit(X, some)
+    np.testing.assert_allclose(
+        model.decision_function(np.vstack([X, np.full(3, 1e10)]))[:-1], model.decision_function(X), atol=1e-12
+    )
+    with pytest.raises(DataError, match=r"values up to 1\.0e\+200"):
+        model.predict(np.vstack([X, np.full(3, 1e200)]))
+    far = LapKRRClassifier(**SETTINGS).fit(np.vstack([X, np.full(3, 1e9)]), np.append(some, -1))
+    np.testing.assert_allclose(far.decision_function(X), model.decision_function(X), atol=0.2)
+
+
+def test_a_fitted_model_keeps_its_own_numbers():
+    X, some, _ = blobs(2)
+    model = LapKRRClassifier(**SETTINGS, privacy=RandomProjection(2), random_state=0).fit(X, some)
+    before = model.decision_function(X)
+    np.testing.assert_array_equal(model.set_params(privacy=None, width=9.0).decision_function(X), before)
+    given = X.copy()
+    model = LapKRRClassifier(**SETTINGS).fit(given, some)
+    before = model.decision_function(X)
+    given[:] = 0.0
+    np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+def test_many_rows_to_predict_are_taken_in_pieces(monkeypatch):
+    X, some, _ = blobs(3)
+    model = LapKRRClassifier(**SETTINGS).fit(X, some)
+    whole = model.decision_function(X)
+    monkeypatch.setattr("peerlearn.models.lapkrr.AT_ONCE", 7 * len(X))
+    np.testing.assert_allclose(model.decision_function(X), whole, atol=1e-12)
+
+
+def test_what_one_agent_refuses_it_refuses_before_it_speaks():
+    X, some, _ = blobs(2)
+    network = SimulatedNetwork(graphs.ring(4))
+    shares = partition.stratified(X, some, 4)
+    shares[1] = (shares[1][0] * 9e99, shares[1][1])
+    with pytest.raises(DataError, match="agent 1"):
+        LapKRRClassifier(privacy=RandomProjection(2), network=network, random_state=0).fit(shares)
+    assert network.ledger.messages == 0
+
+
+def test_more_rows_than_distances_can_be_held_of():
+    with pytest.raises(DataError, match="or use AnchorLapClassifier"):
+        LapKRRClassifier().fit(np.zeros((30_000, 1)), np.arange(30_000) % 2)
 
 
 # The graph of the data -----------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from tests.split_network import run_apart
         np.array(["-1", "a", "b"], dtype=object),
         np.array(["-1", "a", "b"]),
         np.array([-1, 0, 3], dtype=object),
+        np.array([-1.0, 0.0, 3.0], dtype=object),
+        np.array([np.int64(-1), 0, 3], dtype=object),
     ],
     ids=lambda y: f"{y.dtype}",
 )
@@ -63,6 +65,37 @@ def test_labels_and_their_kind_belong_together(message):
 
     with pytest.raises(WireError, match="sent labels of a kind that there is not"):
         union(Tampered(graphs.ring(3)), [np.array([1, 2])] * 3)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.zeros((3, 2), dtype=np.int64),
+        np.zeros((3, 0), dtype=np.int64),
+        np.array([[np.nan]]),
+        np.array([[0x110000]], dtype=np.uint32),
+    ],
+    ids=["two numbers each", "no numbers", "no number", "no letter"],
+)
+def test_labels_that_are_none_are_refused(labels):
+    kind = {"i": 2, "f": 4, "u": 8}[labels.dtype.kind]
+
+    class Tampered(SimulatedNetwork):
+        def exchange(self, outbox, to=None):
+            return super().exchange([{"labels": labels, "kinds": np.array([kind])}, *outbox[1:]], to)
+
+    with pytest.raises(WireError, match="agent 0 sent labels that are none"):
+        union(Tampered(graphs.ring(3)), [np.array([1, 2])] * 3)
+
+
+def test_minus_one_is_nobodys_class():
+    class Tampered(SimulatedNetwork):
+        def exchange(self, outbox, to=None):
+            told = {"labels": np.array([[-1], [3]]), "kinds": np.array([2])}
+            return super().exchange([outbox[0], told, outbox[2]], to)
+
+    with pytest.raises(WireError, match="an agent says that -1 is a class"):
+        PartlyLabelled()._encoded(Tampered(graphs.ring(3)), [np.array([1, 2])] * 3)
 
 
 def test_encoded_rows_are_zero_where_there_is_no_label():

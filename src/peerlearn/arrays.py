@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +14,15 @@ Array: TypeAlias = NDArray[np.float64]
 MANY = 10_000
 
 Indices: TypeAlias = NDArray[np.intp]
+
+
+def is_real(value: Any) -> bool:
+    """A number, of Python or numpy."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def per_agent(x: Any, hosted: int, what: str = "x") -> Array:
@@ -38,5 +48,6 @@ def all_finite(x: np.ndarray[Any, Any]) -> bool:
 def norms(x: Array) -> Array:
     """The Euclidean (Frobenius) norm of each agent's entry: shape (agents,)."""
     flat = x.reshape(len(x), -1)
-    squares: Array = np.einsum("kd,kd->k", flat, flat)
+    # Not einsum: beyond its buffer it sums in an order that depends on how many agents are hosted here.
+    squares: Array = np.add.reduce(flat * flat, axis=1)
     return np.sqrt(squares)

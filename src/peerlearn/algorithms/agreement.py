@@ -7,7 +7,9 @@ An agent whose rows lack a class must still train an output for it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from numbers import Real
 from typing import Any
 from zlib import crc32
@@ -15,10 +17,13 @@ from zlib import crc32
 import numpy as np
 
 from peerlearn.algorithms.consensus import maximum
+from peerlearn.arrays import all_finite
 from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.network.base import Message, Network
 
 Labels = np.ndarray[Any, Any]
+CHECKSUMS = 1e300  # and above: stand for what is no number
+LAST = 0x10FFFF  # code point of a text
 TRUTHS, WHOLE, REAL, TEXT = 1, 2, 4, 8  # kinds of labels; the kinds heard of are added up as bits, 0 for no label yet
 
 
@@ -44,18 +49,30 @@ def same_everywhere(network: Network, settings: Mapping[str, Any]) -> None:
 
     Of anything but a number a checksum of its text is compared.
     """
-    numbers = {
-        name if isinstance(value, Real) else f"{name} (a checksum)": value
-        if isinstance(value, Real)
-        else crc32(repr(value).encode())
-        for name, value in settings.items()
-    }
-    own = np.array(list(numbers.values()), dtype=np.float64)
+    own = np.array([_number(value) for value in settings.values()])
     both = np.tile(np.concatenate([own, -own]), (len(network.hosted), 1))
     largest, smallest = np.split(maximum(network, both)[0] * np.repeat([1.0, -1.0], len(own)), 2)
-    for name, low, high in zip(numbers, smallest, largest, strict=True):
+    for name, low, high in zip(settings, smallest, largest, strict=True):
         if low != high:
-            raise InputError(f"agents disagree on {name}, from {low:g} to {high:g}: give all of them the same")
+            values = f", from {low:g} to {high:g}" if high < CHECKSUMS else ""
+            raise InputError(f"agents disagree on {name}{values}: give all of them the same")
+
+
+def _number(value: Any) -> float:
+    """A number as it is, and anything else as one that is larger than all numbers in use."""
+    return float(value) if isinstance(value, Real) else CHECKSUMS * (1 + crc32(_text(value).encode()) / 2**32)
+
+
+def _text(value: Any) -> str:
+    """The same for what means the same: 1 and 1.0, and two objects with the same settings."""
+    if isinstance(value, Real):
+        return repr(float(value))
+    if isinstance(value, list | tuple):
+        return f"({', '.join(map(_text, value))})"
+    if is_dataclass(value):
+        settings = [f"{field.name}={_text(getattr(value, field.name))}" for field in fields(value)]
+        return f"{type(value).__name__}({', '.join(settings)})"
+    return re.sub(" at 0x[0-9a-f]+", "", repr(value))  # where it lives in memory
 
 
 def _must_be_labels(heard: Message, sender: int) -> None:
@@ -66,6 +83,13 @@ def _must_be_labels(heard: Message, sender: int) -> None:
     held = {TEXT: (np.uint32,)}.get(int(kinds[0]), (np.int64, np.float64) + ((np.uint32,) if kinds[0] & TEXT else ()))
     if not 0 <= kinds[0] < 2 * TEXT or labels.dtype not in held or (kinds[0] == 0) != (len(labels) == 0):
         raise WireError(f"agent {sender} sent labels of a kind that there is not: it runs something else")
+    text = labels.dtype == np.uint32
+    if (
+        (not text and labels.shape[1] != 1)
+        or not all_finite(labels)
+        or np.count_nonzero(labels > (LAST if text else np.inf))
+    ):
+        raise WireError(f"agent {sender} sent labels that are none: it runs something else")
 
 
 def _kind(labels: Labels) -> int:

@@ -1,14 +1,14 @@
 """Anchors that all agents know: points that stand for the rows of everybody, found from means of rows.
 
-    C_k, n_k = centres of k's rows, and how many rows are nearest to each      alone: k-means
+    C_k, n_k = centres of k's rows, and how many rows are nearest to each      alone: k-means; two rows at least each
     C, n     = the C_k and n_k of all agents                                   over the network: everybody's tables
     A        = m centres of C, each of whose points counts n times             alone, at the agent in the middle
     P        = U S^-1/2, from k(A) = U S U'                                    alone, at the agent in the middle
     A, P     = those of the agent in the middle                                over the network
 
 All start from the same seed, yet they do not each compute A and P: k-means makes much of a last bit, and an eigenvector
-may point the other way on a machine of another kind. An agent sends half as many centres as it has rows at most; a
-centre with one row is that row.
+may point the other way on a machine of another kind. A centre of one row would be that row: such rows go to the centre
+next to theirs, so that an agent sends half as many centres as it has rows at most. Only an agent with one row sends it.
 
 k-means++: Arthur and Vassilvitskii, 2007, section 2.2. Two stages: Guha et al., Clustering data streams, 2003.
 """
@@ -30,6 +30,7 @@ from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network.base import Network
 
 ANCHORS, NEAREST, RANK = 100, 10, 60  # unless told otherwise, and fewer where the data have no more
+LARGEST, MOST = 1e100, 2.0**53  # of a centre, and of the rows of one
 STEPS = 20  # of k-means: after those, anchors move no further than matters here
 
 
@@ -53,8 +54,7 @@ class Anchoring:
         own = [self._table(X, network.size, (seed, k)) for k, X in zip(network.hosted, inputs, strict=True)]
         tables = everybodys(network, own, columns + 1)
         for agent, table in enumerate(tables):
-            if len(table) == 0 or np.count_nonzero(table[:, -1] < 1):
-                raise WireError(f"agent {agent} sent no centres with one row or more each: it runs something else")
+            self._must_be_centres(table, agent, network.size)
         every = np.vstack(tables)
         m = self._enough(len(np.unique(every[:, :-1], axis=0)))
         found = np.zeros((len(network.hosted), m, columns + min(self.rank or RANK, m)))
@@ -74,11 +74,28 @@ class Anchoring:
         return AnchorGraph(A, P, self.width, min(self.nearest or NEAREST, m))
 
     def _table(self, X: Array, agents: int, seed: tuple[int, int]) -> Array:
-        """One agent's centres, and in a last column how many of its rows are nearest to each."""
+        """One agent's centres, and in a last column how many of its rows are nearest to each: no row stands alone."""
+        count = min(self._most(agents), max(len(X) // 2, 1))
+        each = np.ones(len(X))
+        C, n = centres(X, each, count, np.random.default_rng(seed))
+        while len(C) > 1 and np.count_nonzero(n < 2):
+            C, n = _means(X, each, C[n > 1] if np.count_nonzero(n > 1) else C[:1])
+        return np.column_stack([C, n])
+
+    def _most(self, agents: int) -> int:
+        """Centres of one agent."""
         m = self.anchors or ANCHORS
-        count = self.local or min(m, max(10, -(-4 * m // agents)))
-        C, n = centres(X, np.ones(len(X)), min(count, -(-len(X) // 2)), np.random.default_rng(seed))
-        return np.column_stack([C, n])[n > 0]
+        return self.local or min(m, max(10, -(-4 * m // agents)))
+
+    def _must_be_centres(self, table: Array, agent: int, agents: int) -> None:
+        """Refuse, at all agents alike, what no agent can have found."""
+        C, n = table[:, :-1], table[:, -1]
+        if (
+            not 1 <= len(table) <= self._most(agents)
+            or np.count_nonzero(np.abs(C) > LARGEST)
+            or np.count_nonzero((n < 1) | (n > MOST) | (n != np.rint(n)))
+        ):
+            raise WireError(f"agent {agent} sent no centres of rows where some were due: it runs something else")
 
     def _enough(self, different: int) -> int:
         """m, if there are so many different centres."""
@@ -103,15 +120,19 @@ def centres(X: Array, weights: Array, count: int, rng: np.random.Generator) -> t
     The same bits wherever the same numbers come in: no threads but those of a matrix product.
     """
     C = _spread(X, weights, count, rng)
-    owner = _nearest(X, C)
     for _ in range(STEPS):
-        members = sp.csr_array((weights, owner, np.arange(len(X) + 1)), shape=(len(X), count)).T
-        n = members @ np.ones(len(X))
-        C = np.where(n[:, None] > 0, members @ X / np.where(n > 0, n, 1.0)[:, None], C)  # without rows, it stays
-        before, owner = owner, _nearest(X, C)
-        if np.array_equal(owner, before):
+        before, (C, n) = C, _means(X, weights, C)
+        if np.array_equal(C, before):
             break
-    return C, np.asarray(np.bincount(owner, weights, count), dtype=np.float64)
+    return C, n
+
+
+def _means(X: Array, weights: Array, C: Array) -> tuple[Array, Array]:
+    """Of the rows nearest to each centre, their mean and weight; a centre without rows stays."""
+    owner = _nearest(X, C)
+    members = sp.csr_array((weights, owner, np.arange(len(X) + 1)), shape=(len(X), len(C))).T
+    n = members @ np.ones(len(X))
+    return np.where(n[:, None] > 0, members @ X / np.where(n > 0, n, 1.0)[:, None], C), n
 
 
 def _spread(X: Array, weights: Array, count: int, rng: np.random.Generator) -> Array:

@@ -18,12 +18,13 @@ from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import WireError
 from peerlearn.network.base import Message, Network
 
+WAY_OUT = "use a network that delivers every message"
 Tables = dict[int, Array]  # by agent
 
 
 def everybodys(network: Network, tables: Sequence[Array], width: int) -> list[Array]:
     """The table of every agent, by its number, from those of the hosted ones: unlike many rows, alike many columns."""
-    network.must_hear_everybody()
+    network.must_hear_everybody(WAY_OUT)
     tree, hosted = network.tree, network.hosted
     known: list[Tables] = [{agent: own} for agent, own in zip(hosted, tables, strict=True)]
     below = _subtrees(network)

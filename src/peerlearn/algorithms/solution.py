@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, is_real
 from peerlearn.errors import InputError, NotConverged
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty, Ridge
@@ -77,7 +77,7 @@ def above_zero(penalty: Penalty, solver: str) -> None:
 
 def within_reach(tolerance: Any, solver: str) -> None:
     """Refuse tolerances that are no numbers above what double precision can tell."""
-    if not isinstance(tolerance, float | int) or not tolerance >= SMALLEST_TOLERANCE:
+    if not is_real(tolerance) or not tolerance >= SMALLEST_TOLERANCE:
         raise InputError(
             f"tolerance of {solver} must be a number of {SMALLEST_TOLERANCE:g} or more, not {tolerance!r}: double "
             "precision reaches no further"

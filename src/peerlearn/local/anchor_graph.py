@@ -29,6 +29,7 @@ import numpy as np
 import scipy.linalg
 
 from peerlearn.arrays import Array, Indices
+from peerlearn.local.gaussian import gaussian
 from peerlearn.local.normal_equations import NormalEquations
 from peerlearn.local.squared_distances import squared_distances
 
@@ -43,7 +44,7 @@ def pieces(rows: int) -> Iterator[slice]:
 
 def projection(A: Array, width: float, rank: int) -> Array:
     """P, anchors x rank; columns of zeros for eigenvalues that are too small."""
-    S, U = scipy.linalg.eigh(_kernel(squared_distances(A), width))
+    S, U = scipy.linalg.eigh(gaussian(squared_distances(A), width))
     S, U = S[::-1][:rank], U[:, ::-1][:, :rank]
     kept = S / S[0] > SMALLEST
     P: Array = np.where(kept, U, 0.0) / np.sqrt(np.where(kept, S, 1.0))
@@ -63,7 +64,7 @@ class AnchorGraph:
         """Phi, rows x r."""
         Phi = np.empty((len(X), self.P.shape[1]))
         for piece in pieces(len(X)):
-            Phi[piece] = _kernel(squared_distances(X[piece], self.A), self.width) @ self.P
+            Phi[piece] = gaussian(squared_distances(X[piece], self.A), self.width) @ self.P
         return Phi
 
     def numbers(self, X: Array, Y: Array, labelled: Indices) -> Array:
@@ -75,7 +76,7 @@ class AnchorGraph:
         HH = np.zeros((r + m, r + m))
         for piece in pieces(len(X)):
             D = squared_distances(X[piece], self.A)
-            H = np.hstack([_kernel(D, self.width) @ self.P, anchor_weights(D, self.nearest)])
+            H = np.hstack([gaussian(D, self.width) @ self.P, anchor_weights(D, self.nearest)])
             HH += H.T @ H
         Phi_l = self.features(X[labelled])
         return np.concatenate(
@@ -107,11 +108,6 @@ def anchor_weights(D: Array, nearest: int) -> Array:
     Z = np.zeros_like(D)
     np.put_along_axis(Z, chosen, near / np.sum(near, axis=1, keepdims=True), axis=1)
     return Z
-
-
-def _kernel(D: Array, width: float) -> Array:
-    K: Array = np.exp(D / (-2.0 * width**2))
-    return K
 
 
 def _roughness(HH: Array, r: int, power: int) -> Array:

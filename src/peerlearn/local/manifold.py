@@ -1,6 +1,7 @@
 """Laplacian kernel ridge regression from distances alone (thesis, section 7.2.1).
 
-    W_ij = exp(-D_ij / 2 t^2)  if i is among the n nearest of j, or j of i;  t: mean length of these edges
+    W_ij = exp(-D_ij / 2 t^2)  if i is among the n nearest of j, or j of i;  t: mean length of these edges (all that
+                               are as near as the n-th count: which of them came first must not matter)
     L    = I - G^-1/2 W G^-1/2,   G = Diag(W 1)                              normalised graph Laplacian
     K_ij = exp(-D_ij / 2 w^2)                                                Gaussian kernel of width w
     a    = (J K + gamma_A I + gamma_I L^q K)^-1 y                            J: 1 where a row has a label
@@ -21,6 +22,9 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from peerlearn.arrays import Array
+from peerlearn.local.gaussian import gaussian
+
+EQUAL, NOTHING = 1e-9, 1e-12  # of a distance, and of the usual one: how far apart rounding may put what is the same
 
 
 @dataclass(frozen=True)
@@ -33,15 +37,10 @@ class Manifold:
     gamma_I: float
     power: int
 
-    def kernel(self, D: Array) -> Array:
-        """K from squared distances."""
-        K: Array = np.exp(D / (-2.0 * self.width**2))
-        return K
-
     def coefficients(self, D: Array, J: Array, y: Sequence[Array]) -> list[Array]:
         """a for each of several y, from the squared distances between all rows and where labels are."""
-        K = self.kernel(D)
-        A = J[:, None] * K
+        K = gaussian(D, self.width)
+        A = np.multiply(J[:, None], K, order="F")  # as LAPACK wants it
         A[np.diag_indices_from(A)] += self.gamma_A
         if self.gamma_I > 0:
             L, LqK = laplacian(D, self.n_neighbors), K
@@ -56,14 +55,12 @@ class Manifold:
 def laplacian(D: Array, n_neighbors: int) -> Any:
     """The normalised Laplacian, sparse, of the graph that joins each row to its nearest."""
     N = len(D)
-    away = D.copy()
-    np.fill_diagonal(away, np.inf)  # no row is its own neighbor
-    nearest = np.argsort(away, axis=1, kind="stable")[:, :n_neighbors]
-    edges = np.take_along_axis(D, nearest, axis=1).ravel()
-    t = float(np.sqrt(edges).mean()) or 1.0  # 0 where all rows are the same
-    heat = np.exp(edges / (-2.0 * t**2))
-    one_way = sp.csr_array((heat, (np.repeat(np.arange(N), n_neighbors), nearest.ravel())), shape=(N, N))
-    W = one_way.maximum(one_way.T)
+    reach = np.partition(D, n_neighbors, axis=1)[:, n_neighbors]  # a row is the nearest to itself, and does not count
+    near = (reach * (1 + EQUAL) + NOTHING * np.median(D, axis=1))[:, None] >= D
+    np.fill_diagonal(near, False)
+    t = float(np.sqrt(D[near]).mean()) or 1.0  # 0 where all rows are the same
+    i, j = np.nonzero(near | near.T)
+    W = sp.csr_array((gaussian(D[i, j], t), (i, j)), shape=(N, N))
     G = W.sum(axis=1)
     alone = G == 0  # a row so far from all others that its weights are no numbers: it smooths nothing
     roots = np.where(alone, 0.0, 1 / np.sqrt(np.where(alone, 1.0, G)))

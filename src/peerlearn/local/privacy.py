@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, is_real, is_whole
 from peerlearn.errors import InputError
 
 AT_ONCE = 2**22  # values of tanh held at a time
@@ -76,7 +76,7 @@ class TanhTransform:
         _whole(self.t, "t", "TanhTransform")
         for what, least in (("a", "0 or more"), ("b", "0 or more"), ("Q", "above 0"), ("C", "above 0")):
             given = getattr(self, what)
-            if not isinstance(given, float | int) or not 0 <= given < np.inf or (given == 0 and least == "above 0"):
+            if not is_real(given) or not 0 <= given < np.inf or (given == 0 and least == "above 0"):
                 raise InputError(f"{what} of TanhTransform is {given!r}: give its variance, a number {least}")
 
     def drawn(self, d: int, seed: int) -> Transform:
@@ -97,5 +97,5 @@ class TanhTransform:
 
 
 def _whole(number: Any, what: str, whose: str) -> None:
-    if not isinstance(number, int) or number < 1:
+    if not is_whole(number) or number < 1:
         raise InputError(f"{what} of {whose} is {number!r}: give a whole number of 1 or more")

@@ -12,7 +12,7 @@ and memory grow with an agent's own rows; what is sent does not depend on their 
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -28,9 +28,9 @@ from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import InputError, WireError
 from peerlearn.local.anchor_graph import AnchorGraph
 from peerlearn.local.threads import one_blas_thread
-from peerlearn.models.settings import network_of, seeds_of
+from peerlearn.models.settings import network_of, number_between, seeds_of
 from peerlearn.models.shares import shares_of
-from peerlearn.models.targets import LARGEST
+from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.models.unharmed import unharmed
 from peerlearn.models.unlabelled import PartlyLabelled, labelled
 from peerlearn.network import Network
@@ -54,7 +54,7 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
     power: of the graph's Laplacian, q in the formulas.
     n_anchors: how many points stand for all rows; None: 100, or as many different means as agents send.
     n_local: how many means an agent sends at most; None: enough for four times n_anchors over all agents, and ten at
-        least. An agent sends no more than half as many as it has rows; one with a single row sends that row.
+        least. Each is of two rows or more; only an agent with a single row sends that row.
     n_nearest: how many anchors each row is joined to in the graph of the data; None: 10, or all.
     rank: how many features; None: 60, or as many as the anchors have directions.
     network: who talks to whom; None trains on all rows in one place, the centralised baseline.
@@ -160,14 +160,16 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
 
     def _features(self, X: Any) -> Array:
         check_is_fitted(self)
-        return self._graph.features(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        finite_rows(rows, "")
+        return self._graph.features(rows)
 
     def _settings(self) -> tuple[Network, Anchoring, int, int]:
         """The parameters, checked before any work is done; the centralised case is a network of one agent."""
-        check_scalar(self.width, "width", Real, min_val=1 / LARGEST, max_val=LARGEST)
-        check_scalar(self.gamma_A, "gamma_A", Real, min_val=0, max_val=LARGEST, include_boundaries="right")
+        number_between(self.width, "width", 1 / LARGEST, LARGEST)
+        number_between(self.gamma_A, "gamma_A", 1 / LARGEST, LARGEST)
         if self.gamma_I is not None:
-            check_scalar(self.gamma_I, "gamma_I", Real, min_val=0, max_val=LARGEST)
+            number_between(self.gamma_I, "gamma_I", 0.0, LARGEST)
         check_scalar(self.power, "power", Integral, min_val=1)
         for name in NUMBERS:
             if getattr(self, name) is not None:

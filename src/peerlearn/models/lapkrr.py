@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 from zlib import crc32
 
@@ -27,15 +27,16 @@ from peerlearn.algorithms.completion import Completion, completion_of
 from peerlearn.algorithms.consensus import total
 from peerlearn.algorithms.distances import Distances, Places, distances_of
 from peerlearn.algorithms.solution import Report
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import DataError, InputError
+from peerlearn.local.gaussian import gaussian
 from peerlearn.local.manifold import Manifold
 from peerlearn.local.privacy import Privacy
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.local.threads import one_blas_thread
-from peerlearn.models.settings import network_fitted_over, network_of, one_agent, seeds_of
+from peerlearn.models.settings import network_fitted_over, network_of, number_between, one_agent, seeds_of
 from peerlearn.models.shares import shares_of
-from peerlearn.models.targets import finite_rows
+from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.models.unharmed import unharmed
 from peerlearn.models.unlabelled import PartlyLabelled, labelled
 from peerlearn.network import Network
@@ -123,6 +124,9 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
         deal_seed, share_seed, transform_seed = seeds_of(self.random_state, network, 3)
         mark = network.ledger.mark()
         inputs, targets = shares_of(self, network, X, y, stratify=True, seed=deal_seed)
+        patterns = _transformed(self.privacy, inputs, transform_seed)
+        for agent, own in zip(network.hosted, patterns, strict=True):
+            finite_rows(own, f"the transformed rows of agent {agent}: ")
         outputs = self._encoded(network, targets)
         same_everywhere(
             network,
@@ -130,21 +134,20 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
                 "the number of columns of X": inputs[0].shape[1],
                 "the number of outputs": outputs[0].shape[1],
                 **{name: getattr(self, name) for name in ("width", "n_neighbors", "gamma_A", "gamma_I", "power")},
-                **{name: getattr(self, name) for name in ("distances", "completion", "privacy")},
+                "distances": self.distances if self.distances in ("local", None) else distances_of(self.distances),
+                "completion": completion_of(self.completion),
+                "privacy": self.privacy,
                 "the seed of what agents share": share_seed,
                 "the seed of their transform": transform_seed,
             },
         )
-        patterns = self._transformed(inputs, transform_seed)
-        for agent, own in zip(network.hosted, patterns, strict=True):
-            finite_rows(own, f"the transformed rows of agent {agent}: ")
         if self.distances == "local":
             coefficients = [self._alone(manifold, own, Y) for own, Y in zip(patterns, outputs, strict=True)]
             report = Report("LapKRR of each agent alone", True, 0, ())
         else:
             coefficients, report = self._together(network, manifold, patterns, outputs, share_seed)
-        self._manifold, self._learned_alone, self._transform_seed = manifold, self.distances == "local", transform_seed
-        self._agents, self._hosted = network.size, network.hosted
+        self._manifold, self._privacy, self._transform_seed = manifold, self.privacy, transform_seed
+        self._learned_alone, self._agents, self._hosted = self.distances == "local", network.size, network.hosted
         self.patterns_, self.coefficients_ = patterns, coefficients
         self.report_ = replace(report, sent=network.ledger.since(mark))
         return self
@@ -167,14 +170,16 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
 
     def _settings(self) -> tuple[Network, Manifold]:
         """The parameters, checked before any work is done."""
-        check_scalar(self.width, "width", Real, min_val=0, include_boundaries="neither")
         check_scalar(self.n_neighbors, "n_neighbors", Integral, min_val=1)
-        check_scalar(self.gamma_A, "gamma_A", Real, min_val=0, include_boundaries="neither")
-        check_scalar(self.gamma_I, "gamma_I", Real, min_val=0)
         check_scalar(self.power, "power", Integral, min_val=1)
+        for name, least in (("width", 1 / LARGEST), ("gamma_A", 1 / LARGEST), ("gamma_I", 0.0)):
+            number_between(getattr(self, name), name, least, LARGEST)
         completion_of(self.completion)
-        if self.distances not in ("local", None):
-            distances_of(self.distances)
+        if not (self.distances is None or (isinstance(self.distances, str) and self.distances == "local")):
+            try:
+                distances_of(self.distances)
+            except InputError as error:
+                raise InputError(f"{error}; or 'local', for each agent alone") from error
         if self.privacy is not None and not hasattr(self.privacy, "drawn"):
             raise InputError(
                 f"privacy {self.privacy!r} is not known: give RandomProjection(m), TanhTransform(m, t), or None"
@@ -187,13 +192,6 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
             )
         return network, Manifold(self.width, self.n_neighbors, self.gamma_A, self.gamma_I, self.power)
 
-    def _transformed(self, inputs: Sequence[Array], seed: int) -> list[Array]:
-        """What takes the place of rows: drawn anew each time, alike at all agents."""
-        if self.privacy is None:
-            return list(inputs)
-        transform = self.privacy.drawn(inputs[0].shape[1], seed)
-        return [transform(X) for X in inputs]
-
     def _alone(self, manifold: Manifold, X: Array, Y: Array) -> Array:
         """One agent's own rows; it has as many neighbors as it has rows at most."""
         if len(X) < 2:
@@ -205,45 +203,50 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
         self, network: Network, manifold: Manifold, patterns: Sequence[Array], outputs: Sequence[Array], seed: int
     ) -> tuple[list[Array], Report]:
         """Each hosted agent's own rows of a."""
-        D, places, report = self._all_distances(network, patterns, seed)
+        places = Places.agreed(network, [len(own) for own in patterns])
         if self.n_neighbors >= places.N:
             raise DataError(
                 f"n_neighbors={self.n_neighbors} is too many for n_samples={places.N} rows of the whole network: set "
                 f"it to {max(places.N - 1, 1)} or less, or give more rows"
             )
+        D, report = self._all_distances(network, patterns, seed)
         J, y = np.zeros((len(D), places.N)), np.zeros((len(D), places.N, outputs[0].shape[1]))
         for k, agent in enumerate(network.hosted):
             J[k, places.of(agent)], y[k, places.of(agent)] = labelled(outputs[k]), outputs[k]
         J = np.rint(total(network, J))  # zeros and ones, however exact the sum
         a = total(network, _solved(manifold, D, J, y))
+        if not all_finite(a[0]):  # which all agents see alike
+            raise DataError(
+                f"the rows do not determine a model with width={self.width:g}, gamma_A={self.gamma_A:g} and "
+                f"power={self.power}: raise gamma_A, or lower power"
+            )
         return [a[k, places.of(agent)] for k, agent in enumerate(network.hosted)], report
 
-    def _all_distances(
-        self, network: Network, patterns: Sequence[Array], seed: int
-    ) -> tuple[list[Array], Places, Report]:
+    def _all_distances(self, network: Network, patterns: Sequence[Array], seed: int) -> tuple[list[Array], Report]:
         """What each hosted agent holds for the squared distances between all rows."""
         if network.size == 1:
-            return [squared_distances(patterns[0])], Places((len(patterns[0]),)), Report("LapKRR", True, 0, ())
+            return [squared_distances(patterns[0])], Report("LapKRR", True, 0, ())
         assert self.distances is not None  # _settings refused it
         sharing = distances_of(self.distances)
         known = sharing.share(network, patterns, seed)
         note = f"distances by {sharing.name}"
         if known.mask is None:
-            return known.D, known.places, Report("LapKRR", True, 0, (), note=note)
+            return known.D, Report("LapKRR", True, 0, (), note=note)
         completion = completion_of(self.completion)
         completed = completion.complete(network, known, seed)
         note = f"{note}, completed by {completion.name}"
-        return completed.D, known.places, replace(completed.report, solver="LapKRR", note=note)
+        return completed.D, replace(completed.report, solver="LapKRR", note=note)
 
     def _outputs(self, X: Any) -> list[Array]:
         """f(X) as each hosted agent comes to know it: rows x M each."""
         check_is_fitted(self)
         network = self._network_to_predict()
         rows = validate_data(self, X, dtype=np.float64, reset=False)
+        finite_rows(rows, "")
         told = {"the number of rows to predict": len(rows), "the rows to predict (a checksum)": crc32(rows.tobytes())}
         same_everywhere(network, told)
         with one_blas_thread():
-            (x,) = self._transformed([rows], self._transform_seed)
+            (x,) = _transformed(self._privacy, [rows], self._transform_seed)
             parts = [
                 _partial(self._manifold, x, own, a) for own, a in zip(self.patterns_, self.coefficients_, strict=True)
             ]
@@ -253,6 +256,14 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
         if self._learned_alone:
             return one_agent()
         return network_fitted_over(self.network, self._agents, self._hosted, "rows")
+
+
+def _transformed(privacy: Privacy | None, inputs: Sequence[Array], seed: int) -> list[Array]:
+    """What takes the place of rows, in memory of its own: drawn anew each time, alike at all agents."""
+    if privacy is None:
+        return [X.copy() for X in inputs]
+    transform = privacy.drawn(inputs[0].shape[1], seed)
+    return [transform(X) for X in inputs]
 
 
 def _solved(manifold: Manifold, D: Sequence[Array], J: Array, y: Array) -> Array:
@@ -267,5 +278,5 @@ def _solved(manifold: Manifold, D: Sequence[Array], J: Array, y: Array) -> Array
 def _partial(manifold: Manifold, x: Array, own: Array, a: Array) -> Array:
     """sum_i K(x, x_i) a_i over one agent's rows: in pieces, so that many rows to predict need little memory."""
     step = max(AT_ONCE // max(len(own), 1), 1)
-    pieces = [manifold.kernel(squared_distances(x[i : i + step], own)) @ a for i in range(0, len(x), step)]
+    pieces = [gaussian(squared_distances(x[i : i + step], own), manifold.width) @ a for i in range(0, len(x), step)]
     return np.vstack(pieces) if pieces else np.zeros((0, a.shape[1]))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_scalar
 
 from peerlearn import graphs
 from peerlearn.errors import InputError
@@ -30,6 +31,13 @@ def network_of(given: Any) -> Network:
     return given
 
 
+def number_between(value: Any, name: str, least: float, most: float) -> None:
+    """Refuse what is no number, or out of range; NaN is."""
+    check_scalar(value, name, Real)
+    if not least <= value <= most:
+        raise InputError(f"{name} is {value}: give a number from {least:g} to {most:g}")
+
+
 def network_fitted_over(given: Any, agents: int, hosted: tuple[int, ...], why: str) -> Network:
     """The network to predict over; `why` says what each agent has that the others lack."""
     network = network_of(given)
@@ -46,8 +54,8 @@ def seeds_of(random_state: Any, network: Network, count: int) -> list[int]:
     """Seeds that every agent computes alike, so that what is drawn from them is never sent."""
     if random_state is None and len(network.hosted) < network.size:
         raise InputError(
-            "random_state must be a whole number, the same at every agent: random features are drawn from it by "
-            "each agent and never sent"
+            "random_state must be a whole number, the same at every agent: what is random is drawn from it by each "
+            "agent and never sent"
         )
     seeds: list[int] = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=count).tolist()
     return seeds

@@ -15,6 +15,7 @@ from peerlearn import partition
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
 from peerlearn.models.targets import LARGEST, finite_rows
+from peerlearn.models.unlabelled import PartlyLabelled
 from peerlearn.network.base import Network
 
 
@@ -151,8 +152,9 @@ def checked_targets(model: BaseEstimator, y: Any, fewest: int) -> Any:
     if is_regressor(model) and not missing.any() and np.abs(y).max(initial=0.0) > LARGEST:
         raise DataError(f"y has values up to {np.abs(y).max():.1e}, whose squares are beyond all numbers: scale them")
     if missing.any():
+        way_out = "give them the label -1" if isinstance(model, PartlyLabelled) else "remove those rows before fitting"
         raise DataError(
             f"y has NaN, inf (infinite) or missing values in {missing.sum()} of {len(y)} rows, the first is row "
-            f"{np.flatnonzero(missing)[0]}: remove those rows before fitting"
+            f"{np.flatnonzero(missing)[0]}: {way_out}"
         )
     return y

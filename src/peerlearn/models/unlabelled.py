@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from peerlearn.algorithms.agreement import union
 from peerlearn.arrays import Array
-from peerlearn.errors import DataError
+from peerlearn.errors import DataError, WireError
 from peerlearn.models.labels import NUMBERS, of_one_kind
 from peerlearn.models.targets import LabelTargets
 from peerlearn.network.base import Network
@@ -25,8 +25,9 @@ Marks = NDArray[np.bool_]
 
 def unlabelled(y: Any) -> Marks:
     """Which rows have no label: -1, also as the text that numpy makes of it among other texts."""
-    marks: Marks = np.asarray(y == -1) if y.dtype.kind in NUMBERS else np.isin(y.astype(str), ["-1"])
-    return marks
+    if y.dtype.kind in NUMBERS:
+        return np.asarray(y == -1)
+    return np.array([label in (-1, "-1", "-1.0", b"-1") for label in y.tolist()], dtype=np.bool_)
 
 
 class PartlyLabelled(LabelTargets):
@@ -40,6 +41,8 @@ class PartlyLabelled(LabelTargets):
         for y in filter(len, known):
             check_classification_targets(y)
         self.classes_ = union(network, known)
+        if np.count_nonzero(unlabelled(self.classes_)):
+            raise WireError("an agent says that -1 is a class, which marks rows without one: it runs something else")
         if len(self.classes_) < 2:
             raise DataError(_too_few(self.classes_))
         return [self._outputs_if_any(y, own) for y, own in zip(known, marks, strict=True)]

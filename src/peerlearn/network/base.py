@@ -246,11 +246,11 @@ class Network(ABC):
                 mixed[k] += C[agent, sender] * rows[sender]
         return mixed.reshape(x.shape)
 
-    def must_hear_everybody(self) -> None:
+    def must_hear_everybody(self, way_out: str = "let all agents speak") -> None:
         """Refuse where messages get lost, and with them the difference between silence and news."""
         if not self.reliable:
             raise NetworkError(
-                "agents cannot tell silence from a lost message, and this network loses some: let all agents speak"
+                f"agents cannot tell silence from a lost message, and this network loses some: {way_out}"
             )
 
     def gather(self, x: Array) -> Array | None:

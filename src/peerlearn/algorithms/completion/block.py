@@ -63,20 +63,21 @@ class BlockCompletion:
         r = rank_of(self.rank, known, 2, places.N, solver)
         if M is None:
             return nothing_to_do(network, known, solver)
-        scale = mean_distance(network, known)
-        A = np.random.default_rng(seed).standard_normal((places.N, r)) * np.sqrt(scale)
+        mean = mean_distance(network, known)
+        scale = mean or 1.0
+        A = np.random.default_rng(seed).standard_normal((places.N, r)) * (mean / scale)
         own = [places.of(agent) for agent in network.hosted]
-        D = _padded([D[:, rows] for D, rows in zip(known.D, own, strict=True)], places, 0.0)
+        D = _padded([D[:, rows] / scale for D, rows in zip(known.D, own, strict=True)], places, 0.0)
         mask = _padded([m[:, rows].astype(np.float64) for m, rows in zip(M, own, strict=True)], places, 1.0) > 0
-        truths = None if truth is None else _padded([truth[:, rows] for rows in own], places, 0.0)
-        blocks = _Blocks(network, D, mask, A, scale, self.step, truths)
+        truths = None if truth is None else _padded([truth[:, rows] / scale for rows in own], places, 0.0)
+        blocks = _Blocks(network, D, mask, A, self.step, truths)
         (_, found), completed = run(network, blocks, self.iterations, self.tolerance, solver, mark)
         if not completed.report.converged:
             least = min(completed.report.residuals)
             warn_not_converged(solver, completed.report.iterations, least, self.tolerance, WAY_OUT)
         columns = [d[:, : places.counts[agent]].T for agent, d in zip(network.hosted, found, strict=True)]
         whole = places.everybodys(network, columns, places.N)
-        whole = (whole + whole.T) / 2
+        whole = scale * (whole + whole.T) / 2
         np.fill_diagonal(whole, 0.0)
         report = replace(completed.report, sent=network.ledger.since(mark))
         return replace(completed, D=[whole] * len(network.hosted), report=report)
@@ -86,10 +87,10 @@ class _Blocks:
     """A and D~ of every hosted agent on their way: agents x N x r, agents x N x the most rows of any agent."""
 
     def __init__(
-        self, network: Network, D: Array, mask: Mask, A: Array, scale: float, step: float, truth: Array | None
+        self, network: Network, D: Array, mask: Mask, A: Array, step: float, truth: Array | None
     ) -> None:
         self._network, self._D, self._mask, self._step, self._truth = network, D, mask, step, truth
-        self._size = sizes(D, scale)
+        self._size = sizes(D)
         self._A = self._F = np.tile(A, (len(D), 1, 1))
         self._found = self._before = D  # D~ of this iteration and of the one before
         self._last: tuple[Array, Array, Array] | None = None  # A, C A and F of the iteration before
@@ -104,7 +105,7 @@ class _Blocks:
         misfit = norms(np.where(self._mask, AB - self._D, 0.0)) / self._size
         self._found = np.where(self._mask, self._D, np.maximum(AB, 0.0))
         self._F = self._A - np.matmul(self._found, B.transpose(0, 2, 1))
-        error = np.zeros(0) if self._truth is None else norms(self._found - self._truth) / norms(self._truth)
+        error = np.zeros(0) if self._truth is None else norms(self._found - self._truth) / sizes(self._truth)
         return misfit, error
 
     def advance(self, heard: Array) -> Array:

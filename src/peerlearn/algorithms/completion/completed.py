@@ -84,7 +84,11 @@ def rank_of(rank: int | None, known: Known, more: int, most: int, solver: str) -
 
 
 def mean_distance(network: Network, known: Known) -> float:
-    """Of all that agents know between different rows, the same at every agent; over the network."""
+    """Of all that agents know between different rows, the same at every agent; over the network.
+
+    Completions compute in this unit, so that their squares are numbers whatever the unit of the columns. It is 0 where
+    all rows are the same, and so is then all that they start from.
+    """
     masks = known.mask or []
     sums = [[np.add.reduce(D, axis=None), np.count_nonzero(mask)] for D, mask in zip(known.D, masks, strict=True)]
     distances, count = total(network, np.array(sums))[0]

@@ -31,7 +31,7 @@ from peerlearn.algorithms.completion.settings import check_iterations, check_ran
 from peerlearn.algorithms.completion.windows import run
 from peerlearn.algorithms.distances.known import Known
 from peerlearn.algorithms.solution import warn_not_converged, within_reach
-from peerlearn.arrays import Array, norms
+from peerlearn.arrays import Array, is_real, norms
 from peerlearn.errors import InputError
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network.base import Network
@@ -62,7 +62,7 @@ class DiffusionCompletion:
         check_iterations(self.iterations)
         check_step(self.step)
         within_reach(self.tolerance, "DiffusionCompletion")
-        if not isinstance(self.momentum, float | int) or not 0 <= self.momentum < 1:
+        if not is_real(self.momentum) or not 0 <= self.momentum < 1:
             raise InputError(f"momentum is {self.momentum!r}: give a number from 0 to below 1, such as 0.95")
 
     def complete(self, network: Network, known: Known, seed: int, truth: Array | None = None) -> Completed:
@@ -72,16 +72,24 @@ class DiffusionCompletion:
         r = rank_of(self.rank, known, 0, N - 1, solver)
         if M is None:
             return nothing_to_do(network, known, solver)
-        scale = mean_distance(network, known)
-        V = np.random.default_rng(seed).standard_normal((N, r)) * np.sqrt(scale / (2 * r))
+        mean = mean_distance(network, known)
+        scale = mean or 1.0
+        V = np.random.default_rng(seed).standard_normal((N, r)) * np.sqrt(mean / scale / (2 * r))
         descent = _Descent(
-            network, np.stack(known.D), np.stack(M).astype(np.float64), V, scale, self.momentum, self.step, truth
+            network,
+            np.stack(known.D) / scale,
+            np.stack(M).astype(np.float64),
+            V,
+            self.momentum,
+            None if self.step is None else self.step * scale,
+            None if truth is None else truth / scale,
         )
         Y, completed = run(network, descent, self.iterations, self.tolerance, solver, mark)
         if not completed.report.converged:
             least = min(completed.report.residuals)
             warn_not_converged(solver, completed.report.iterations, least, self.tolerance, WAY_OUT)
-        return replace(completed, D=[squared_distances(y) for y in Y])
+        found = [np.where(m, D, scale * squared_distances(y)) for m, D, y in zip(M, known.D, Y, strict=True)]
+        return replace(completed, D=found)
 
 
 class _Descent:
@@ -93,7 +101,6 @@ class _Descent:
         D: Array,
         M: Array,
         V: Array,
-        scale: float,
         momentum: float,
         step: float | None,
         truth: Array | None,
@@ -101,7 +108,7 @@ class _Descent:
         self._network, self._D, self._M, self._truth, self._momentum = network, D, M, truth, momentum
         self._V = self._Y = np.tile(V, (len(D), 1, 1))
         self._E, self._since, self._pace = np.empty_like(D), 0, 1.0
-        self._size = sizes(D, scale)
+        self._size = sizes(D)
         self._d, self._step = D.sum(axis=2), step
         self._inverse = LONGER / (16 * curvature(D, self._d)[:, None])
 
@@ -111,7 +118,7 @@ class _Descent:
 
     def look(self) -> tuple[Array, Array]:
         E = kappa(self._Y, self._E)
-        error = np.zeros(0) if self._truth is None else norms(E - self._truth) / sizes(self._truth[None], 1.0)
+        error = np.zeros(0) if self._truth is None else norms(E - self._truth) / sizes(self._truth[None])
         E *= self._M
         E -= self._D
         return norms(E) / self._size, error
@@ -153,10 +160,10 @@ def gradient_of(E: Array, V: Array) -> tuple[Array, Array]:
     return 8.0 * (e[:, :, None] * V - EV[:, :, :-1]), e
 
 
-def sizes(D: Array, scale: float) -> Array:
-    """What misfits are relative to: |D| of each agent; of one that knows no distance but 0, the network's scale."""
+def sizes(D: Array) -> Array:
+    """What misfits are relative to: |D| of each agent, or 1 for one that knows no distance but 0."""
     size = norms(D)
-    return np.where(size > 0, size, scale or 1.0)
+    return np.where(size > 0, size, 1.0)
 
 
 def curvature(D: Array, d: Array) -> Array:

@@ -23,7 +23,7 @@ from scipy.spatial.distance import pdist
 
 from peerlearn.algorithms.distances.known import Known
 from peerlearn.algorithms.distances.places import Places
-from peerlearn.arrays import Array, Indices, all_finite
+from peerlearn.arrays import Array, Indices, all_finite, is_real, is_whole
 from peerlearn.errors import InputError, WireError
 from peerlearn.network.base import Message, Network
 
@@ -43,10 +43,10 @@ class Exchange:
 
     def __post_init__(self) -> None:
         for what, fraction in (("patterns", self.patterns), ("entries", self.entries)):
-            if not isinstance(fraction, float | int) or not 0 <= fraction <= 1:
+            if not is_real(fraction) or not 0 <= fraction <= 1:
                 raise InputError(f"{what} is {fraction!r}: give the fraction to send in a round, from 0 to 1")
         for what, rounds in (("pattern_rounds", self.pattern_rounds), ("entry_rounds", self.entry_rounds)):
-            if not isinstance(rounds, int) or rounds < 0:
+            if not is_whole(rounds) or rounds < 0:
                 raise InputError(f"{what} is {rounds!r}: give a whole number of rounds, 0 or more")
 
     def share(self, network: Network, patterns: Sequence[Array], seed: int) -> Known:

@@ -24,6 +24,7 @@ import numpy as np
 from peerlearn.algorithms.consensus import maximum, total
 from peerlearn.algorithms.distances.known import Known
 from peerlearn.algorithms.distances.places import Places
+from peerlearn.algorithms.gathering import WAY_OUT
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
 from peerlearn.local.squared_distances import squared_distances
@@ -40,7 +41,7 @@ class Landmarks:
 
     def share(self, network: Network, patterns: Sequence[Array], seed: int) -> Known:
         """The distances between all rows, from those of the hosted agents; all agents draw from the same seed."""
-        network.must_hear_everybody()
+        network.must_hear_everybody(WAY_OUT)
         d = patterns[0].shape[1]
         places = Places.agreed(network, [len(X) for X in patterns])
         c = total(network, np.stack([np.add.reduce(X, axis=0) for X in patterns]))[0] / places.N

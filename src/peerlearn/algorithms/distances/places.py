@@ -20,7 +20,7 @@ from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
 from peerlearn.network.base import Network
 
-MOST_ROWS = 46_340  # of all agents: beyond it one N x N matrix is larger than 17 GB, and pairs pass 2^31
+MOST_ROWS = 20_000  # of all agents: six N x N matrices, what a model holds, are then 20 GB; N^2 is below 2^31
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ class Places:
             raise DataError(f"all agents together have {self.N} row, and a distance needs two: give more rows")
         if self.N > MOST_ROWS:
             raise DataError(
-                f"all agents together have {self.N:,} rows, and every agent needs the distances between all of them, "
-                f"which a computer holds for {MOST_ROWS:,} rows at most: give fewer rows"
+                f"all agents together have {self.N:,} rows, and every agent would hold the distances between all of "
+                f"them, which is for {MOST_ROWS:,} rows at most: give fewer rows, or use AnchorLapClassifier, which "
+                "needs no distances"
             )
 
     @cached_property
@@ -60,10 +61,10 @@ class Places:
         own[np.arange(len(own)), network.hosted] = counts
         heard = total(network, own)[0]  # the first hosted agent knows what all know
         whole = np.rint(np.where(np.isfinite(heard), heard, -1.0))
-        wrong = (whole < 0) | (whole > MOST_ROWS) | (np.abs(heard - whole) > 0.25)
+        wrong = (whole < 0) | (whole >= 2**53) | (np.abs(heard - whole) > 0.25)
         if np.count_nonzero(wrong):
             bad = int(np.argmax(wrong))
-            raise WireError(f"agent {bad} says to have {heard[bad]:g} rows: it runs something else, or has too many")
+            raise WireError(f"agent {bad} says to have {heard[bad]:g} rows: it runs something else")
         return cls(tuple(int(count) for count in whole))
 
     def everybodys(self, network: Network, tables: Sequence[Array], width: int) -> Array:
