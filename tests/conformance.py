@@ -82,6 +82,10 @@ def _distance(found: np.ndarray, expected: np.ndarray) -> float:
         return np.inf
     if expected.dtype.kind != "f":
         return 0.0 if np.array_equal(found, expected) else np.inf
+    finite = np.isfinite(expected)
+    if not np.array_equal(found[~finite], expected[~finite], equal_nan=True):
+        return np.inf
+    found, expected = found[finite], expected[finite]
     return float(np.abs(found - expected).max(initial=0.0) / max(np.abs(expected).max(initial=0.0), 1e-300))
 
 

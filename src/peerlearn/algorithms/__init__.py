@@ -10,21 +10,25 @@ from peerlearn.algorithms.consensus import Averaging, average, everyone, iterate
 from peerlearn.algorithms.distances import Exchange, Landmarks
 from peerlearn.algorithms.gram import Gram
 from peerlearn.algorithms.local_fit import Local
+from peerlearn.algorithms.smooth import NEXT, Diffusion, GradientTracking, StepRule
 from peerlearn.algorithms.solution import Report, Solution, Solver
 from peerlearn.algorithms.streaming import DiffusionLMS, DiffusionRLS, StreamConsensus, StreamExact
 
 __all__ = [
     "ADMM",
+    "NEXT",
     "Auto",
     "Averaging",
     "BlockCompletion",
     "ConjugateGradient",
     "Consensus",
+    "Diffusion",
     "DiffusionCompletion",
     "DiffusionLMS",
     "DiffusionRLS",
     "DualConjugateGradient",
     "Exchange",
+    "GradientTracking",
     "Gram",
     "Landmarks",
     "Local",
@@ -33,6 +37,7 @@ __all__ = [
     "SketchedConjugateGradient",
     "Solution",
     "Solver",
+    "StepRule",
     "StreamConsensus",
     "StreamExact",
     "average",

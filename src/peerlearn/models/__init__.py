@@ -3,6 +3,7 @@
 from peerlearn.models.anchor_lap import AnchorLapClassifier
 from peerlearn.models.lapkrr import LapKRRClassifier
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
+from peerlearn.models.s3vm import S3VMClassifier
 from peerlearn.models.vertical import VerticalRVFLClassifier, VerticalRVFLRegressor
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "LapKRRClassifier",
     "RVFLClassifier",
     "RVFLRegressor",
+    "S3VMClassifier",
     "VerticalRVFLClassifier",
     "VerticalRVFLRegressor",
 ]

@@ -1,0 +1,18 @@
+"""Smooth problems, convex or not, that agents minimise together: one file per method."""
+
+from peerlearn.algorithms.smooth.diffusion import Diffusion
+from peerlearn.algorithms.smooth.gradient_tracking import GradientTracking
+from peerlearn.algorithms.smooth.minimum import Minimum, SmoothSolver, smooth_solver_of, smooth_solvers
+from peerlearn.algorithms.smooth.next import NEXT
+from peerlearn.algorithms.smooth.steps import StepRule
+
+__all__ = [
+    "NEXT",
+    "Diffusion",
+    "GradientTracking",
+    "Minimum",
+    "SmoothSolver",
+    "StepRule",
+    "smooth_solver_of",
+    "smooth_solvers",
+]

@@ -1,0 +1,116 @@
+"""Diffusion: a gradient step alone, one round of mixing (thesis, section 8.3.2).
+
+    adapt then combine:    psi_k = w_k - a[n] (grad h_k(w_k) + alpha/N w_k)        alone
+                           w_k   = sum_j C_kj psi_j                                over the network
+    combine then adapt:    psi_k = sum_j C_kj w_j                                  over the network
+                           w_k   = psi_k - a[n] (grad h_k(psi_k) + alpha/N psi_k)  alone
+
+Sayed, Adaptation, learning, and optimization over networks, 2014, section 7; Bianchi and Jakubowicz, Convergence of a
+multi-agent projected stochastic gradient algorithm for non-convex optimization, 2013. The mean of all w moves along
+grad F by a/N: for steps like those of one agent with all data, alpha0 is N times theirs.
+
+No agent knows the gradient of the whole problem. Every so often agents meet at one point and add up their gradients
+there (minimum.py), which costs a third more rounds at most: only that can tell when to stop. With a constant step w
+ends near a minimum, at a distance that goes with the step. An automatic step is  1 / max_k (L_k + alpha/N),  L_k the
+curvature of h_k at the start, and halves when meetings find little progress and the last halving has had its effect:
+it gets there, but slowly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from peerlearn.algorithms.consensus import maximum
+from peerlearn.algorithms.smooth.minimum import HUGE, Minimum, check_limits, met, rounds_to_meet, sendable, started
+from peerlearn.algorithms.smooth.steps import StepRule, check_step
+from peerlearn.algorithms.solution import Report, warn_not_converged
+from peerlearn.arrays import Array
+from peerlearn.errors import InputError
+from peerlearn.local.losses import Losses
+from peerlearn.local.surrogates import largest_curvatures
+from peerlearn.network.base import Network
+
+ORDERS = ("adapt-then-combine", "combine-then-adapt")
+MEETINGS = 0.3  # rounds spent on meetings, per round of mixing, at most
+SETTLING = 6.0  # times the network's own time scale between meetings, so that they find what the step amounts to
+SLOW, STILL = 0.9, 0.995  # of the gradient left between two meetings
+EFFECT = 0.6  # of the gradient left of what it was when the step last halved, which should halve it too
+FAR_OFF = 10.0  # times the gradient of the last meeting: beyond this the agents go back to it
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """tolerance: of |grad F|; ask for little. step: a StepRule, or None for one by the curvature that halves."""
+
+    name: ClassVar = "diffusion"
+
+    order: Literal["adapt-then-combine", "combine-then-adapt"] = "adapt-then-combine"
+    step: StepRule | None = None
+    tolerance: float = 1e-2
+    max_iterations: int = 20_000
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise InputError(f"order {self.order!r} is not known: choose one of {', '.join(ORDERS)}")
+        check_step(self.step)
+        check_limits(self.tolerance, self.max_iterations, "Diffusion")
+
+    def minimise(self, network: Network, losses: Losses, alpha: float, start: Array | None = None) -> Minimum:
+        mark, w = network.ledger.mark(), started(network, losses, alpha, start)
+        step = self.step or _Halving(network, losses, alpha, w)
+        every = max(round(rounds_to_meet(network) / MEETINGS), math.ceil(SETTLING / (1 - network.contraction)))
+        residuals, n, kept = list[float](), 0, w
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is noticed by its gradient
+            while n < self.max_iterations:
+                w = self._iterated(network, losses, alpha / network.size, w, step(n))
+                n += 1
+                if n % every and n < self.max_iterations:
+                    continue
+                point = met(network, losses, alpha, w)
+                residuals.append(point.size)  # the same bits at every agent
+                network.residual = point.size
+                if point.size <= self.tolerance:
+                    w = point.w
+                    break
+                if isinstance(step, _Halving):
+                    w = kept = kept if step.is_lost(point.size) else w
+                elif point.size >= HUGE:
+                    break
+        converged = residuals[-1] <= self.tolerance
+        if not converged:
+            change = "raise max_iterations or tolerance, or use solver='tracking', which is much quicker"
+            warn_not_converged("Diffusion", n, residuals[-1], self.tolerance, change)
+        return Minimum(w, Report("Diffusion", converged, n, tuple(residuals), network.ledger.since(mark)))
+
+    def _iterated(self, network: Network, losses: Losses, beta: float, w: Array, a: float) -> Array:
+        if self.order == "adapt-then-combine":
+            return network.mix(sendable(w - a * (losses.gradient(w) + beta * w)))
+        psi = network.mix(sendable(w))
+        return psi - a * (losses.gradient(psi) + beta * psi)
+
+
+class _Halving:
+    """The automatic step: the same at every agent, since all that enters is."""
+
+    def __init__(self, network: Network, losses: Losses, alpha: float, w: Array) -> None:
+        bound = largest_curvatures(losses.gradient, w) + alpha / network.size
+        largest = float(maximum(network, sendable(bound))[0])
+        self._now = 1 / largest if largest > 0 else 1.0
+        self._last = self._when_halved = np.inf
+
+    def __call__(self, n: int) -> float:
+        return self._now
+
+    def is_lost(self, size: float) -> bool:
+        """After a meeting; whether to go back to where the last one was."""
+        lost = size > FAR_OFF * self._last or size >= HUGE
+        settled = size <= EFFECT * self._when_halved or size > STILL * self._last
+        if lost or (size > SLOW * self._last and settled):
+            self._now, self._when_halved = self._now / 2, size
+        if not lost:
+            self._last = size
+        return lost

@@ -1,0 +1,58 @@
+"""Gradient tracking: descent along the gradient of the whole network, which every agent comes to know.
+
+    p_k = -(N v_k + alpha w_k)                                        alone; the rest is in tracked.py
+
+Nedic, Olshevsky and Shi, Achieving geometric convergence for distributed optimization over time-varying graphs, 2017;
+Qu and Li, Harnessing smoothness to accelerate distributed optimization, 2018. By default an iteration mixes a few
+times, accelerated, as many times as the graph asks for (mixing.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from peerlearn.algorithms.smooth.minimum import Minimum, check_limits
+from peerlearn.algorithms.smooth.mixing import check_mixing
+from peerlearn.algorithms.smooth.steps import StepRule, check_step
+from peerlearn.algorithms.smooth.tracked import Tracked
+from peerlearn.arrays import Array
+from peerlearn.local.losses import Losses
+from peerlearn.network.base import Network
+
+
+@dataclass(frozen=True)
+class GradientTracking:
+    """tolerance: of |grad F|. step: None chooses by what the iteration shows of the curvature.
+
+    mixing: "chebyshev" needs fewest rounds, on badly connected graphs by far; "plain" is one round per iteration.
+    """
+
+    name: ClassVar = "tracking"
+
+    mixing: Literal["chebyshev", "plain"] = "chebyshev"
+    step: StepRule | None = None
+    tolerance: float = 1e-5
+    max_iterations: int = 10_000
+
+    def __post_init__(self) -> None:
+        check_mixing(self.mixing)
+        check_step(self.step)
+        check_limits(self.tolerance, self.max_iterations, "GradientTracking")
+
+    def minimise(self, network: Network, losses: Losses, alpha: float, start: Array | None = None) -> Minimum:
+        return Tracked(
+            network,
+            losses,
+            alpha,
+            "GradientTracking",
+            direction=lambda w, G: -G,
+            metric=1.0,
+            largest_step=1 / alpha if alpha > 0 else np.inf,  # as long as it may be where h bends upwards
+            step=self.step,
+            mixing=self.mixing,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+        ).minimise(start)

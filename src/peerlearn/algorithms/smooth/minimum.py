@@ -1,0 +1,110 @@
+"""Smooth problems over a network, what solves them, and where the solvers are found.
+
+    minimise over w   F(w) = sum_k h_k(w) + alpha/2 |w|^2          h_k: smooth, known to agent k alone, maybe not convex
+
+A solver is a frozen dataclass of settings. It stops when it has shown by messages that |grad F| is within tolerance at
+the answer: all agents take over one agent's w, and add up their gradients there over a tree, which is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from peerlearn.algorithms.consensus import Averaging, follow
+from peerlearn.algorithms.krylov import summed
+from peerlearn.algorithms.registry import by_name, named
+from peerlearn.algorithms.solution import Report, within_reach
+from peerlearn.arrays import Array, all_finite, norms, per_agent
+from peerlearn.errors import InputError
+from peerlearn.local.losses import Losses
+from peerlearn.network.base import Network
+
+HUGE = 1e150  # squares of it are still numbers
+SUMMING = Averaging(tolerance=1e-9)  # over a tree; where messages get lost by gossip, with this accuracy
+
+
+@dataclass(frozen=True)
+class Minimum:
+    coefficients: Array  # hosted agents x d
+    report: Report  # residuals: |grad F| as the network knew it
+
+
+class SmoothSolver(Protocol):
+    """Anything with `minimise` can be a model's solver; one with a name is found by it."""
+
+    name: ClassVar[str]
+
+    def minimise(self, network: Network, losses: Losses, alpha: float, start: Array | None = None) -> Minimum:
+        """start: hosted agents x d, zeros by default."""
+        ...
+
+
+def smooth_solvers() -> dict[str, type[SmoothSolver]]:
+    """Every solver of this folder by its name. A new file is found by itself."""
+    return named("peerlearn.algorithms.smooth", "minimise")
+
+
+def smooth_solver_of(solver: SmoothSolver | str) -> SmoothSolver:
+    """A solver, also from its name or that of its class."""
+    chosen: SmoothSolver = by_name(solver, smooth_solvers(), "solver", "minimise")
+    return chosen
+
+
+def started(network: Network, losses: Losses, alpha: float, start: Any) -> Array:
+    """The first w of the hosted agents, or the sentence that says what does not fit."""
+    if not (np.isfinite(alpha) and alpha >= 0):
+        raise InputError(f"alpha, the weight of the penalty, must be a finite number of 0 or more, not {alpha}")
+    if losses.agents != len(network.hosted):
+        raise InputError(
+            f"there are losses of {losses.agents} agents, but {len(network.hosted)} are hosted here: give one per agent"
+        )
+    if start is None:
+        return np.zeros((losses.agents, losses.dimension))
+    w = per_agent(start, losses.agents, "start").copy(order="C")  # sums of rows in another order have other bits
+    if w.shape != (losses.agents, losses.dimension) or not all_finite(w):
+        raise InputError(
+            f"start must be {losses.agents} agents x {losses.dimension} finite numbers, and has shape {w.shape}"
+        )
+    return w
+
+
+@dataclass(frozen=True)
+class OnePoint:
+    """What all agents know after they have met at one w, with the same bits."""
+
+    w: Array
+    own: Array  # (grad h_k, h_k) of each agent
+    total: Array  # the sum of these
+    size: float  # |grad F|
+
+
+def met(network: Network, losses: Losses, alpha: float, w: Array) -> OnePoint:
+    """All agents at the w of one of them, and the gradient of the whole problem there."""
+    w = follow(network, sendable(w))
+    own = slopes_and_values(losses, w)
+    total = summed(network, sendable(own), SUMMING)
+    return OnePoint(w, own, total, float(norms(total[:, :-1] + alpha * w)[0]))
+
+
+def slopes_and_values(losses: Losses, w: Array) -> Array:
+    """(grad h_k, h_k) at w_k: agents x (d + 1)"""
+    return np.column_stack([losses.gradient(w), losses.value(w)])
+
+
+def sendable(x: Array) -> Array:
+    """x with HUGE numbers where there were none: what diverges must not stop a network that sends only numbers."""
+    return x if all_finite(x) else np.nan_to_num(x, nan=HUGE, posinf=HUGE, neginf=-HUGE)
+
+
+def rounds_to_meet(network: Network) -> int:
+    return network.flood_rounds + SUMMING.rounds_on(network)
+
+
+def check_limits(tolerance: Any, max_iterations: Any, solver: str) -> None:
+    within_reach(tolerance, solver)
+    if type(max_iterations) is bool or not isinstance(max_iterations, Integral) or max_iterations < 1:
+        raise InputError(f"max_iterations of {solver} must be a whole number of 1 or more, not {max_iterations!r}")

@@ -1,0 +1,154 @@
+"""Tracking the gradient of the whole network: the iteration that NEXT and gradient tracking share.
+
+    v_k = (grad h_k(w_k), h_k(w_k))                                   at first, alone
+    z_k = w_k + a p_k,   p_k from w_k and G_k                         alone: where methods differ
+    w, v <- C z, C v                                                  over the network, in the same messages
+    v_k <- v_k + the change of (grad h_k(w_k), h_k(w_k))              alone
+
+The mean of all v stays that of all (grad h_k(w_k), h_k(w_k)). So N v_k comes to be their sum at every agent, and with
+alpha w_k and alpha/2 |w_k|^2 added to it the gradient G_k and the value F_k of the whole problem (Di Lorenzo and
+Scutari, NEXT: in-network nonconvex optimization, 2016, section III; the value is ours, to watch over steps).
+
+Windows. With each message travel the largest |G_k|, F_k and curvature (steps.py) at the start of the window that
+anybody has heard of. A window lasts until all have heard from all; then all decide alike how far to step. In the first
+one nobody steps: bounds on the curvature are flooded and v mixes. When |G_k| may be small enough by now, all meet at
+one point and add up their gradients there (minimum.py), which is what counts. If that is not small enough, they go on
+from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from peerlearn.algorithms.smooth.minimum import HUGE, Minimum, met, sendable, slopes_and_values, started
+from peerlearn.algorithms.smooth.mixing import Kind, Mixing
+from peerlearn.algorithms.smooth.steps import AutomaticSteps, StepRule
+from peerlearn.algorithms.solution import Report, warn_not_converged
+from peerlearn.arrays import Array, norms
+from peerlearn.errors import NetworkError
+from peerlearn.local.losses import Losses
+from peerlearn.local.surrogates import largest_curvatures
+from peerlearn.network.base import Network
+
+Direction = Callable[[Array, Array], Array]  # p_k of every hosted agent from its w_k and G_k
+STRICTER = 0.3  # what the goal for |G_k| is lowered by where it promised too much
+
+
+@dataclass(frozen=True)
+class State:
+    """Of every hosted agent, between two iterations."""
+
+    w: Array
+    v: Array
+    own: Array  # (grad h_k, h_k) at w_k
+    G: Array
+    p: Array
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """One problem on its way to a minimum.
+
+    direction: p above, of which |p| <= |G| / metric. largest_step: of a. step: None for automatic ones.
+    """
+
+    network: Network
+    losses: Losses
+    alpha: float
+    solver: str
+    direction: Direction
+    metric: float
+    largest_step: float
+    step: StepRule | None
+    mixing: Kind
+    tolerance: float
+    max_iterations: int
+
+    def minimise(self, start: Array | None) -> Minimum:
+        if not self.network.reliable:
+            raise NetworkError(
+                f"{self.solver} needs every message to arrive, and this network loses some: use solver='diffusion'"
+            )
+        mark = self.network.ledger.mark()
+        w = started(self.network, self.losses, self.alpha, start)
+        residuals: list[float] = []
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is noticed by its gradient
+            w, n = self._descend(w, residuals)
+        converged = residuals[-1] <= self.tolerance
+        if not converged:
+            change = "raise max_iterations or tolerance, or set step" if self.step is None else "choose another step"
+            warn_not_converged(self.solver, n, residuals[-1], self.tolerance, change)
+        return Minimum(w, Report(self.solver, converged, n, tuple(residuals), self.network.ledger.since(mark)))
+
+    def _descend(self, w: Array, residuals: list[float]) -> tuple[Array, int]:
+        """Where each agent is in the end, after how many iterations. The last residual is that of one point for all."""
+        network, mix = self.network, Mixing.of(self.network, self.mixing)
+        steps, window = AutomaticSteps(mix.sigma, self.largest_step), mix.window(network)
+        own = slopes_and_values(self.losses, w)
+        state = self._at(w, own, own)
+        if self.step is None:
+            state = self._listened(state, steps, mix, window)
+        before, best, goal, n, outlook = None, state, self.tolerance, 0, "better"
+        while n < self.max_iterations:
+            first, heard = state, self._news(state, before)
+            for _ in range(min(window, self.max_iterations - n)):
+                a = steps.now if self.step is None else self.step(n)
+                state, heard = self._iterated(state, a, mix, heard)
+                n += 1
+            if n % window:
+                break  # the limit came before all had heard from all
+            size, value, curvature = heard[0].tolist()  # of the window's start, and the same at every agent
+            residuals.append(size)
+            network.residual = size
+            ahead = size if before is None else size * min(1.0, size / residuals[-2])  # where it may be by now
+            before = first
+            if ahead <= goal:
+                point = met(network, self.losses, self.alpha, state.w)
+                residuals.append(point.size)
+                if point.size <= self.tolerance:
+                    return point.w, n
+                goal *= STRICTER
+                state, before = self._at(point.w, point.total / network.size, point.own), None
+            elif self.step is None:
+                outlook = steps.judged(size, value, curvature)
+                if outlook == "better":
+                    best = first
+                elif outlook == "lost":
+                    state, before = best, None
+            elif size >= HUGE:
+                break
+        state = state if outlook == "better" else best
+        point = met(network, self.losses, self.alpha, state.w)
+        residuals.append(point.size)
+        return (point if point.size <= self.tolerance else state).w, n
+
+    def _at(self, w: Array, v: Array, own: Array) -> State:
+        G = self.network.size * v[:, :-1] + self.alpha * w
+        return State(w, v, own, G, self.direction(w, G))
+
+    def _iterated(self, state: State, a: float, mix: Mixing, heard: Array) -> tuple[State, Array]:
+        mixed, heard = mix(self.network, sendable(np.hstack([state.w + a * state.p, state.v])), heard)
+        w, v = np.hsplit(mixed, [state.w.shape[1]])
+        own = slopes_and_values(self.losses, w)
+        return self._at(w, v + own - state.own, own), heard
+
+    def _listened(self, state: State, steps: AutomaticSteps, mix: Mixing, window: int) -> State:
+        """After a window in which all learn a bound on the curvature, and nobody steps."""
+        bound = self.alpha + self.network.size * largest_curvatures(self.losses.gradient, state.w)
+        heard = sendable(bound / self.metric)
+        for _ in range(window):
+            state, heard = self._iterated(state, 0.0, mix, heard)
+        steps.begin(float(heard[0]))
+        return state
+
+    def _news(self, state: State, before: State | None) -> Array:
+        """What every agent has to tell at the start of a window: |G_k|, F_k, and how much p_k changed per step."""
+        value = self.network.size * state.v[:, -1] + self.alpha / 2 * norms(state.w) ** 2
+        curvature = np.zeros(len(state.w))
+        if before is not None:
+            moved = norms(state.w - before.w)
+            np.divide(norms(state.p - before.p), moved, out=curvature, where=moved > 0)
+        return sendable(np.column_stack([norms(state.G), value, curvature]))
