@@ -17,8 +17,8 @@ from peerlearn.algorithms.streaming import DiffusionLMS, DiffusionRLS, StreamCon
 from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.errors import DataError, InputError, PeerlearnError
 from peerlearn.models.stream_archive import resume_stream, save_stream
+from tests.archives import any_array, any_json, arrays_in, changed
 from tests.split_network import run_apart
-from tests.test_archive import any_array, any_json, arrays_in, changed
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((150, 4))

@@ -25,7 +25,7 @@ from peerlearn.algorithms.consensus import follow
 from peerlearn.algorithms.gathering import everybodys
 from peerlearn.arrays import Array, Indices, all_finite
 from peerlearn.errors import DataError, WireError
-from peerlearn.local.anchor_graph import AnchorGraph, pieces, projection
+from peerlearn.local.anchor_graph import AnchorGraph, pieces, projection, reach
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network.base import Network
 
@@ -39,10 +39,11 @@ class Anchoring:
     """How many anchors, m in the formulas, and what is made of them.
 
     None: m of 100, s of 10 nearest and a rank r of 60, each less where the data have no more; a number is a demand.
-    local: centres of one agent at most; None: enough for four times m over all agents, and ten at least.
+    local: centres of one agent at most; None: enough for four times m over all agents, and ten at least. width: of the
+    kernel; None: how far an anchor is from its s-th nearest, in the middle, whatever the unit of the columns.
     """
 
-    width: float
+    width: float | None = None
     anchors: int | None = None
     local: int | None = None
     nearest: int | None = None
@@ -57,21 +58,23 @@ class Anchoring:
             self._must_be_centres(table, agent, network.size)
         every = np.vstack(tables)
         m = self._enough(len(np.unique(every[:, :-1], axis=0)))
+        s = min(self.nearest or NEAREST, m)
         found = np.zeros((len(network.hosted), m, columns + min(self.rank or RANK, m)))
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
                 A, _ = centres(every[:, :-1], every[:, -1], m, np.random.default_rng(seed))
-                found[k] = np.hstack([A, projection(A, self.width, found.shape[2] - columns)])
+                found[k] = np.hstack([A, projection(A, self.width or reach(A, s), found.shape[2] - columns)])
         A, P = np.split(follow(network, found)[0], [columns], axis=1)  # the first hosted agent knows what all know
         P = P[:, np.count_nonzero(P, axis=0) > 0]
         if not all_finite(A) or not all_finite(P) or P.shape[1] == 0:
             raise WireError(f"agent {network.tree.root} sent no anchors where {m} were due: it runs something else")
+        width = self.width or reach(A, s)
         if self.rank is not None and P.shape[1] < self.rank:
             raise DataError(
                 f"rank={self.rank} is larger than the data: their {m} anchors span {P.shape[1]} directions at "
-                f"width={self.width:g}. Set rank to {P.shape[1]} or less, or to None for as many as there are"
+                f"width={width:g}. Set rank to {P.shape[1]} or less, or to None for as many as there are"
             )
-        return AnchorGraph(A, P, self.width, min(self.nearest or NEAREST, m))
+        return AnchorGraph(A, P, float(width), s)
 
     def _table(self, X: Array, agents: int, seed: tuple[int, int]) -> Array:
         """One agent's centres, and in a last column how many of its rows are nearest to each: no row stands alone."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from peerlearn.arrays import Array
 from peerlearn.data.dataset import AnyArray
+from peerlearn.data.no_label import marked
 from peerlearn.errors import DataError
 
 
@@ -27,7 +28,9 @@ def header(path: Path) -> list[str]:
     return names
 
 
-def read(path: Path, names: Sequence[str], target: str | None) -> tuple[Sequence[str], Array, AnyArray | None]:
+def read(
+    path: Path, names: Sequence[str], target: str | None, partly_labelled: bool
+) -> tuple[Sequence[str], Array, AnyArray | None]:
     """Names of the features, their numbers, and the target's entries."""
     at = None if target is None else names.index(target)
     features = [name for name in names if name != target]
@@ -44,6 +47,8 @@ def read(path: Path, names: Sequence[str], target: str | None) -> tuple[Sequence
     if not lines:
         raise DataError(f"{path} has a header line but no rows: add one at least")
     X = np.array(numbers).reshape(len(lines), len(features))
+    if partly_labelled:
+        labels = marked(labels)
     return features, X, None if target is None else _answers(path, lines, target, labels)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from peerlearn.arrays import Array
 from peerlearn.data.dataset import AnyArray
+from peerlearn.data.no_label import NO_LABEL, marked
 from peerlearn.errors import DataError, MissingExtra, PeerlearnError
 
 ROW_LABELS = "__index_level_"  # how pandas stores the labels of rows: they are no column of the table
@@ -22,7 +23,9 @@ def header(path: Path) -> list[str]:
         return [name for name in file.schema_arrow.names if not name.startswith(ROW_LABELS)]
 
 
-def read(path: Path, names: Sequence[str], target: str | None) -> tuple[Sequence[str], Array, AnyArray | None]:
+def read(
+    path: Path, names: Sequence[str], target: str | None, partly_labelled: bool
+) -> tuple[Sequence[str], Array, AnyArray | None]:
     """Names of the features, their numbers, and the target's entries."""
     with _opened(path) as file:
         content, features = file.read(), [name for name in names if name != target]
@@ -31,7 +34,8 @@ def read(path: Path, names: Sequence[str], target: str | None) -> tuple[Sequence
         X = np.empty((content.num_rows, len(features)))
         for k, name in enumerate(features):
             X[:, k] = _numbers(content.column(name), name, path)
-        return features, X, None if target is None else _answers(content.column(target), target, path)
+        y = None if target is None else _answers(content.column(target), target, path, partly_labelled)
+        return features, X, y
 
 
 def _numbers(column: Any, name: str, path: Path) -> Array:
@@ -48,12 +52,14 @@ def _numbers(column: Any, name: str, path: Path) -> Array:
     return values
 
 
-def _answers(column: Any, name: str, path: Path) -> AnyArray:
+def _answers(column: Any, name: str, path: Path, partly_labelled: bool) -> AnyArray:
     """Whole numbers as int64, text as text, truths as they are, other numbers as float64."""
     from pyarrow import types
 
     if types.is_dictionary(column.type):  # what pandas calls categories
         column = column.cast(column.type.value_type)
+    if partly_labelled:
+        column = _marked(column, name, path)
     kind = column.type
     if types.is_string(kind) or types.is_large_string(kind):
         _all_there(column.is_null(), name, path)
@@ -65,6 +71,26 @@ def _answers(column: Any, name: str, path: Path) -> AnyArray:
         whole: AnyArray = column.cast("int64").to_numpy()
         return whole
     return values.astype(bool) if types.is_boolean(kind) else values
+
+
+def _marked(column: Any, name: str, path: Path) -> Any:
+    """With -1 where there is no label, and in a type that has it."""
+    from pyarrow import chunked_array, compute, types
+
+    kind = column.type
+    if types.is_string(kind) or types.is_large_string(kind):
+        return chunked_array([marked(column.fill_null("").to_pylist())], "string")
+    if types.is_boolean(kind) and column.null_count:
+        raise DataError(
+            f"column {name!r} of {path} has truths and {column.null_count} missing values, and no truth means that "
+            "there is no label: write 1, 0 and -1, or texts"
+        )
+    if types.is_integer(kind) or types.is_null(kind):
+        return column.cast("int64").fill_null(NO_LABEL)
+    if types.is_floating(kind) or types.is_decimal(kind):
+        numbers = column.cast("float64").fill_null(NO_LABEL)
+        return compute.if_else(compute.is_nan(numbers), float(NO_LABEL), numbers)
+    return column
 
 
 def _all_there(missing: Any, name: str, path: Path) -> None:

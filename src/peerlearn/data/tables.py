@@ -1,8 +1,8 @@
 """A table of one's own: a file with named columns, one of which may be the target.
 
 By its ending a file is .csv (with a header line), .parquet, or .npz, where X has the columns x0, x1, ... (or those of
-an array "columns") and y is the column y. Nothing is filled in or dropped: what cannot be used is named by row and
-column.
+an array "columns") and y is the column y. Nothing is filled in or dropped, but for labels that may be missing: what
+cannot be used is named by row and column.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from peerlearn.data import csv_file, npz, parquet_file
 from peerlearn.data.checks import answers, required, table
 from peerlearn.data.dataset import AnyArray, targets
 from peerlearn.data.folder import guessed_task
+from peerlearn.data.no_label import marked_array
 from peerlearn.errors import DataError
 
 Read = tuple[Sequence[str], Array, AnyArray | None]  # names of the features, X, y
@@ -47,8 +48,11 @@ class Table:
         return np.ascontiguousarray(self.X[:, [places[name] for name in columns]])
 
 
-def read(path: str | os.PathLike[str], target: str | None = None) -> Table:
-    """The table in a file; without a target all columns are features, but for y of an .npz file."""
+def read(path: str | os.PathLike[str], target: str | None = None, *, partly_labelled: bool = False) -> Table:
+    """The table in a file; without a target all columns are features, but for y of an .npz file.
+
+    partly_labelled: rows may have no label, which is -1 in y; an empty cell of the target means the same.
+    """
     file = Path(path).expanduser()
     names = header(file)
     if target is not None and target not in names:
@@ -57,7 +61,7 @@ def read(path: str | os.PathLike[str], target: str | None = None) -> Table:
         raise DataError(f"{file} has no column {target!r}{nearest}: it has {_listed(names)}")
     if names == (target,):
         raise DataError(f"{file} has no column but the target {target!r}: add those to predict it from")
-    columns, X, y = _FORMATS[file.suffix.lower()][1](file, names, target)
+    columns, X, y = _FORMATS[file.suffix.lower()][1](file, names, target, partly_labelled)
     return Table(tuple(columns), X, y, target)
 
 
@@ -91,15 +95,18 @@ def _npz_header(path: Path) -> list[str]:
     return [*names, "y"] if "y" in arrays else names
 
 
-def _npz_read(path: Path, _names: Sequence[str], target: str | None) -> Read:
+def _npz_read(path: Path, _names: Sequence[str], target: str | None, partly_labelled: bool) -> Read:
     arrays = npz.read(path)
     columns, X = _npz_columns(arrays, path), table(arrays["X"], path)
     if target is None:
         return columns, X, None
     if target not in columns:
-        y = answers(arrays["y"], len(X), task := guessed_task(arrays["y"].dtype.kind), path)
+        y = arrays["y"]
         if y.dtype.kind == "U":
-            _texts(y, "y", path)
+            _texts(y.ravel(), "y", path)
+        if partly_labelled:
+            return columns, X, targets(answers(marked_array(y), len(X), "classification", path), "classification")
+        y = answers(y, len(X), task := guessed_task(y.dtype.kind), path)
         return columns, X, targets(y, task)
     at = columns.index(target)
     return columns[:at] + columns[at + 1 :], np.delete(X, at, axis=1), X[:, at].copy()
@@ -129,7 +136,8 @@ def _texts(array: AnyArray, key: str, path: Path) -> list[str]:
     return texts
 
 
-_FORMATS: dict[str, tuple[Callable[[Path], list[str]], Callable[[Path, Sequence[str], str | None], Read]]] = {
+Reader = Callable[[Path, Sequence[str], str | None, bool], Read]
+_FORMATS: dict[str, tuple[Callable[[Path], list[str]], Reader]] = {
     ".csv": (csv_file.header, csv_file.read),
     ".parquet": (parquet_file.header, parquet_file.read),
     ".npz": (_npz_header, _npz_read),

@@ -8,12 +8,13 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.metrics import r2_score
 
 from peerlearn.data import tables
 from peerlearn.data.dataset import AnyArray
 from peerlearn.models.archive import Saved, load
-from peerlearn.models.rvfl import RVFLClassifier
+from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def predict(model: str | os.PathLike[str], file: str | os.PathLike[str]) -> Pred
     """What a saved model says of the rows of a file that has its columns, in any order and beside others."""
     saved = load(model)
     target = saved.target if saved.target in tables.header(file) else None
-    table = tables.read(file, target)
+    table = tables.read(file, target, partly_labelled=isinstance(saved.model, PartlyLabelled))
     found = saved.predict(table.select(saved.columns) if saved.columns else table.X)
     score = None if table.y is None else _score(saved, table.y, found)
     return Predictions(_csv(found, saved.target or "prediction"), len(found), score)
@@ -45,9 +46,14 @@ def _csv(found: AnyArray, name: str) -> str:
 
 
 def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
+    if isinstance(saved.model, PartlyLabelled) and y.shape == found.shape:
+        known = ~unlabelled(y)
+        y, found = y[known], found[known]
+        if len(y) == 0:
+            return f"no score: column {saved.target!r} has no label in any row"
     if y.shape != found.shape or (y.dtype.kind == "U") != (found.dtype.kind == "U"):  # 1 and "1" are not compared
         return f"no score: column {saved.target!r} has {_told(y)}, where the model predicts {_told(found)}"
-    if isinstance(saved.model, RVFLClassifier):
+    if is_classifier(saved.model):
         return f"accuracy {np.mean(found == y):.4f} on {len(y)} rows"
     return f"R2 {r2_score(y, found):.4f} on {len(y)} rows" if len(y) > 1 else "no R2: it takes two rows at least"
 

@@ -42,12 +42,13 @@ SETTINGS = ("width", "gamma_A", "gamma_I", "power", *NUMBERS)
 class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
     """A classifier that learns from labelled and unlabelled rows of all agents; the label of the latter is -1.
 
-    For rows by the hundred thousand, of all of which only means and sums are sent. Defaults suit columns scaled to
-    [-1, 1]. Some agents may have no labelled rows, or no others.
+    For rows by the hundred thousand, of all of which only means and sums are sent. Columns should be scaled alike. Some
+    agents may have no labelled rows, or no others.
 
     Parameters
     ----------
-    width: of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2), in the units of the columns: scale them alike.
+    width: of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2); None: the distance from an anchor to its n_nearest-th,
+        in the middle, which follows the unit of the columns.
     gamma_A: penalty on the size of f, against errors that are summed over labelled rows.
     gamma_I: penalty on how much f varies along the graph of the data, summed over all rows; None: twice the share of
         rows with a label, so that it does not grow with the others.
@@ -64,6 +65,7 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
     ----------
     classes_: all labels that occur anywhere in the network.
     anchors_: anchors x columns, the same at every agent.
+    width_: of the kernel.
     coefficients_: hosted agents x features x M; M is 1 for two classes (targets -1 and +1), else one output per class.
     report_: what was sent, and how many anchors and features there are; prints as a small table.
 
@@ -77,13 +79,14 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
     """
 
     anchors_: Array
+    width_: float
     coefficients_: Array
     report_: Report
     _graph: AnchorGraph
 
     def __init__(
         self,
-        width: float = 1.0,
+        width: float | None = None,
         gamma_A: float = 0.01,
         gamma_I: float | None = None,
         power: int = 5,
@@ -138,7 +141,7 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
             )
         gamma_I = 2 * labels / N if self.gamma_I is None else self.gamma_I
         b = graph.coefficients(sums, self.gamma_A, gamma_I, self.power)
-        self._graph, self.anchors_ = graph, graph.A
+        self._graph, self.anchors_, self.width_ = graph, graph.A, graph.width
         self.coefficients_ = np.tile(b, (len(network.hosted), 1, 1))
         note = f"{graph.P.shape[0]} anchors, {graph.P.shape[1]} features"
         self.report_ = Report("one sum on anchors", True, 1, (), network.ledger.since(mark), note)
@@ -166,7 +169,8 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
 
     def _settings(self) -> tuple[Network, Anchoring, int, int]:
         """The parameters, checked before any work is done; the centralised case is a network of one agent."""
-        number_between(self.width, "width", 1 / LARGEST, LARGEST)
+        if self.width is not None:
+            number_between(self.width, "width", 1 / LARGEST, LARGEST)
         number_between(self.gamma_A, "gamma_A", 1 / LARGEST, LARGEST)
         if self.gamma_I is not None:
             number_between(self.gamma_I, "gamma_I", 0.0, LARGEST)

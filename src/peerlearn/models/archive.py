@@ -1,10 +1,12 @@
 """A fitted model as one .npz file: numbers and a text, nothing that could run code when it is loaded.
 
 about            JSON: version, class, parameters, names of columns and target, how the model was trained
-W, b             the hidden layer: inputs x hidden units, and hidden units
-coefficients     of the first hosted agent: features x outputs
+coefficients     of the first hosted agent
 classes          of a classifier
 center, scale    what was done to the columns before training, if anything
+
+Further arrays and entries depend on the class: see `archived_rvfl`, `archived_s3vm` and `archived_anchor_lap`. A model
+has such a file, and a line in FORMS, if whoever has its coefficients can predict alone.
 """
 
 from __future__ import annotations
@@ -15,21 +17,51 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.arrays import Array
 from peerlearn.data import npz
+from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
-from peerlearn.local.features import ACTIVATIONS, RandomFeatures
+from peerlearn.models import archived_anchor_lap, archived_rvfl, archived_s3vm
+from peerlearn.models.anchor_lap import AnchorLapClassifier
 from peerlearn.models.contents import VERSION, Contents
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
+from peerlearn.models.s3vm import S3VMClassifier
+from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
 
-Model = RVFLClassifier | RVFLRegressor
-MODELS: dict[str, type[Model]] = {"RVFLClassifier": RVFLClassifier, "RVFLRegressor": RVFLRegressor}
+Model = RVFLClassifier | RVFLRegressor | S3VMClassifier | AnchorLapClassifier
+
+
+class Form(Protocol):
+    """What a file archived_*.py knows of its models."""
+
+    def arrays(self, model: Any) -> dict[str, AnyArray]:
+        """Those that are stored beside coefficients and classes."""
+        ...
+
+    def entries(self, model: Any) -> dict[str, Any]:
+        """What the text says beside what it says of all models."""
+        ...
+
+    def restore(self, model: Any, contents: Contents) -> None:
+        """All that prediction needs, checked; n_features_in_ is known."""
+        ...
+
+
+FORMS: dict[type[Model], Form] = {
+    RVFLClassifier: archived_rvfl,
+    RVFLRegressor: archived_rvfl,
+    S3VMClassifier: archived_s3vm,
+    AnchorLapClassifier: archived_anchor_lap,
+}
+MODELS: dict[str, type[Model]] = {kind.__name__: kind for kind in FORMS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +77,8 @@ class Saved:
 
     def predict(self, X: Any) -> Any:
         """Of rows as they were measured: (x - center) / scale is done here."""
-        rows, inputs = np.asarray(X, dtype=np.float64), self.model.n_features_in_
+        rows = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, dtype=np.float64)
+        inputs = self.model.n_features_in_
         named = tuple(getattr(X, "columns", self.columns))  # a data frame may have them in another order
         if rows.ndim != 2 or rows.shape[1] != inputs or (self.columns and named != self.columns):
             names = f" ({', '.join(self.columns)})" if self.columns else ""
@@ -72,11 +105,11 @@ def save(
 
     columns are by default those of the data frame it was fitted on; report, how it was trained, is model.report_.
     """
-    if type(model) not in MODELS.values():
-        raise InputError(f"a {type(model).__name__} cannot be saved: give a fitted {' or '.join(MODELS)}")
+    if type(model) not in FORMS:
+        raise InputError(f"a {type(model).__name__} cannot be saved: give a fitted {', '.join(MODELS)}")
     check_is_fitted(model)
-    arrays = {"W": model.features_.W, "b": model.features_.b, "coefficients": model.coefficients_[0]}
-    if isinstance(model, RVFLClassifier):
+    arrays = {"coefficients": model.coefficients_[0], **FORMS[type(model)].arrays(model)}
+    if is_classifier(model):
         arrays["classes"] = model.classes_
     arrays |= {
         name: np.asarray(x, dtype=np.float64) for name, x in (("center", center), ("scale", scale)) if x is not None
@@ -115,11 +148,9 @@ def about_model(model: Model) -> dict[str, Any]:
         "version": VERSION,
         "class": type(model).__name__,
         "parameters": {name: x for name, x in given.items() if isinstance(x, bool | int | float | str | None)},
-        "solver": repr(model.solver),
+        **({"solver": repr(given["solver"])} if "solver" in given else {}),
         "n_features": int(model.n_features_in_),
-        "activation": model.features_.activation,
-        "direct_links": bool(model.features_.direct_links),
-        "single_output": isinstance(model, RVFLRegressor) and model._single_output,
+        **FORMS[type(model)].entries(model),
     }
 
 
@@ -138,17 +169,10 @@ def _restored(contents: Contents) -> Saved:
     """The estimator that was saved, without its network."""
     kind = MODELS[contents.one_of("class", MODELS)]
     model, inputs = kind(**contents.parameters(kind().get_params())), contents.entry("n_features", int)
-    b, activation = contents.numbers("b", None), contents.one_of("activation", ACTIVATIONS)
-    W, links = contents.numbers("W", inputs, len(b)), contents.entry("direct_links", bool)
-    model.features_, model.n_features_in_ = RandomFeatures(W, b, activation, links), inputs
-    coefficients = contents.numbers("coefficients", model.features_.width, None)
-    model.coefficients_ = coefficients[None]
-    if isinstance(model, RVFLClassifier):
-        model.classes_ = contents.classes(coefficients.shape[1])
-    else:
-        model._single_output = contents.entry("single_output", bool)
-        if model._single_output and coefficients.shape[1] > 1:
-            raise contents.wrong(f"it should have one output, but coefficients are for {coefficients.shape[1]}")
+    model.n_features_in_ = inputs
+    FORMS[kind].restore(model, contents)
+    if isinstance(model, PartlyLabelled) and unlabelled(model.classes_).any():
+        raise contents.wrong("-1 is among its classes, which marks rows without a label")
     center, scale = (
         contents.numbers(each, inputs) if each in contents.arrays else None for each in ("center", "scale")
     )

@@ -79,7 +79,7 @@ class Contents:
             raise self.wrong(f"it names {len(names)} columns, but has {inputs}")
         return tuple(names)
 
-    def numbers(self, name: str, *shape: int | None) -> Array:
+    def numbers(self, name: str, *shape: int | None, largest: float = np.inf) -> Array:
         """A float64 array without holes, of that shape; None stands for any length but 0."""
         array = self._array(name)
         if array.dtype.kind != "f" or array.dtype.itemsize != 8:
@@ -90,6 +90,8 @@ class Contents:
             raise self.wrong(f"{name} has shape {array.shape}, which is not ({wanted})")
         if not np.isfinite(array).all():
             raise self.wrong(f"{name} has NaN or infinite values")
+        if (size := np.abs(array).max()) > largest:
+            raise self.wrong(f"{name} has values up to {size:.1e}, where no training goes beyond {largest:g}")
         return np.asarray(array, dtype=np.float64)  # also where it was saved on a machine with another byte order
 
     def classes(self, outputs: int) -> AnyArray:

@@ -24,7 +24,8 @@ from peerlearn.algorithms.consensus import Averaging
 from peerlearn.algorithms.streaming.learner import Learner, learner_of, learners
 from peerlearn.errors import InputError
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures
-from peerlearn.models.archive import MODELS, Model, about_model, read_contents, write_arrays
+from peerlearn.models.archive import about_model, read_contents, write_arrays
+from peerlearn.models.archived_rvfl import MODELS, Model
 from peerlearn.models.contents import Contents
 from peerlearn.models.rvfl import RVFLClassifier
 from peerlearn.models.settings import network_of

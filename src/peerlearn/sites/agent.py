@@ -19,11 +19,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.data import tables
 from peerlearn.errors import InputError, NotConverged, Stopped
 from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive
+from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.link import Left
 from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.network.peers.papers import Identity
@@ -32,7 +35,7 @@ from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log
 from peerlearn.sites.signals import ended_by_signals
 from peerlearn.sites.status import told
-from peerlearn.sites.training import compared, make_model
+from peerlearn.sites.training import compared, make_model, may_lack_labels
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -57,6 +60,8 @@ def run_agent(file: Path, *, insecure_loopback: bool = False, give_up_after: flo
         output = result_folder(site.output)
         with alone(output, f"agent {site.name}"), _logged(output / "agent.log"), refusals_in_the_log():
             log.info("agent %s: %d rows, %d columns of %s", site.name, len(table.X), len(table.columns), site.data.name)
+            if may_lack_labels(site.model):
+                log.info("agent %s: %d rows have a label", site.name, np.count_nonzero(~unlabelled(table.y)))
             try:
                 return _run(site, table, output, stops, identity=identity, insecure_loopback=insecure_loopback)
             except Interrupted:
@@ -143,7 +148,7 @@ def _identity(site: Site, file: Path) -> Identity:
 def _rows(site: Site) -> tables.Table:
     """The site's table; in .npz files the target is y, whatever it is called elsewhere."""
     called_y = site.data.suffix.lower() == ".npz" and site.target not in tables.header(site.data)
-    return tables.read(site.data, "y" if called_y else site.target)
+    return tables.read(site.data, "y" if called_y else site.target, partly_labelled=may_lack_labels(site.model))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ weights = "metropolis"
 
 [data]
 name = "digits"                         a data set by name (peerlearn data), or a file and its target column
-test_fraction = 0.25                    rows that nobody trains on
+test_fraction = 0.25                    rows that nobody trains on; of those with a label, if some have none
 split = "stratified"                    how the others are dealt: even, stratified or dirichlet
 seed = 0
 
@@ -27,15 +27,17 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 from sklearn.model_selection import train_test_split
 
 from peerlearn import data, graphs, partition
 from peerlearn.data import tables
 from peerlearn.errors import InputError
+from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.patience import Patience
 from peerlearn.sites import keys
 from peerlearn.sites.description import NUMBER, read_network, read_patience
-from peerlearn.sites.training import KINDS, read_model
+from peerlearn.sites.training import classifies, may_lack_labels, read_model
 
 SPLITS = {"even": partition.even, "stratified": partition.stratified, "dirichlet": partition.dirichlet}
 MOST_AGENTS = 100  # processes on one machine
@@ -85,12 +87,8 @@ def read_plan(file: Path) -> Plan:
     about_data, model = top.table("data"), read_model(top.table("model"))
     patience = read_patience(top.table("patience", needed=False))
     top.done()
-    rows = _rows(about_data, file.parent, len(agents), stratify=classifies(model))
+    rows = _rows(about_data, file.parent, len(agents), model)
     return Plan(run, output, agents, graph, weights, rows, model, patience)
-
-
-def classifies(model: dict[str, Any]) -> bool:
-    return bool(KINDS[model.get("kind", "RVFLClassifier")]()._stratify)
 
 
 def _network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
@@ -124,7 +122,7 @@ def _generated(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
     return GENERATORS[kind](agents, **options)
 
 
-def _rows(table: keys.Table, here: Path, agents: int, *, stratify: bool) -> Rows:
+def _rows(table: keys.Table, here: Path, agents: int, model: dict[str, Any]) -> Rows:
     fraction, seed = table.take("test_fraction", NUMBER, 0.25), table.take("seed", int, 0)
     split = table.take("split", str, "even")
     if not 0 < fraction < 1:
@@ -133,18 +131,21 @@ def _rows(table: keys.Table, here: Path, agents: int, *, stratify: bool) -> Rows
         raise table.wrong("split", f"is {split!r}, which is not known{keys.near(split, SPLITS)}")
     if not 0 <= seed < 2**32:
         raise table.wrong("seed", f"is {seed}: give 0 to {2**32 - 1}")
-    columns, target, X, y = _loaded(table, here)
+    columns, target, X, y = _loaded(table, here, partly_labelled=may_lack_labels(model))
+    bare = unlabelled(y) if may_lack_labels(model) else np.zeros(len(y), dtype=bool)
+    known = np.flatnonzero(~bare)
     try:
-        X, X_test, y, y_test = train_test_split(
-            X, y, test_size=fraction, stratify=y if stratify else None, random_state=seed
+        train, test = train_test_split(
+            known, test_size=fraction, stratify=y[known] if classifies(model) else None, random_state=seed
         )
-        shares = SPLITS[split](X, y, agents, seed=seed)
+        train = np.concatenate([train, np.flatnonzero(bare)])  # there is nothing to test by rows without a label
+        shares = SPLITS[split](X[train], y[train], agents, seed=seed)
     except ValueError as error:
         raise InputError(f"[data] in {table.path} cannot be dealt to {agents} agents: {error}") from None
-    return Rows(columns, target, shares, (X_test, y_test))
+    return Rows(columns, target, shares, (X[test], y[test]))
 
 
-def _loaded(table: keys.Table, here: Path) -> tuple[Sequence[str], str, Any, Any]:
+def _loaded(table: keys.Table, here: Path, *, partly_labelled: bool) -> tuple[Sequence[str], str, Any, Any]:
     """Columns, target, X and y of a data set by name or of a file."""
     if "name" in table.values:
         name = table.take("name", str)
@@ -156,5 +157,5 @@ def _loaded(table: keys.Table, here: Path) -> tuple[Sequence[str], str, Any, Any
     path, target = here / Path(file).expanduser(), table.take("target", str, what="the name of the column to predict")
     table.done()
     with table.about("file"):
-        read = tables.read(path, target)
+        read = tables.read(path, target, partly_labelled=partly_labelled)
     return read.columns, target, read.X, read.y

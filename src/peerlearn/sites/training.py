@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from peerlearn import models
+from sklearn.base import is_classifier
+
 from peerlearn.algorithms import Averaging
 from peerlearn.algorithms.choice import solver_of
+from peerlearn.algorithms.smooth import StepRule, smooth_solver_of
 from peerlearn.errors import InputError
+from peerlearn.models.archive import MODELS
+from peerlearn.models.unlabelled import PartlyLabelled
 from peerlearn.sites.keys import Table, near
 
-KINDS = {"RVFLClassifier": models.RVFLClassifier, "RVFLRegressor": models.RVFLRegressor}
-BY_SCRIPT = ("VerticalRVFLClassifier", "VerticalRVFLRegressor")  # what a site's file says of columns is for rows
+BY_SCRIPT = ("LapKRRClassifier", "VerticalRVFLClassifier", "VerticalRVFLRegressor")  # agents predict together
+SOLVERS: dict[str, Callable[[Any], Any]] = {"S3VMClassifier": smooth_solver_of}  # others have those of linear readouts
+TABLES: dict[str, type[Any]] = {"averaging": Averaging, "step": StepRule}  # settings that may be tables in a solver's
 
 
 def read_model(table: Table) -> dict[str, Any]:
@@ -27,46 +33,69 @@ def read_model(table: Table) -> dict[str, Any]:
 
 def make_model(settings: dict[str, Any], network: Any = None) -> Any:
     """The estimator that [model] describes."""
-    given = dict(settings)
-    kind, solver = given.pop("kind", "RVFLClassifier"), given.pop("solver", "auto")
-    if kind in BY_SCRIPT:
-        raise InputError(f"kind {kind} has no place in a file yet: train it by a script over PeerNetwork")
-    if kind not in KINDS:
-        raise InputError(f"kind {kind!r} is not known{near(str(kind), KINDS)}")
-    known = set(KINDS[kind]().get_params()) - {"network"}
-    if unknown := sorted(set(given) - known):
-        raise InputError(f"{unknown[0]} is not a parameter of {kind}{near(unknown[0], known | {'kind'})}")
+    given, kind = dict(settings), _kind(settings)
+    given.pop("kind", None)
+    defaults = MODELS[kind]().get_params()
+    del defaults["network"]
+    if unknown := sorted(set(given) - set(defaults)):
+        raise InputError(f"{unknown[0]} is not a parameter of {kind}{near(unknown[0], {*defaults, 'kind'})}")
     if not isinstance(given.get("random_state"), int) or isinstance(given.get("random_state"), bool):
-        raise InputError("random_state has to be a whole number, the same at every site: features are drawn from it")
-    return KINDS[kind](**given, solver=make_solver(solver), network=network)
+        raise InputError("random_state has to be a whole number, the same at every site: what is drawn follows from it")
+    if "solver" in defaults:
+        given["solver"] = make_solver(given.get("solver", defaults["solver"]), SOLVERS.get(kind, solver_of))
+    return MODELS[kind](**given, network=network)
 
 
-def make_solver(settings: Any) -> Any:
-    """A solver by its name, or from a table with a name and settings; averaging may be a table too."""
+def classifies(settings: dict[str, Any]) -> bool:
+    return bool(is_classifier(MODELS[_kind(settings)]()))
+
+
+def may_lack_labels(settings: dict[str, Any]) -> bool:
+    """Whether the model learns from rows without a label as well."""
+    return issubclass(MODELS[_kind(settings)], PartlyLabelled)
+
+
+def _kind(settings: dict[str, Any]) -> str:
+    kind = settings.get("kind", "RVFLClassifier")
+    if kind in BY_SCRIPT:
+        raise InputError(
+            f"kind {kind} has no place in a file, because nobody can predict alone with it: train and predict by a "
+            "script over PeerNetwork that all sites run"
+        )
+    if not isinstance(kind, str) or kind not in MODELS:
+        raise InputError(f"kind {kind!r} is not known{near(str(kind), MODELS)}")
+    return kind
+
+
+def make_solver(settings: Any, by_name: Callable[[Any], Any] = solver_of) -> Any:
+    """A solver by its name, or from a table with a name and settings, some of which may be tables too."""
     if isinstance(settings, str):
-        return solver_of(settings)
+        return by_name(settings)
     if not isinstance(settings, dict) or not isinstance(settings.get("name"), str):
         raise InputError(f"solver is {settings!r}: give a name, or a table with a name and settings")
     given = {key: value for key, value in settings.items() if key != "name"}
-    solver = solver_of(settings["name"])
+    solver = by_name(settings["name"])
     _must_be_fields(solver, given)
-    if isinstance(given.get("averaging"), dict):
-        _must_be_fields(Averaging, given["averaging"])
-        given["averaging"] = Averaging(**given["averaging"])
+    for key, kind in TABLES.items():
+        if isinstance(given.get(key), dict):
+            _must_be_fields(kind, given[key])
+            given[key] = kind(**given[key])
     return type(solver)(**given)
 
 
 def compared(settings: dict[str, Any]) -> dict[str, Any]:
     """What all sites must have alike, defaults included: one entry per parameter, so that sentences name it."""
     model = make_model(settings)
-    told = {"kind": type(model).__name__, **model.get_params(deep=False), "solver": repr(model.solver)}
+    told = {"kind": type(model).__name__, **model.get_params(deep=False)}
     del told["network"]
     return {f"model.{key}": _plain(value) for key, value in told.items()}
 
 
 def _plain(value: Any) -> Any:
-    """1.0 and 1 are the same setting."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """1.0 and 1 are the same setting; a solver is what it says of itself."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
 
 
 def _must_be_fields(settings: Any, given: dict[str, Any]) -> None:
