@@ -11,9 +11,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from peerlearn import SimulatedNetwork, data, graphs, partition
+from peerlearn.algorithms.threshold import threshold
 from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.models import s3vm
-from peerlearn.models.s3vm import S3VMClassifier, threshold
+from peerlearn.models.s3vm import S3VMClassifier
 from tests import cases_s3vm
 from tests.split_network import run_apart
 

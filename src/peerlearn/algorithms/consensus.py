@@ -143,7 +143,7 @@ class Averaging:
         rounds = needed if self.max_rounds is None else min(needed, self.max_rounds)
         if self.method_on(network) == "plain":
             return np.broadcast_to([1.0, 0.0, 0.0], (rounds, 3)), needed
-        return np.array(list(islice(_recurrence(network, chebyshev=True), rounds))).reshape(rounds, 3), needed
+        return np.array(list(islice(recurrence(network, chebyshev=True), rounds))).reshape(rounds, 3), needed
 
     def _by_bound(self, network: Network, x: Array) -> Array:
         steps, needed = self._steps(network)
@@ -172,7 +172,7 @@ class Averaging:
                     if np.isfinite(heard[0]) and certain * heard[0] <= self.tolerance * first:
                         return candidate.copy()  # it may still be the caller's x
                 candidate, heard = now, norms(mixed - now)
-            now, before = _combined(a, mixed, b, now, c, before), now
+            now, before = combined(a, mixed, b, now, c, before), now
         if len(steps) < needed:
             self._warn(f"the agents had not agreed to stop within the {len(steps)} rounds allowed")
         return now
@@ -270,12 +270,12 @@ def follow(network: Network, x: Any) -> Array:
 def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Array]:
     """x after one round, two rounds, and so on without end: for watching how agents come to agree."""
     now = before = per_agent(x, len(network.hosted))
-    for a, b, c in _recurrence(network, chebyshev=method == "chebyshev"):
-        now, before = _combined(a, network.mix(now), b, now, c, before), now
+    for a, b, c in recurrence(network, chebyshev=method == "chebyshev"):
+        now, before = combined(a, network.mix(now), b, now, c, before), now
         yield now
 
 
-def _combined(a: float, mixed: Array, b: float, now: Array, c: float, before: Array) -> Array:
+def combined(a: float, mixed: Array, b: float, now: Array, c: float, before: Array) -> Array:
     """a mixed + b now + c before, in the memory of `mixed`, which nobody else holds."""
     if (a, b, c) != (1.0, 0.0, 0.0):
         mixed *= a
@@ -284,7 +284,7 @@ def _combined(a: float, mixed: Array, b: float, now: Array, c: float, before: Ar
     return mixed
 
 
-def _recurrence(network: Network, chebyshev: bool) -> Iterator[tuple[float, float, float]]:
+def recurrence(network: Network, chebyshev: bool) -> Iterator[tuple[float, float, float]]:
     """The rows (a, b, c) of x <- a C x + b x + c (x one round before), without end.
 
     Chebyshev: x[n+1] = w S x[n] + (1 - w) x[n-1] with S = (2 C - (a + b) I) / (2 - a - b), which keeps the average,

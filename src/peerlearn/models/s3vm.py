@@ -31,10 +31,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from peerlearn.algorithms.agreement import same_everywhere
-from peerlearn.algorithms.consensus import Averaging, maximum
+from peerlearn.algorithms.consensus import Averaging
 from peerlearn.algorithms.krylov import summed
 from peerlearn.algorithms.smooth import SmoothSolver, smooth_solver_of
 from peerlearn.algorithms.solution import Report
+from peerlearn.algorithms.threshold import threshold
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.local.margin_losses import S3VMLosses
@@ -46,9 +47,7 @@ from peerlearn.models.unharmed import unharmed
 from peerlearn.models.unlabelled import PartlyLabelled
 from peerlearn.network import Network
 
-BINS, LEVELS = 128, 3  # counted in: 128^3 parts of the range of f are enough to tell rows apart
 SUMS = Averaging(tolerance=1e-9)  # exact, but where messages get lost
-NONE = np.finfo(np.float64).max  # an infinite number would be refused on its way
 
 
 class S3VMClassifier(PartlyLabelled, BaseEstimator):
@@ -147,24 +146,25 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """f(x) by the first hosted agent's coefficients: one number per row, above 0 means classes_[1]."""
-        outputs: Array = self._outputs(X)[0]
+        outputs: Array = self._outputs(X, slice(1))[0]
         return outputs
 
     def predict(self, X: Any) -> Any:
         """The class of each row, by the first hosted agent's coefficients."""
-        return self._decoded(self._outputs(X)[0][:, None])
+        return self._decoded(self.decision_function(X)[:, None])
 
     def agent_scores(self, X: Any, y: Any) -> Array:
         """The score of every hosted agent's own coefficients: as `score`, one number per agent."""
-        return np.array([self._score(y, self._decoded(f[:, None])) for f in self._outputs(X)])
+        return np.array([self._score(y, self._decoded(f[:, None])) for f in self._outputs(X, slice(None))])
 
-    def _outputs(self, X: Any) -> Array:
-        """f(X) by each hosted agent's coefficients: agents x rows."""
+    def _outputs(self, X: Any, agents: slice) -> Array:
+        """f(X) by the coefficients of these hosted agents: agents x rows."""
         check_is_fitted(self)
         checked = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         finite_rows(checked, "")
-        offsets = self.intercept_ - np.einsum("kd,kd->k", self.coefficients_, self.mean_)
-        outputs: Array = (checked @ self.coefficients_.T).T + offsets[:, None]
+        w = self.coefficients_[agents]
+        offsets = self.intercept_[agents] - np.einsum("kd,kd->k", w, self.mean_[agents])
+        outputs: Array = (checked @ w.T).T + offsets[:, None]
         return outputs
 
     def _settings(self) -> tuple[Network, SmoothSolver, int]:
@@ -227,28 +227,3 @@ def _mean(network: Network, inputs: Sequence[Any], targets: Sequence[Array], L: 
     """Of the unlabelled rows of all agents, or of all rows where all have labels: at every hosted agent."""
     rows = [X[y == 0] if U else X for X, y in zip(inputs, targets, strict=True)]
     return summed(network, np.stack([np.asarray(own.sum(axis=0)).ravel() for own in rows]), SUMS) / (U or L)
-
-
-def threshold(network: Network, values: Sequence[Array], below: float, count: int) -> float:
-    """The middle of the gap that has `below` of all agents' values, to the nearest whole number, under it.
-
-    `count` is how many values all agents have. Agents count those up to 128 places between the least and the largest,
-    then again between the two places around the gap, and again. No value is sent but the least, the largest and the two
-    beside the gap.
-    """
-    rank, ordered = min(max(round(below), 1), count - 1), [np.sort(own) for own in values]
-    high, low = _extremes(network, ordered, ordered)
-    for _ in range(LEVELS):
-        places = np.linspace(low, high, BINS + 1)
-        up_to = summed(network, np.stack([np.searchsorted(own, places[1:], side="right") for own in ordered]), SUMS)[0]
-        here = int(np.argmax(up_to > rank - 0.5))
-        low, high = places[here], places[here + 1]
-    under, over = _extremes(network, [own[own <= high] for own in ordered], [own[own > high] for own in ordered])
-    return (under + over) / 2 if over < NONE else under  # or the largest value is that of many rows
-
-
-def _extremes(network: Network, of_largest: Sequence[Array], of_least: Sequence[Array]) -> tuple[float, float]:
-    """The largest of all agents' values of the first kind, and the least of the second: NONE where there are none."""
-    own = [[a.max(initial=-NONE), -b.min(initial=NONE)] for a, b in zip(of_largest, of_least, strict=True)]
-    largest, least = maximum(network, own)[0]  # alike at all agents
-    return float(largest), -float(least)

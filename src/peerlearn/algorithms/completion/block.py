@@ -86,9 +86,7 @@ class BlockCompletion:
 class _Blocks:
     """A and D~ of every hosted agent on their way: agents x N x r, agents x N x the most rows of any agent."""
 
-    def __init__(
-        self, network: Network, D: Array, mask: Mask, A: Array, step: float, truth: Array | None
-    ) -> None:
+    def __init__(self, network: Network, D: Array, mask: Mask, A: Array, step: float, truth: Array | None) -> None:
         self._network, self._D, self._mask, self._step, self._truth = network, D, mask, step, truth
         self._size = sizes(D)
         self._A = self._F = np.tile(A, (len(D), 1, 1))

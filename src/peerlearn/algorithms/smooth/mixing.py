@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from peerlearn.algorithms.consensus import _combined, _recurrence
+from peerlearn.algorithms.consensus import combined, recurrence
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 from peerlearn.network.base import Network
@@ -42,7 +42,7 @@ class Mixing:
         while _gain(network, K + 1) > _gain(network, K):
             K += 1
         K = max(K, math.ceil(network.diameter / max(1, round(network.diameter / K))))
-        return cls(tuple(islice(_recurrence(network, chebyshev=True), K)), _shrinks_by(network, K))
+        return cls(tuple(islice(recurrence(network, chebyshev=True), K)), _shrinks_by(network, K))
 
     def window(self, network: Network) -> int:
         """Iterations until every agent has heard from every other."""
@@ -53,7 +53,7 @@ class Mixing:
         now, before = x, x
         for a, b, c in self.rounds:
             mixed, heard = network.mix_and_flood(now, heard)
-            now, before = _combined(a, mixed, b, now, c, before), now
+            now, before = combined(a, mixed, b, now, c, before), now
         return now, heard
 
 
