@@ -52,6 +52,11 @@ def holds(value: float, limit: float) -> str:
     return "[green]holds[/]" if value <= limit else "[red]MISSED[/]"
 
 
+def spread(errors: Array) -> float:
+    """One standard error of the mean."""
+    return float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else 0.0
+
+
 def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """One table: the first column is text, numbers stand right."""
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)

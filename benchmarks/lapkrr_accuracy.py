@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import console, holds, show
+from common import console, holds, show, spread
 from rich.progress import track
 
 from peerlearn import DiffusionCompletion, Exchange, LapKRRClassifier, SimulatedNetwork, data, graphs, partition
@@ -84,11 +84,6 @@ def run(way: str, setting: Setting, X: Array, y: Array, seed: int) -> tuple[floa
     start = time.perf_counter()
     scores = model.fit(X[np.concatenate([labelled, unlabelled])], some).agent_scores(X[test], y[test])
     return 1 - float(np.mean(scores)), model.report_.sent.megabytes, time.perf_counter() - start
-
-
-def spread(errors: Array) -> float:
-    """One standard error of the mean."""
-    return float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else 0.0
 
 
 def row(way: str, found: Array, centralised: Array, setting: Setting) -> list[str]:

@@ -206,10 +206,24 @@ class TestGiven:
     @pytest.mark.parametrize("rows", [2, 3, 24, 120])
     def test_centres_are_those_of_two_rows_at_least(self, rows):
         table = agreed.Anchoring(1.0)._table(X[:rows], 3, (0, 0))
-        assert np.array_equal(table[:, -1], np.rint(table[:, -1]))
-        assert table[:, -1].min() >= 2
-        assert table[:, -1].sum() == rows
-        np.testing.assert_allclose(table[:, -1] @ table[:, :-1], X[:rows].sum(axis=0), atol=1e-12)
+        C, n, e = table[:, :-2], table[:, -2], table[:, -1]
+        assert np.array_equal(n, np.rint(n))
+        assert n.min() >= 2
+        assert n.sum() == rows
+        np.testing.assert_allclose(n @ C, X[:rows].sum(axis=0), atol=1e-12)
+        nearest = np.linalg.norm(X[:rows, None] - C[None], axis=2).min(axis=1)
+        np.testing.assert_allclose(e.sum(), (nearest**2).sum(), atol=1e-12)
+
+    def test_the_width_follows_the_unit_of_the_columns_and_not_how_many_rows_there_are(self):
+        def width(rows, unit):
+            rng = np.random.default_rng(0)
+            some = np.where(np.arange(rows) < 10, np.arange(rows) % 2, -1)
+            model = AnchorLapClassifier(network=ring(), random_state=0)
+            return model.fit(unit * rng.standard_normal((rows, 20)), some).width_
+
+        assert width(200, 7.0) == pytest.approx(7 * width(200, 1.0))
+        assert width(20_000, 1.0) == pytest.approx(width(200, 1.0), rel=0.2)
+        assert width(200, 1.0) == pytest.approx(np.sqrt(2 * 20), rel=0.2)  # how far two rows are from each other
 
 
 class TestBadInput:
@@ -282,10 +296,11 @@ class TestBadInput:
         model = AnchorLapClassifier(network=ring(), random_state=0)
 
         strange = {
-            "no rows": lambda own: own * [1, 1, 1, 1, 0],
-            "part of a row": lambda own: own * [1, 1, 1, 1, 0.5] + [0, 0, 0, 0, 0.25],
-            "rows beyond number": lambda own: own + np.array([0, 0, 0, 0, 1e300]),
-            "far away": lambda own: own + np.array([1e200, 0, 0, 0, 0]),
+            "no rows": lambda own: own * [1, 1, 1, 1, 0, 1],
+            "part of a row": lambda own: own + np.array([0, 0, 0, 0, 0.25, 0]),
+            "rows beyond number": lambda own: own + np.array([0, 0, 0, 0, 1e300, 0]),
+            "far away": lambda own: own + np.array([1e200, 0, 0, 0, 0, 0]),
+            "less than no spread": lambda own: own - np.array([0, 0, 0, 0, 0, 1e9]),
             "too many": lambda own: np.tile(own, (100, 1)),
             "none": lambda own: own[:0],
         }

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from peerlearn.network.mpi import MPINetwork
     from peerlearn.network.peers.network import PeerNetwork
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "ADMM",

@@ -1,7 +1,8 @@
 """Anchors that all agents know: points that stand for the rows of everybody, found from means of rows.
 
     C_k, n_k = centres of k's rows, and how many rows are nearest to each      alone: k-means; two rows at least each
-    C, n     = the C_k and n_k of all agents                                   over the network: everybody's tables
+    e_k      = the sum of these rows' squared distances from it                alone
+    C, n, e  = the C_k, n_k and e_k of all agents                              over the network: everybody's tables
     A        = m centres of C, each of whose points counts n times             alone, at the agent in the middle
     P        = U S^-1/2, from k(A) = U S U'                                    alone, at the agent in the middle
     A, P     = those of the agent in the middle                                over the network
@@ -25,7 +26,7 @@ from peerlearn.algorithms.consensus import follow
 from peerlearn.algorithms.gathering import everybodys
 from peerlearn.arrays import Array, Indices, all_finite
 from peerlearn.errors import DataError, WireError
-from peerlearn.local.anchor_graph import AnchorGraph, pieces, projection, reach
+from peerlearn.local.anchor_graph import AnchorGraph, pieces, projection
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network.base import Network
 
@@ -40,7 +41,7 @@ class Anchoring:
 
     None: m of 100, s of 10 nearest and a rank r of 60, each less where the data have no more; a number is a demand.
     local: centres of one agent at most; None: enough for four times m over all agents, and ten at least. width: of the
-    kernel; None: how far an anchor is from its s-th nearest, in the middle, whatever the unit of the columns.
+    kernel; None: how far rows of an anchor are from those of its s-th nearest, whatever the unit of the columns.
     """
 
     width: float | None = None
@@ -53,22 +54,23 @@ class Anchoring:
         """The same anchors and features at every agent, from the rows of the hosted ones."""
         columns = inputs[0].shape[1]
         own = [self._table(X, network.size, (seed, k)) for k, X in zip(network.hosted, inputs, strict=True)]
-        tables = everybodys(network, own, columns + 1)
+        tables = everybodys(network, own, columns + 2)
         for agent, table in enumerate(tables):
             self._must_be_centres(table, agent, network.size)
         every = np.vstack(tables)
-        m = self._enough(len(np.unique(every[:, :-1], axis=0)))
+        C, n, e = every[:, :-2], every[:, -2], every[:, -1]
+        m = self._enough(len(np.unique(C, axis=0)))
         s = min(self.nearest or NEAREST, m)
         found = np.zeros((len(network.hosted), m, columns + min(self.rank or RANK, m)))
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
-                A, _ = centres(every[:, :-1], every[:, -1], m, np.random.default_rng(seed))
-                found[k] = np.hstack([A, projection(A, self.width or reach(A, s), found.shape[2] - columns)])
+                A, _ = centres(C, n, m, np.random.default_rng(seed))
+                found[k] = np.hstack([A, projection(A, self.width or _reach(A, s, C, n, e), found.shape[2] - columns)])
         A, P = np.split(follow(network, found)[0], [columns], axis=1)  # the first hosted agent knows what all know
         P = P[:, np.count_nonzero(P, axis=0) > 0]
         if not all_finite(A) or not all_finite(P) or P.shape[1] == 0:
             raise WireError(f"agent {network.tree.root} sent no anchors where {m} were due: it runs something else")
-        width = self.width or reach(A, s)
+        width = self.width or _reach(A, s, C, n, e)
         if self.rank is not None and P.shape[1] < self.rank:
             raise DataError(
                 f"rank={self.rank} is larger than the data: their {m} anchors span {P.shape[1]} directions at "
@@ -77,13 +79,15 @@ class Anchoring:
         return AnchorGraph(A, P, float(width), s)
 
     def _table(self, X: Array, agents: int, seed: tuple[int, int]) -> Array:
-        """One agent's centres, and in a last column how many of its rows are nearest to each: no row stands alone."""
+        """One agent's centres, how many of its rows are nearest to each, and how far from it: no row stands alone."""
         count = min(self._most(agents), max(len(X) // 2, 1))
         each = np.ones(len(X))
         C, n = centres(X, each, count, np.random.default_rng(seed))
-        while len(C) > 1 and np.count_nonzero(n < 2):
+        while agents > 1 and len(C) > 1 and np.count_nonzero(n < 2):  # one alone has nobody to tell
             C, n = _means(X, each, C[n > 1] if np.count_nonzero(n > 1) else C[:1])
-        return np.column_stack([C, n])
+        nearest = _nearest(X, C)
+        away = X - C[nearest]
+        return np.column_stack([C, n, np.bincount(nearest, np.einsum("ij,ij->i", away, away), len(C))])
 
     def _most(self, agents: int) -> int:
         """Centres of one agent."""
@@ -92,11 +96,12 @@ class Anchoring:
 
     def _must_be_centres(self, table: Array, agent: int, agents: int) -> None:
         """Refuse, at all agents alike, what no agent can have found."""
-        C, n = table[:, :-1], table[:, -1]
+        C, n, e = table[:, :-2], table[:, -2], table[:, -1]
         if (
             not 1 <= len(table) <= self._most(agents)
             or np.count_nonzero(np.abs(C) > LARGEST)
             or np.count_nonzero((n < 1) | (n > MOST) | (n != np.rint(n)))
+            or np.count_nonzero((e < 0) | (e > MOST * LARGEST**2))
         ):
             raise WireError(f"agent {agent} sent no centres of rows where some were due: it runs something else")
 
@@ -136,6 +141,17 @@ def _means(X: Array, weights: Array, C: Array) -> tuple[Array, Array]:
     members = sp.csr_array((weights, owner, np.arange(len(X) + 1)), shape=(len(X), len(C))).T
     n = members @ np.ones(len(X))
     return np.where(n[:, None] > 0, members @ X / np.where(n > 0, n, 1.0)[:, None], C), n
+
+
+def _reach(A: Array, s: int, C: Array, n: Array, e: Array) -> float:
+    """How far a row of an anchor is from one of its s-th nearest anchor, in the middle; 1 where all rows are the same.
+
+    w^2 = |a_i - a_j|^2 + 2 v, with v the mean squared distance of rows from their anchor: by way of their centres.
+    """
+    between = np.partition(squared_distances(A), min(s, len(A) - 1), axis=1)[:, min(s, len(A) - 1)]
+    away = C - A[_nearest(C, A)]
+    v = (np.add.reduce(e) + n @ np.einsum("ij,ij->i", away, away)) / np.add.reduce(n)
+    return float(np.sqrt(np.median(between) + 2 * v)) or 1.0
 
 
 def _spread(X: Array, weights: Array, count: int, rng: np.random.Generator) -> Array:

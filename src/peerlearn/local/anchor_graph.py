@@ -51,12 +51,6 @@ def projection(A: Array, width: float, rank: int) -> Array:
     return P
 
 
-def reach(A: Array, nearest: int) -> float:
-    """The distance from an anchor to its s-th nearest, in the middle; 1 where that is nothing."""
-    s = min(nearest, len(A) - 1)
-    return float(np.sqrt(np.median(np.partition(squared_distances(A), s, axis=1)[:, s]))) or 1.0
-
-
 @dataclass(frozen=True)
 class AnchorGraph:
     """Anchors A (m x columns) and projection P (m x r), the same at all agents, the width w and the number s."""

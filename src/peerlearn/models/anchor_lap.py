@@ -47,8 +47,8 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
 
     Parameters
     ----------
-    width: of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2); None: the distance from an anchor to its n_nearest-th,
-        in the middle, which follows the unit of the columns.
+    width: of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2); None: about how far rows are from those of the
+        n_nearest-th anchor from theirs, which follows the unit of the columns.
     gamma_A: penalty on the size of f, against errors that are summed over labelled rows.
     gamma_I: penalty on how much f varies along the graph of the data, summed over all rows; None: twice the share of
         rows with a label, so that it does not grow with the others.

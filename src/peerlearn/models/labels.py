@@ -1,4 +1,4 @@
-"""The classes of a stream: fixed with its first chunk, and looked up in every one."""
+"""Labels: of one kind, numbers or texts; and the classes of a stream, fixed with its first chunk."""
 
 from __future__ import annotations
 
