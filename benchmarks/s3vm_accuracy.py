@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import console, g50c, holds, show
+from common import console, g50c, holds, show, spread
 from rich.progress import track
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
@@ -108,17 +108,12 @@ def run(method: str, task: Task, seed: int, train: Indices, y: Indices, test: In
 
 def row(method: str, found: Array, centralised: Array, printed: dict[str, float]) -> list[str]:
     error, seconds, rounds, megabytes, converged = found.mean(axis=0)
-    spread = float(standard_error(found[:, 0]))
     thesis = f"{printed[method]:.2f}" if method in printed else ""
     sent = [f"{rounds:,.0f}", f"{megabytes:,.3g}", f"{100 * converged:.0f} %"] if megabytes else ["", "", ""]
-    limit = standard_error(centralised)
+    limit = spread(centralised)
     away = abs(float(error) - float(centralised.mean()))
     verdict = [f"± {limit:.2f}", holds(away, limit)] if method in MUST_HOLD else ["", ""]
-    return [method, f"{error:.2f} ± {spread:.2f}", thesis, f"{seconds:.3g}", *sent, *verdict]
-
-
-def standard_error(values: Array) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
+    return [method, f"{error:.2f} ± {spread(found[:, 0]):.2f}", thesis, f"{seconds:.3g}", *sent, *verdict]
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from sklearn.kernel_ridge import KernelRidge
 
 from peerlearn import LapKRRClassifier, RandomProjection, SimulatedNetwork, TanhTransform, graphs, partition
 from peerlearn.algorithms.completion import BlockCompletion, DiffusionCompletion
-from peerlearn.algorithms.distances import Exchange
+from peerlearn.algorithms.distances import Exchange, Landmarks
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.manifold import laplacian
 from tests.split_network import run_apart
@@ -101,6 +101,17 @@ def test_the_baseline_of_each_agent_alone():
     np.testing.assert_allclose(model.coefficients_[2], alone.coefficients_[0], atol=1e-12)
 
 
+def test_agents_alone_with_fewer_rows_than_neighbors():
+    X, some, _ = blobs(2, 40)
+    shares = [(X[:1], some[:1]), (X[1:4], some[1:4]), (X[4:], some[4:])]
+    model = LapKRRClassifier(**SETTINGS, distances="local", network=SimulatedNetwork(graphs.ring(3)), random_state=0)
+    one, three, _ = model.fit(shares)._outputs(X)
+    few = SETTINGS | {"n_neighbors": 2}  # all that there are
+    np.testing.assert_allclose(three, printed(X[1:4], signs(some[1:4], 2), X, **few), atol=1e-12)
+    kernel = np.exp(-(np.linalg.norm(X - X[0], axis=1) ** 2) / (2 * 0.8**2))
+    np.testing.assert_allclose(one[:, 0], kernel * signs(some[:1], 2)[0, 0] / (1 + 1e-2), atol=1e-12)
+
+
 # Other ways to know distances ----------------------------------------------------------------------------------------
 
 MUCH = Exchange(patterns=0.3, entries=0.3, pattern_rounds=20, entry_rounds=10)
@@ -161,15 +172,36 @@ def test_agents_must_predict_the_same_rows():
         run_apart(graphs.ring(4), work)
 
 
-def test_agents_must_have_the_same_settings():
+@pytest.mark.parametrize(
+    ("settings", "columns", "what"),
+    [
+        ({"privacy": RandomProjection(2)}, 3, "privacy: give"),
+        ({"distances": MUCH}, 3, "distances: give"),
+        ({"width": 2.0}, 3, "width, from 1 to 2: give"),
+        ({"random_state": 1}, 3, "the seed of what agents share, from"),
+        ({}, 2, "the number of columns of X, from 2 to 3: give"),
+    ],
+)
+def test_agents_must_have_the_same_settings(settings, columns, what):
     shares = shares_of_colors()
 
     def work(network, k):
-        privacy = RandomProjection(2) if k == 1 else None
-        return LapKRRClassifier(privacy=privacy, network=network, random_state=0).fit([shares[k]])
+        own = {"random_state": 0, **(settings if k == 1 else {})}
+        X, y = shares[k]
+        return LapKRRClassifier(network=network, **own).fit([(X[:, :columns] if k == 1 else X, y)])
 
-    with pytest.raises(InputError, match="agents disagree on privacy"):
+    with pytest.raises(InputError, match=f"agents disagree on {what}"):
         run_apart(graphs.ring(4), work)
+
+
+def test_settings_that_mean_the_same_are_the_same():
+    shares = shares_of_colors()
+
+    def work(network, k):
+        same = {"distances": "landmarks", "gamma_I": 1} if k == 1 else {"distances": Landmarks(), "gamma_I": 1.0}
+        return LapKRRClassifier(network=network, random_state=0, **same).fit([shares[k]]).report_.converged
+
+    assert run_apart(graphs.ring(4), work) == [True] * 4
 
 
 # What is given -------------------------------------------------------------------------------------------------------
