@@ -33,9 +33,9 @@ from peerlearn.errors import DataError, NotConverged
 from peerlearn.models.s3vm import S3VMClassifier
 
 FOLDS, AGENTS, LABELS = 10, 25, 40
-SOLVERS = {"diffusion": Diffusion(max_iterations=2000), "next": "next", "tracking": "tracking"}
+SOLVERS = {"diffusion": Diffusion(max_iterations=2000), "next": "next", "tracking": "tracking", "lbfgs": "lbfgs"}
 METHODS = ("linear SVM", "RBF SVM", "centralised", *SOLVERS)
-MUST_HOLD = ("next", "tracking")
+MUST_HOLD = ("next", "tracking", "lbfgs")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from rich.progress import track
 from threadpoolctl import threadpool_limits
 
 from peerlearn import SimulatedNetwork, graphs
-from peerlearn.algorithms.smooth import NEXT, Diffusion, GradientTracking, SmoothSolver, StepRule
+from peerlearn.algorithms.smooth import LBFGS, NEXT, Diffusion, GradientTracking, SmoothSolver, StepRule
 from peerlearn.arrays import Array
 from peerlearn.errors import NotConverged
 from peerlearn.local.margin_losses import S3VMLosses
@@ -43,6 +43,7 @@ SOLVERS: dict[str, SmoothSolver] = {
     "NEXT, Newton, plain mixing": NEXT("newton", mixing="plain", tolerance=TARGET),
     "tracking, plain": GradientTracking("plain", tolerance=TARGET),
     "tracking, Chebyshev": GradientTracking("chebyshev", tolerance=TARGET),
+    "L-BFGS over a tree": LBFGS(tolerance=TARGET),
 }
 
 

@@ -68,8 +68,9 @@ def cases() -> dict[str, Case]:
             settings = dict(zip(choices(kind), chosen, strict=True))
             solver: Any = kind(max_iterations=ITERATIONS, **settings)
             found[f"{kind.__name__}({', '.join(chosen)})"] = partial(case, solver=solver)
-        ruled: Any = kind(max_iterations=ITERATIONS, step=RULE)
-        found[f"{kind.__name__}(StepRule)"] = partial(case, solver=ruled)
+        if "step" in get_type_hints(kind):
+            ruled: Any = kind(max_iterations=ITERATIONS, step=RULE)
+            found[f"{kind.__name__}(StepRule)"] = partial(case, solver=ruled)
         to_the_end: Any = kind(max_iterations=100, tolerance=1e-2)
         found[f"{kind.__name__} logistic"] = partial(case, solver=to_the_end, losses=logistic)
     return found

@@ -217,6 +217,16 @@ class TestThreshold:
     def test_of_values_that_are_the_same(self):
         assert threshold(ring(2), [np.ones(3), np.ones(2)], 2.0, 5) == 1.0
 
+    @pytest.mark.parametrize(("below", "t"), [(1, 0.5), (20, 0.5), (27, 0.5), (28, 1.5), (35, 1.5), (39, 1.5)])
+    def test_of_many_values_that_are_the_same_the_nearest_gap_counts(self, below, t):
+        values = np.repeat([0.0, 1.0, 2.0], [20, 15, 5])  # 20 below 0.5, 35 below 1.5
+        assert threshold(ring(), [values[0::4], values[1::4], values[2::4], values[3::4]], below, 40) == t
+
+    def test_of_values_far_apart(self):
+        values = np.append(np.random.default_rng(0).standard_normal(1000), [1e8, -1e30])
+        t = threshold(ring(), [values[0::4], values[1::4], values[2::4], values[3::4]], 501, 1002)
+        assert np.count_nonzero(values < t) == 501
+
 
 class TestBadInput:
     X = np.random.default_rng(0).standard_normal((20, 3))

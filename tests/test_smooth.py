@@ -10,14 +10,22 @@ import pytest
 from scipy.optimize import brentq, minimize
 
 from peerlearn import Faults, SimulatedNetwork, graphs
-from peerlearn.algorithms.smooth import NEXT, Diffusion, GradientTracking, StepRule, smooth_solver_of, smooth_solvers
+from peerlearn.algorithms.smooth import (
+    LBFGS,
+    NEXT,
+    Diffusion,
+    GradientTracking,
+    StepRule,
+    smooth_solver_of,
+    smooth_solvers,
+)
 from peerlearn.algorithms.smooth.mixing import Mixing
 from peerlearn.algorithms.smooth.steps import AutomaticSteps
-from peerlearn.data import load
 from peerlearn.errors import InputError, NetworkError, NotConverged
 from peerlearn.local import surrogates
-from peerlearn.local.margin_losses import LogisticLosses, S3VMLosses
+from peerlearn.local.margin_losses import LogisticLosses
 from tests.cases_smooth import cases
+from tests.smooth_problems import ALPHA, GRAPH, g50c_over, logistic_gradient, logistic_value, quiet, rows, s3vm_gradient
 from tests.split_network import run_apart
 
 SOLVERS = [
@@ -27,54 +35,10 @@ SOLVERS = [
     NEXT(mixing="plain"),
     GradientTracking(),
     GradientTracking("plain"),
+    LBFGS(),
     Diffusion(tolerance=0.05),
     Diffusion("combine-then-adapt", tolerance=0.05),
 ]
-GRAPH = graphs.erdos_renyi(7, 0.35, seed=0)
-ALPHA = 2.0
-
-
-def rows(agents, d=4, seed=0, unlike=0.3):
-    """1 to 12 rows per agent around a centre of its own, and labels that some noise makes hard to separate."""
-    rng = np.random.default_rng(seed)
-    w = rng.standard_normal(d)
-    X = [rng.standard_normal((rng.integers(1, 13), d)) + unlike * rng.standard_normal(d) for _ in range(agents)]
-    return X, [np.where(x @ w + rng.standard_normal(len(x)) > 0, 1.0, -1.0) for x in X]
-
-
-def logistic_value(w, X, y):
-    return np.logaddexp(0, -y * (X @ w)).sum() + ALPHA / 2 * w @ w
-
-
-def logistic_gradient(w, X, y):
-    return -X.T @ (y / (1 + np.exp(y * (X @ w)))) + ALPHA * w
-
-
-def s3vm_gradient(w, X, y, m):
-    """With C1 = C2 = alpha = 1, s = 5, b = 0; the correct gradients."""
-    Z, L, U = X - m, np.count_nonzero(y), np.count_nonzero(y == 0)
-    f = Z @ w
-    slope = np.where(y != 0, -np.maximum(1 - y * f, 0) * y / L, -5 / U * np.exp(-5 * f**2) * f)
-    return Z.T @ slope + w
-
-
-def quiet(solver, network, losses, alpha=ALPHA, start=None):
-    with warnings.catch_warnings(action="ignore", category=NotConverged):
-        return solver.minimise(network, losses, alpha, start)
-
-
-def g50c_over(agents, skewed=False, seed=0):
-    """Generated G50C with 40 labels: losses of the agents, and all rows in one place."""
-    g50c = load("g50c")
-    X = 2 * (g50c.X - g50c.X.min(axis=0)) / np.ptp(g50c.X, axis=0) - 1
-    order = np.random.default_rng(seed).permutation(len(X))[:495]
-    y = np.zeros(len(X))
-    y[order[:40]] = np.where(g50c.y[order[:40]] > 0, 1.0, -1.0)
-    m = X[order[40:]].mean(axis=0)
-    order = order[np.argsort(X[order, 0])] if skewed else np.sort(order)
-    parts = np.array_split(order, agents)
-    losses = S3VMLosses([X[own] for own in parts], [y[own] for own in parts], m, labelled=40, unlabelled=455)
-    return losses, (X[order], y[order], m)
 
 
 # The answer --------------------------------------------------------------------------------------------------------
@@ -97,7 +61,7 @@ def test_logistic_regression_reaches_the_centralised_minimum(solver, graph):
 
 
 @pytest.mark.parametrize("skewed", [False, True])
-@pytest.mark.parametrize("solver", SOLVERS[:6], ids=str)
+@pytest.mark.parametrize("solver", SOLVERS[:7], ids=str)
 def test_s3vm_reaches_a_stationary_point(solver, skewed, graph):
     losses, everything = g50c_over(graph.number_of_nodes(), skewed)
     found = solver.minimise(SimulatedNetwork(graph), losses, 1.0)
@@ -289,7 +253,7 @@ def test_agents_apart_have_the_same_bits(case):
         np.testing.assert_array_equal(np.concatenate([own[key] for own in apart]), found)
 
 
-@pytest.mark.parametrize("solver", [NEXT(), GradientTracking(), Diffusion(tolerance=0.5)], ids=str)
+@pytest.mark.parametrize("solver", [NEXT(), GradientTracking(), LBFGS(), Diffusion(tolerance=0.5)], ids=str)
 def test_agents_apart_stop_in_the_same_round(solver):
     """Also when sums have other bits than in simulation. Different calls in one round would fail in run_apart."""
     X, y = rows(7)
@@ -302,7 +266,7 @@ def test_agents_apart_stop_in_the_same_round(solver):
 def test_where_messages_get_lost():
     X, y = rows(7)
     lossy = SimulatedNetwork(GRAPH, faults=Faults(0.1, seed=1))
-    for solver in (NEXT(), GradientTracking()):
+    for solver in (NEXT(), GradientTracking(), LBFGS()):
         with pytest.raises(NetworkError, match="needs every message to arrive, and this network loses some"):
             solver.minimise(lossy, LogisticLosses(X, y), ALPHA)
     found = Diffusion(step=StepRule(0.5, 0.7), tolerance=0.3).minimise(lossy, LogisticLosses(X, y), ALPHA)
@@ -314,7 +278,7 @@ def test_where_messages_get_lost():
 
 
 def test_solvers_are_found_by_name():
-    assert set(smooth_solvers()) == {"diffusion", "next", "tracking"}
+    assert set(smooth_solvers()) == {"diffusion", "lbfgs", "next", "tracking"}
     assert smooth_solver_of("NEXT") == NEXT()
     assert smooth_solver_of(Diffusion(tolerance=0.5)).tolerance == 0.5
     with pytest.raises(InputError, match="did you mean 'tracking'"):

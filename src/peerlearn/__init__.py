@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from peerlearn import data, graphs, partition, weights
 from peerlearn.algorithms import (
     ADMM,
+    LBFGS,
     NEXT,
     Auto,
     Averaging,
@@ -51,6 +52,7 @@ __version__ = "0.4.0"
 
 __all__ = [
     "ADMM",
+    "LBFGS",
     "NEXT",
     "AnchorLapClassifier",
     "Auto",

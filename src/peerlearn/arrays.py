@@ -47,7 +47,13 @@ def all_finite(x: np.ndarray[Any, Any]) -> bool:
 
 def norms(x: Array) -> Array:
     """The Euclidean (Frobenius) norm of each agent's entry: shape (agents,)."""
-    flat = x.reshape(len(x), -1)
-    # Not einsum: beyond its buffer it sums in an order that depends on how many agents are hosted here.
-    squares: Array = np.add.reduce(flat * flat, axis=1)
-    return np.sqrt(squares)
+    return np.sqrt(dots(x, x))
+
+
+def dots(x: Array, y: Array) -> Array:
+    """The inner product of each agent's entries of x and y: shape (agents,).
+
+    Not einsum: beyond its buffer it sums in an order that depends on how many agents are hosted here.
+    """
+    products: Array = np.add.reduce((x * y).reshape(len(x), -1), axis=1)
+    return products

@@ -10,12 +10,13 @@ from peerlearn.algorithms.consensus import Averaging, average, everyone, iterate
 from peerlearn.algorithms.distances import Exchange, Landmarks
 from peerlearn.algorithms.gram import Gram
 from peerlearn.algorithms.local_fit import Local
-from peerlearn.algorithms.smooth import NEXT, Diffusion, GradientTracking, StepRule
+from peerlearn.algorithms.smooth import LBFGS, NEXT, Diffusion, GradientTracking, StepRule
 from peerlearn.algorithms.solution import Report, Solution, Solver
 from peerlearn.algorithms.streaming import DiffusionLMS, DiffusionRLS, StreamConsensus, StreamExact
 
 __all__ = [
     "ADMM",
+    "LBFGS",
     "NEXT",
     "Auto",
     "Averaging",

@@ -145,7 +145,7 @@ def relative(distance: Array, size: Array) -> Array:
 
 def _dot(x: Array, y: Array) -> Array:
     """Column by column at each agent: agents x 1 x M."""
-    products: Array = np.einsum("kbm,kbm->km", x, y)[:, None, :]
+    products: Array = np.add.reduce(x * y, axis=1, keepdims=True)
     return products
 
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from peerlearn.arrays import Array, norms
+from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares, PerAgent
@@ -50,7 +50,7 @@ class LocalInverses(Preconditioner):
 
     def distance(self, r: Array, z: Array, alpha: float) -> Array:
         """|e|^2 <= e'A e / alpha = r'A^-1 r / alpha <= r'z / alpha"""
-        energy: Array = np.maximum(np.einsum("kbm,kbm->k", r, z), 0.0)
+        energy: Array = np.maximum(dots(r, z), 0.0)
         return np.minimum(norms(r) / alpha, np.sqrt(energy / alpha))
 
 

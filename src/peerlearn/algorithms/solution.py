@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
@@ -77,17 +78,22 @@ def above_zero(penalty: Penalty, solver: str) -> None:
 
 def within_reach(tolerance: Any, solver: str) -> None:
     """Refuse tolerances that are no numbers above what double precision can tell."""
-    if not is_real(tolerance) or not tolerance >= SMALLEST_TOLERANCE:
+    if not is_real(tolerance) or not SMALLEST_TOLERANCE <= tolerance < math.inf:
         raise InputError(
             f"tolerance of {solver} must be a number of {SMALLEST_TOLERANCE:g} or more, not {tolerance!r}: double "
             "precision reaches no further"
         )
 
 
-def warn_not_converged(solver: str, iterations: int, residual: float, tolerance: float, change: str) -> None:
+def warn_not_converged(
+    solver: str, iterations: int, residual: float, tolerance: float, change: str, of: str = "distance"
+) -> None:
+    """of: what the residual and the tolerance are: a distance from the answer, or the size of a gradient."""
+    where = "at a distance of about" if of == "distance" else "with a gradient of size"
+    answer = " from the answer" if of == "distance" else ""
     warnings.warn(
-        f"{solver} stopped after {iterations} iterations at a distance of about {residual:.2e} from the answer, where "
-        f"{tolerance:g} was asked for: {change}",
+        f"{solver} stopped after {iterations} iterations {where} {residual:.2e}{answer}, where {tolerance:g} was asked "
+        f"for: {change}",
         NotConverged,
         stacklevel=3,
     )

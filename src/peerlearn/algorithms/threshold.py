@@ -1,10 +1,11 @@
-"""The value that as many of all agents' values are below as asked for, without telling them.
+"""The place among all agents' values that as many are below as asked for, without telling the values.
 
     low, high   the least and the largest of all values                                       over the network: a flood
     n_j         how many values are up to place j of 128 between low and high                 over the network: a sum
-    low, high   the places around the one where n passes the number asked for                 alone; then again, twice
+    low, high   the places around the one where n passes the number asked for                 alone
 
-128^3 parts of the range tell values apart. No value is sent but the least, the largest, and the two beside the gap.
+and again, until one value stands between low and high, or nothing. No value is sent but the least, the largest, and
+those beside the gap.
 """
 
 from __future__ import annotations
@@ -18,25 +19,42 @@ from peerlearn.algorithms.krylov import summed
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 
-BINS, LEVELS = 128, 3
+BINS, LEVELS = 128, 300  # 128^300 is more than the ratio of any two numbers
 NONE = np.finfo(np.float64).max  # an infinite number would be refused on its way
 SUMS = Averaging(tolerance=1e-9)  # of counts; exact, but where messages get lost
 
 
 def threshold(network: Network, values: Sequence[Array], below: float, count: int) -> float:
-    """The middle of the gap that has `below` of all agents' values, to the nearest whole number, under it.
+    """The middle of the gap between values that has, of all gaps, most nearly `below` of all agents' values under it.
 
-    `count` is how many values all agents have.
+    `count` is how many values all agents have. If all are the same there is no gap, and it is that value.
     """
     rank, ordered = min(max(round(below), 1), count - 1), [np.sort(own) for own in values]
     high, low = _extremes(network, ordered, ordered)
+    before = 0  # values up to low, which is one itself at first
     for _ in range(LEVELS):
         places = np.linspace(low, high, BINS + 1)
-        up_to = summed(network, np.stack([np.searchsorted(own, places[1:], side="right") for own in ordered]), SUMS)[0]
-        here = int(np.argmax(up_to > rank - 0.5))
+        up_to = np.rint(_counted(network, ordered, places[1:]))
+        here = int(np.argmax(up_to >= rank))
+        before = int(up_to[here - 1]) if here else before
         low, high = places[here], places[here + 1]
-    under, over = _extremes(network, [own[own <= high] for own in ordered], [own[own > high] for own in ordered])
-    return (under + over) / 2 if over < NONE else under  # or the largest value is that of many rows
+        if up_to[here] - before <= 1 or not low < (low + high) / 2 < high:
+            break
+    # The value whose rank it is, v, is the largest up to high; it may be that of many rows.
+    v, above = _extremes(network, [own[own <= high] for own in ordered], [own[own > high] for own in ordered])
+    under, _ = _extremes(network, [own[own < v] for own in ordered], ordered)
+    fewer, more = np.rint(_counted(network, ordered, np.array([under, v])))
+    if above == NONE and under == -NONE:
+        return v
+    lower = above == NONE or (under > -NONE and rank - fewer < more - rank)
+    return under / 2 + v / 2 if lower else v / 2 + above / 2
+
+
+def _counted(network: Network, ordered: Sequence[Array], places: Array) -> Array:
+    """How many of all agents' values are up to each place."""
+    own = [np.searchsorted(values, places, side="right").astype(np.float64) for values in ordered]
+    counts: Array = summed(network, np.stack(own), SUMS)[0]  # alike at all agents
+    return counts
 
 
 def _extremes(network: Network, of_largest: Sequence[Array], of_least: Sequence[Array]) -> tuple[float, float]:

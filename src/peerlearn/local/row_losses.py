@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, dots
 from peerlearn.errors import DataError
 from peerlearn.local.losses import Product
 
@@ -73,7 +73,7 @@ class RowLosses(ABC):
         return self._forth(w) + self._b
 
     def _forth(self, w: Array) -> Array:
-        shifts: Array = np.einsum("kd,kd->k", w, self._m)
+        shifts: Array = dots(w, self._m)
         outputs: Array = self._X @ w.ravel() - shifts[self._owner]
         return outputs
 

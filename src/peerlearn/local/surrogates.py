@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from peerlearn.arrays import Array, norms
+from peerlearn.arrays import Array, dots, norms
 from peerlearn.local.losses import CurvedLosses, PartlyConvexLosses, Product
 
 POWER_STEPS = 5  # for a bound that is a first guess
 NUDGE = 1e-4  # far enough apart for differences of gradients to have eight digits
-NEWTON_ACCURACY = 1e-2  # relative: the steps after it correct what is left
+NEWTON_ACCURACY = 1e-6  # relative: with less, steps jump when they take one product more, and look like curvature
 EXACT_ACCURACY = 1e-3
 INNER_ITERATIONS = 100
 GROWTH = 1.5
@@ -69,21 +69,16 @@ def surrogate_minima(losses: PartlyConvexLosses, w: Array, G: Array, alpha: floa
 def _conjugate_gradients(product: Product, right: Array) -> Array:
     """x_k with A_k x_k = right_k to NEWTON_ACCURACY, A_k positive definite (Hestenes and Stiefel, 1952)."""
     x, r, d = np.zeros_like(right), right, right
-    rr = _dots(r, r)
+    rr = dots(r, r)
     goal, going = NEWTON_ACCURACY**2 * rr, rr > 0
     for _ in range(INNER_ITERATIONS):
         if not going.any():
             break
         q = product(d)
-        curvature = _dots(d, q)
+        curvature = dots(d, q)
         s = np.divide(rr, curvature, out=np.zeros_like(rr), where=going & (curvature > 0))[:, None]
         x, r = x + s * d, r - s * q
-        new = _dots(r, r)
+        new = dots(r, r)
         d = r + np.divide(new, rr, out=np.zeros_like(rr), where=rr > 0)[:, None] * d
         rr, going = new, going & (new > goal)
     return x
-
-
-def _dots(x: Array, y: Array) -> Array:
-    dots: Array = np.einsum("kd,kd->k", x, y)
-    return dots

@@ -36,7 +36,7 @@ from peerlearn.algorithms.krylov import summed
 from peerlearn.algorithms.smooth import SmoothSolver, smooth_solver_of
 from peerlearn.algorithms.solution import Report
 from peerlearn.algorithms.threshold import threshold
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, dots
 from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.local.margin_losses import S3VMLosses
 from peerlearn.local.threads import one_blas_thread
@@ -62,7 +62,8 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
     s: how sharply the boundary is kept away from unlabelled rows.
     positive_share: r, the share of rows of class classes_[1], between 0 and 1. Give it if it is known: None counts the
         labelled rows of the network, and with a share from 40 labels G50C has 9.2 % error, with the known one 6.3.
-    solver: "next", "tracking", "diffusion", or an object with settings.
+    solver: "lbfgs", "next", "tracking", "diffusion", or an object with settings; all but the last need a network that
+        delivers every message.
     network: who talks to whom; None trains on all rows in one place, the centralised baseline.
     random_state: seeds the dealing of rows to agents.
 
@@ -99,7 +100,7 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
         *,
         s: float = 5.0,
         positive_share: float | None = None,
-        solver: SmoothSolver | str = "next",
+        solver: SmoothSolver | str = "lbfgs",
         network: Network | None = None,
         random_state: Any = None,
     ) -> None:
@@ -163,7 +164,7 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
         checked = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         finite_rows(checked, "")
         w = self.coefficients_[agents]
-        offsets = self.intercept_[agents] - np.einsum("kd,kd->k", w, self.mean_[agents])
+        offsets = self.intercept_[agents] - dots(w, self.mean_[agents])
         outputs: Array = (checked @ w.T).T + offsets[:, None]
         return outputs
 

@@ -26,7 +26,7 @@ from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Su
 from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.krylov import Krylov, relative, summed, summed_with
 from peerlearn.algorithms.solution import within_reach
-from peerlearn.arrays import Array, norms
+from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks
 from peerlearn.network.base import Network
@@ -84,7 +84,7 @@ class _Dual:
         return self.Y - summed(self.network, self.blocks.kernel(a), averaging) - self.alpha * a
 
     def distance(self, a: Array, r: Array, z: Array) -> Array:
-        squares = np.einsum("knm,knm->k", a, self.Y - r - self.alpha * a)
+        squares = dots(a, self.Y - r - self.alpha * a)
         return relative(norms(r) / (2 * np.sqrt(self.alpha)), np.sqrt(np.maximum(squares, 0.0)))
 
     def uncertainty(self, averaging: Averaging) -> float:

@@ -32,7 +32,7 @@ from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Su
 from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.krylov import relative, summed
 from peerlearn.algorithms.solution import Report, warn_not_converged, within_reach
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, dots
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
 from peerlearn.network.base import Network
 
@@ -102,8 +102,8 @@ class SharingADMM:
         gradients, sizes = np.empty(blocks.agents), np.empty(blocks.agents)
         for group, own, moment in zip(blocks.groups, b, blocks.moments(r), strict=True):
             g = moment - alpha * own
-            gradients[group.agents] = np.einsum("kbm,kbm->k", g, g)
-            sizes[group.agents] = np.einsum("kbm,kbm->k", own, own)
+            gradients[group.agents] = dots(g, g)
+            sizes[group.agents] = dots(own, own)
         # Not in one sum: where it is inexact, its error is relative to the largest number in it.
         gradient, size = (np.sqrt(summed(network, squares, averaging)) for squares in (gradients, sizes))
         return float("inf") if size[0] > DIVERGED else float(relative(gradient / alpha, size)[0])

@@ -83,14 +83,14 @@ class Diffusion:
         converged = residuals[-1] <= self.tolerance
         if not converged:
             change = "raise max_iterations or tolerance, or use solver='tracking', which is much quicker"
-            warn_not_converged("Diffusion", n, residuals[-1], self.tolerance, change)
+            warn_not_converged("Diffusion", n, residuals[-1], self.tolerance, change, of="gradient")
         return Minimum(w, Report("Diffusion", converged, n, tuple(residuals), network.ledger.since(mark)))
 
     def _iterated(self, network: Network, losses: Losses, beta: float, w: Array, a: float) -> Array:
         if self.order == "adapt-then-combine":
             return network.mix(sendable(w - a * (losses.gradient(w) + beta * w)))
         psi = network.mix(sendable(w))
-        return psi - a * (losses.gradient(psi) + beta * psi)
+        return sendable(psi - a * (losses.gradient(psi) + beta * psi))
 
 
 class _Halving:

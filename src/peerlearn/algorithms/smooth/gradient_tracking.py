@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.smooth.minimum import Minimum, check_limits
+from peerlearn.algorithms.smooth.minimum import Minimum, check_alpha, check_limits
 from peerlearn.algorithms.smooth.mixing import check_mixing
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
 from peerlearn.algorithms.smooth.tracked import Tracked
@@ -27,7 +27,8 @@ from peerlearn.network.base import Network
 class GradientTracking:
     """tolerance: of |grad F|. step: None chooses by what the iteration shows of the curvature.
 
-    mixing: "chebyshev" needs fewest rounds, on badly connected graphs by far; "plain" is one round per iteration.
+    mixing: "chebyshev" needs far fewer rounds on badly connected graphs; "plain" is one round per iteration, and may be
+    enough on good ones.
     """
 
     name: ClassVar = "tracking"
@@ -43,6 +44,7 @@ class GradientTracking:
         check_limits(self.tolerance, self.max_iterations, "GradientTracking")
 
     def minimise(self, network: Network, losses: Losses, alpha: float, start: Array | None = None) -> Minimum:
+        check_alpha(alpha)
         return Tracked(
             network,
             losses,

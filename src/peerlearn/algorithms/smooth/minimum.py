@@ -3,7 +3,8 @@
     minimise over w   F(w) = sum_k h_k(w) + alpha/2 |w|^2          h_k: smooth, known to agent k alone, maybe not convex
 
 A solver is a frozen dataclass of settings. It stops when it has shown by messages that |grad F| is within tolerance at
-the answer: all agents take over one agent's w, and add up their gradients there over a tree, which is exact.
+the answer: all agents take over one agent's w, and add up their gradients there over a tree, which is exact. The
+tolerance is a size, not a share: it should follow the scale of the losses.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from peerlearn.algorithms.consensus import Averaging, follow
 from peerlearn.algorithms.krylov import summed
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.algorithms.solution import Report, within_reach
-from peerlearn.arrays import Array, all_finite, norms, per_agent
+from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent
 from peerlearn.errors import InputError
 from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network
 
+WAY_OUT = "raise max_iterations or tolerance, or scale the columns"
 HUGE = 1e150  # squares of it are still numbers
 SUMMING = Averaging(tolerance=1e-9)  # over a tree; where messages get lost by gossip, with this accuracy
 
@@ -56,12 +58,12 @@ def smooth_solver_of(solver: SmoothSolver | str) -> SmoothSolver:
 
 def started(network: Network, losses: Losses, alpha: float, start: Any) -> Array:
     """The first w of the hosted agents, or the sentence that says what does not fit."""
-    if not (np.isfinite(alpha) and alpha >= 0):
-        raise InputError(f"alpha, the weight of the penalty, must be a finite number of 0 or more, not {alpha}")
+    check_alpha(alpha)
     if losses.agents != len(network.hosted):
         raise InputError(
             f"there are losses of {losses.agents} agents, but {len(network.hosted)} are hosted here: give one per agent"
         )
+    _must_fit(losses)
     if start is None:
         return np.zeros((losses.agents, losses.dimension))
     w = per_agent(start, losses.agents, "start").copy(order="C")  # sums of rows in another order have other bits
@@ -70,6 +72,18 @@ def started(network: Network, losses: Losses, alpha: float, start: Any) -> Array
             f"start must be {losses.agents} agents x {losses.dimension} finite numbers, and has shape {w.shape}"
         )
     return w
+
+
+def _must_fit(losses: Losses) -> None:
+    """Refuse losses whose methods give other shapes than they should: numpy would spread them out."""
+    w = np.zeros((losses.agents, losses.dimension))
+    for method, wanted in (("value", w.shape[:1]), ("gradient", w.shape)):
+        shape = np.shape(getattr(losses, method)(w))
+        if shape != wanted:
+            raise InputError(
+                f"{type(losses).__name__}.{method} gives an array of shape {shape} where {wanted} is due: one row per "
+                "agent, from its own row of w"
+            )
 
 
 @dataclass(frozen=True)
@@ -96,12 +110,20 @@ def slopes_and_values(losses: Losses, w: Array) -> Array:
 
 
 def sendable(x: Array) -> Array:
-    """x with HUGE numbers where there were none: what diverges must not stop a network that sends only numbers."""
-    return x if all_finite(x) else np.nan_to_num(x, nan=HUGE, posinf=HUGE, neginf=-HUGE)
+    """x with HUGE numbers where there were none or larger ones: what diverges must not stop a network that sends only
+    numbers, nor sums of them become none.
+    """
+    fine = all_finite(x) and not np.count_nonzero(np.abs(x) > HUGE)
+    return x if fine else np.clip(np.nan_to_num(x, nan=HUGE), -HUGE, HUGE)
 
 
 def rounds_to_meet(network: Network) -> int:
     return network.flood_rounds + SUMMING.rounds_on(network)
+
+
+def check_alpha(alpha: Any) -> None:
+    if not is_real(alpha) or not 0 <= alpha < np.inf:
+        raise InputError(f"alpha, the weight of the penalty, must be a finite number of 0 or more, not {alpha!r}")
 
 
 def check_limits(tolerance: Any, max_iterations: Any, solver: str) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from peerlearn.algorithms.smooth.minimum import Minimum, check_limits
+from peerlearn.algorithms.smooth.minimum import Minimum, check_alpha, check_limits
 from peerlearn.algorithms.smooth.mixing import check_mixing
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
 from peerlearn.algorithms.smooth.tracked import Direction, Tracked
@@ -56,7 +56,8 @@ class NEXT:
         check_limits(self.tolerance, self.max_iterations, "NEXT")
 
     def minimise(self, network: Network, losses: Losses, alpha: float, start: Array | None = None) -> Minimum:
-        if not alpha > 0:
+        check_alpha(alpha)
+        if alpha == 0:
             raise InputError(
                 f"the surrogates of NEXT have a minimum only where alpha is above 0, not {alpha}: "
                 "set it, or use solver='tracking'"

@@ -23,13 +23,14 @@ from typing import Any, Literal
 import numpy as np
 
 from peerlearn.algorithms.smooth.minimum import HUGE
+from peerlearn.arrays import is_real
 from peerlearn.errors import InputError
 
 DAMPING = 1.5
 GROWTH = 1.3  # of a step, per window
 PATIENCE = 20  # windows without a smaller gradient or a lower value
 RECOVERY = 1.1  # of what a step is allowed, in a window with one of them
-MARGIN = 0.1  # how far the value may rise above the lowest, relative to the first, or to the way down from it
+MARGIN = 0.1  # how far the value may rise above the lowest, relative to the first, to the way down, or to a first step
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,11 @@ class StepRule:
 
     def __post_init__(self) -> None:
         for name, value, least in (("alpha0", self.alpha0, "above 0"), ("delta", self.delta, "of 0 or more")):
-            if not _is_number(value) or value < 0 or (name == "alpha0" and value == 0):
+            if not is_real(value) or not 0 <= value < np.inf or (name == "alpha0" and value == 0):
                 raise InputError(f"{name} of a StepRule is {value!r}: give a number {least}")
 
     def __call__(self, n: int) -> float:
-        return float(self.alpha0 / (n + 1) ** self.delta)
+        return float(self.alpha0 * (n + 1.0) ** -self.delta)
 
 
 def check_step(step: Any) -> None:
@@ -53,17 +54,14 @@ def check_step(step: Any) -> None:
         raise InputError(f"step is {step!r}: give a StepRule, such as StepRule(0.6, 0.8), or None for automatic steps")
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float | int) and bool(np.isfinite(value))
-
-
 class AutomaticSteps:
     """The step of the next window. All agents hold the same, since all that enters is flooded."""
 
-    def __init__(self, sigma: float, largest: float) -> None:
+    def __init__(self, sigma: float, largest: float, metric: float = 1.0) -> None:
         self._most_allowed = self._allowed = DAMPING * (1 - sigma)  # a step, times the curvature
-        self._largest = largest
+        self._largest, self._metric = largest, metric  # directions are about as long as gradients over the metric
         self._first_value: float | None = None
+        self._scale = 0.0  # of values
         self._smallest_gradient = self._lowest_value = np.inf
         self._idle = 0  # windows since one of them was found
         self._most = np.inf  # before the first curvature is seen there is no step to grow from
@@ -75,9 +73,10 @@ class AutomaticSteps:
 
     def judged(self, gradient: float, value: float, curvature: float) -> Literal["better", "worse", "lost"]:
         """What the last window began with; if agents are lost they must go back to where it last was better."""
-        self._first_value = value if self._first_value is None else self._first_value
+        if self._first_value is None:  # it may be 0: then what a first step promises is the scale
+            self._first_value, self._scale = value, max(abs(value), self.now * gradient**2 / self._metric)
         better = gradient < self._smallest_gradient or value < self._lowest_value
-        margin = MARGIN * max(abs(self._first_value), self._first_value - self._lowest_value)
+        margin = MARGIN * max(self._scale, self._first_value - self._lowest_value)
         lost = value > self._lowest_value + margin or gradient >= HUGE
         self._idle = 0 if better else self._idle + 1
         if lost or self._idle >= PATIENCE:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peerlearn.algorithms.smooth.minimum import HUGE, Minimum, met, sendable, slopes_and_values, started
+from peerlearn.algorithms.smooth.minimum import HUGE, WAY_OUT, Minimum, met, sendable, slopes_and_values, started
 from peerlearn.algorithms.smooth.mixing import Kind, Mixing
 from peerlearn.algorithms.smooth.steps import AutomaticSteps, StepRule
 from peerlearn.algorithms.solution import Report, warn_not_converged
@@ -79,14 +79,14 @@ class Tracked:
             w, n = self._descend(w, residuals)
         converged = residuals[-1] <= self.tolerance
         if not converged:
-            change = "raise max_iterations or tolerance, or set step" if self.step is None else "choose another step"
-            warn_not_converged(self.solver, n, residuals[-1], self.tolerance, change)
+            change = WAY_OUT if self.step is None else "choose another step"
+            warn_not_converged(self.solver, n, residuals[-1], self.tolerance, change, of="gradient")
         return Minimum(w, Report(self.solver, converged, n, tuple(residuals), self.network.ledger.since(mark)))
 
     def _descend(self, w: Array, residuals: list[float]) -> tuple[Array, int]:
         """Where each agent is in the end, after how many iterations. The last residual is that of one point for all."""
         network, mix = self.network, Mixing.of(self.network, self.mixing)
-        steps, window = AutomaticSteps(mix.sigma, self.largest_step), mix.window(network)
+        steps, window = AutomaticSteps(mix.sigma, self.largest_step, self.metric), mix.window(network)
         own = slopes_and_values(self.losses, w)
         state = self._at(w, own, own)
         if self.step is None:
@@ -112,6 +112,7 @@ class Tracked:
                     return point.w, n
                 goal *= STRICTER
                 state, before = self._at(point.w, point.total / network.size, point.own), None
+                best, outlook = state, "better"
             elif self.step is None:
                 outlook = steps.judged(size, value, curvature)
                 if outlook == "better":
