@@ -112,7 +112,7 @@ def test_parameters_that_are_plain_come_back_and_others_do_not(tmp_path):
     loaded = again(
         fitted("S3VMClassifier", C1=np.float64(2.0), s=3, solver=NEXT(tolerance=1e-3), network=network), tmp_path
     )
-    assert (loaded.C1, loaded.s, loaded.positive_share, loaded.solver, loaded.network) == (2.0, 3, None, "next", None)
+    assert (loaded.C1, loaded.s, loaded.positive_share, loaded.solver, loaded.network) == (2.0, 3, None, "lbfgs", None)
     loaded = again(fitted("AnchorLapClassifier", n_anchors=5, gamma_A=0.5, network=network), tmp_path)
     assert (loaded.n_anchors, loaded.gamma_A, loaded.gamma_I, loaded.network) == (5, 0.5, None, None)
     assert loaded.fit(X, LABELS["whole"]).score(X, HALVES) > 0.9

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from peerlearn import SimulatedNetwork, graphs
-from peerlearn.algorithms.smooth import NEXT, GradientTracking, StepRule
+from peerlearn.algorithms.smooth import LBFGS, NEXT, GradientTracking, StepRule
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
 from peerlearn.errors import InputError
@@ -31,7 +31,7 @@ SHARES = dict(zip(NAMES, np.split(np.arange(150), [60, 100]), strict=True))
 
 def test_models_of_all_kinds():
     model = make_model({**S3VM, "C1": 2, "positive_share": 0.25})
-    assert (model.C1, model.C2, model.positive_share, model.solver) == (2, 1.0, 0.25, NEXT())
+    assert (model.C1, model.C2, model.positive_share, model.solver) == (2, 1.0, 0.25, LBFGS())
     model = make_model({**ANCHORS, "width": 0.5, "n_anchors": 30})
     assert (model.width, model.n_anchors, model.rank) == (0.5, 30, None)
     kinds = ("RVFLClassifier", "RVFLRegressor", "S3VMClassifier", "AnchorLapClassifier")
@@ -86,8 +86,8 @@ def test_models_that_cannot_be_used(tmp_path, settings, said):
 
 def test_settings_that_sites_compare():
     told = compared(S3VM)
-    assert told == compared({**S3VM, "C1": 1, "solver": {"name": "next"}})
-    assert told["model.solver"] == repr(NEXT())
+    assert told == compared({**S3VM, "C1": 1, "solver": {"name": "lbfgs"}})
+    assert told["model.solver"] == repr(LBFGS())
     assert told != compared({**S3VM, "solver": "tracking"})
     assert compared({**ANCHORS, "power": 3})["model.power"] == 3
     assert set(compared(ANCHORS)) == {f"model.{key}" for key in make_model(ANCHORS).get_params()} - {

@@ -12,6 +12,7 @@ from peerlearn.errors import InputError
 
 Array: TypeAlias = NDArray[np.float64]
 MANY = 10_000
+HUGE = 1e150  # squares of it are still numbers
 
 Indices: TypeAlias = NDArray[np.intp]
 
@@ -55,5 +56,14 @@ def dots(x: Array, y: Array) -> Array:
 
     Not einsum: beyond its buffer it sums in an order that depends on how many agents are hosted here.
     """
-    products: Array = np.add.reduce((x * y).reshape(len(x), -1), axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):  # what has diverged may be beyond all numbers
+        products: Array = np.add.reduce((x * y).reshape(len(x), -1), axis=1)
     return products
+
+
+def sendable(x: Array) -> Array:
+    """x with HUGE numbers where there were none or larger ones: what diverges must not stop a network that sends only
+    numbers, nor sums of them become none.
+    """
+    fine = all_finite(x) and not np.count_nonzero(np.abs(x) > HUGE)
+    return x if fine else np.clip(np.nan_to_num(x, nan=HUGE), -HUGE, HUGE)

@@ -64,11 +64,9 @@ def _number(value: Any) -> float:
 
 
 def _text(value: Any) -> str:
-    """The same for what means the same: 1 and 1.0, and two objects with the same settings."""
+    """The same for what means the same: settings of 1 and 1.0, and two objects with the same settings."""
     if isinstance(value, Real):
         return repr(float(value))
-    if isinstance(value, list | tuple):
-        return f"({', '.join(map(_text, value))})"
     if is_dataclass(value):
         settings = [f"{field.name}={_text(getattr(value, field.name))}" for field in fields(value)]
         return f"{type(value).__name__}({', '.join(settings)})"

@@ -29,7 +29,7 @@ from peerlearn.algorithms.completion.windows import run
 from peerlearn.algorithms.distances.known import Known, Mask
 from peerlearn.algorithms.distances.places import Places
 from peerlearn.algorithms.solution import warn_not_converged, within_reach
-from peerlearn.arrays import Array, norms
+from peerlearn.arrays import Array, norms, sendable
 from peerlearn.network.base import Network
 
 NEGLIGIBLE = 1e-12  # of the largest eigenvalue of A'A: directions that pinv leaves out
@@ -108,7 +108,7 @@ class _Blocks:
 
     def advance(self, heard: Array) -> Array:
         A, F = self._A, self._F
-        CA, heard = self._network.mix_and_flood(A, heard)
+        CA, heard = self._network.mix_and_flood(sendable(A), heard)
         if self._last is None:
             self._A = CA - self._step * F
         else:

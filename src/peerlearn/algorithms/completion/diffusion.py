@@ -31,7 +31,7 @@ from peerlearn.algorithms.completion.settings import check_iterations, check_ran
 from peerlearn.algorithms.completion.windows import run
 from peerlearn.algorithms.distances.known import Known
 from peerlearn.algorithms.solution import warn_not_converged, within_reach
-from peerlearn.arrays import Array, is_real, norms
+from peerlearn.arrays import Array, is_real, norms, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network.base import Network
@@ -127,7 +127,7 @@ class _Descent:
         Y = self._Y
         gradient, e = gradient_of(self._E, Y)
         P = Y - self._pace * self._steps(e)[:, :, None] * gradient
-        V, heard = self._network.mix_and_flood(P, heard)
+        V, heard = self._network.mix_and_flood(sendable(P), heard)
         beta = min(self._momentum, self._since / (self._since + 3))
         self._Y, self._V, self._since = V + beta * (V - self._V), V, self._since + 1
         return heard

@@ -18,7 +18,7 @@ import numpy as np
 from peerlearn.algorithms.completion.completed import Completed
 from peerlearn.algorithms.consensus import CHECK_EVERY, maximum
 from peerlearn.algorithms.solution import Report
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, sendable
 from peerlearn.network.base import Counts, Network
 
 GROWN = 10.0  # times the least misfit so far: beyond it, momentum is no excuse
@@ -102,6 +102,6 @@ def run(
 
 
 def _looked(iteration: Iteration[Point]) -> tuple[Array, Array]:
-    """Misfits and errors; infinite where a step too long left no number, so that the largest can be told."""
-    misfit, error = (np.where(np.isfinite(values), values, np.inf) for values in iteration.look())
+    """Misfits and errors; huge where a step too long left no number, so that the largest can be told."""
+    misfit, error = (sendable(values) for values in iteration.look())
     return misfit, error

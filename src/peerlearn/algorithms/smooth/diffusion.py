@@ -25,10 +25,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from peerlearn.algorithms.consensus import maximum
-from peerlearn.algorithms.smooth.minimum import HUGE, Minimum, check_limits, met, rounds_to_meet, sendable, started
+from peerlearn.algorithms.smooth.minimum import Minimum, check_limits, met, rounds_to_meet, started
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
 from peerlearn.algorithms.solution import Report, warn_not_converged
-from peerlearn.arrays import Array
+from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.losses import Losses
 from peerlearn.local.surrogates import largest_curvatures

@@ -19,9 +19,9 @@ import numpy as np
 import scipy.optimize
 
 from peerlearn.algorithms.gram import down_the_tree
-from peerlearn.algorithms.smooth.minimum import WAY_OUT, Minimum, check_limits, sendable, slopes_and_values, started
+from peerlearn.algorithms.smooth.minimum import WAY_OUT, Minimum, check_limits, slopes_and_values, started
 from peerlearn.algorithms.solution import Report, warn_not_converged
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, sendable
 from peerlearn.errors import NetworkError, WireError
 from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network

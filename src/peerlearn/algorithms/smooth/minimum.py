@@ -19,13 +19,12 @@ from peerlearn.algorithms.consensus import Averaging, follow
 from peerlearn.algorithms.krylov import summed
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.algorithms.solution import Report, within_reach
-from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent
+from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network
 
 WAY_OUT = "raise max_iterations or tolerance, or scale the columns"
-HUGE = 1e150  # squares of it are still numbers
 SUMMING = Averaging(tolerance=1e-9)  # over a tree; where messages get lost by gossip, with this accuracy
 
 
@@ -107,14 +106,6 @@ def met(network: Network, losses: Losses, alpha: float, w: Array) -> OnePoint:
 def slopes_and_values(losses: Losses, w: Array) -> Array:
     """(grad h_k, h_k) at w_k: agents x (d + 1)"""
     return np.column_stack([losses.gradient(w), losses.value(w)])
-
-
-def sendable(x: Array) -> Array:
-    """x with HUGE numbers where there were none or larger ones: what diverges must not stop a network that sends only
-    numbers, nor sums of them become none.
-    """
-    fine = all_finite(x) and not np.count_nonzero(np.abs(x) > HUGE)
-    return x if fine else np.clip(np.nan_to_num(x, nan=HUGE), -HUGE, HUGE)
 
 
 def rounds_to_meet(network: Network) -> int:

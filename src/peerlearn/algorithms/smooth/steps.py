@@ -22,8 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.smooth.minimum import HUGE
-from peerlearn.arrays import is_real
+from peerlearn.arrays import HUGE, is_real
 from peerlearn.errors import InputError
 
 DAMPING = 1.5

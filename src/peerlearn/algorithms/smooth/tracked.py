@@ -23,11 +23,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peerlearn.algorithms.smooth.minimum import HUGE, WAY_OUT, Minimum, met, sendable, slopes_and_values, started
+from peerlearn.algorithms.smooth.minimum import WAY_OUT, Minimum, met, slopes_and_values, started
 from peerlearn.algorithms.smooth.mixing import Kind, Mixing
 from peerlearn.algorithms.smooth.steps import AutomaticSteps, StepRule
 from peerlearn.algorithms.solution import Report, warn_not_converged
-from peerlearn.arrays import Array, norms
+from peerlearn.arrays import HUGE, Array, norms, sendable
 from peerlearn.errors import NetworkError
 from peerlearn.local.losses import Losses
 from peerlearn.local.surrogates import largest_curvatures
