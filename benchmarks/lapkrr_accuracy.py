@@ -1,4 +1,4 @@
-"""Claim: agents that never show their rows to anybody classify from few labels as if all rows were in one place.
+"""Claim: agents that keep their rows classify from few labels as well as if all rows were in one place.
 
 Setting: chapter 7. 7 agents on erdos_renyi(7, 0.5), max-degree weights, columns to [-1, 1], the thesis's parameters
 (of G50C also the robust ones of the errata: width 1.5, gamma_A 1e-3) and sizes of labelled, unlabelled and test sets;
