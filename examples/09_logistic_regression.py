@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from peerlearn import SimulatedNetwork, data, graphs, partition
-from peerlearn.algorithms.smooth import NEXT, Diffusion, GradientTracking
+from peerlearn import LBFGS, NEXT, Diffusion, GradientTracking, SimulatedNetwork, data, graphs, partition
 from peerlearn.local.margin_losses import LogisticLosses
 
 cancer = data.load("breast-cancer")
@@ -15,6 +14,7 @@ losses = LogisticLosses([own for own, _ in shares], [own for _, own in shares])
 together = LogisticRegression(C=1 / alpha, fit_intercept=False, tol=1e-8).fit(X, y).coef_[0]
 
 solvers = {
+    "L-BFGS over a tree": LBFGS(),
     "NEXT, Newton surrogate": NEXT("newton"),
     "NEXT, linear surrogate": NEXT("linear"),
     "tracking, accelerated": GradientTracking("chebyshev"),
