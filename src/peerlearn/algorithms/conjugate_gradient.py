@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from peerlearn.algorithms.consensus import Averaging, Method
-from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT, ROUGH, Krylov, relative, summed, summed_with
+from peerlearn.algorithms.consensus import Averaging, Method, summed
+from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT, ROUGH, Krylov, relative, summed_with
 from peerlearn.algorithms.preconditioners import PRECONDITIONERS, Preconditioner
 from peerlearn.algorithms.solution import Solution, above_zero, only_ridge, within_reach
 from peerlearn.arrays import Array, norms

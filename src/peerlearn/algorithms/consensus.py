@@ -267,6 +267,12 @@ def follow(network: Network, x: Any) -> Array:
     return maximum(network, rows)
 
 
+def summed(network: Network, x: Array, averaging: Averaging) -> Array:
+    """The sum over the network with the same bits at every agent."""
+    sums = averaging.total(network, x)
+    return sums if averaging.exact_on(network) else follow(network, sums)
+
+
 def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Array]:
     """x after one round, two rounds, and so on without end: for watching how agents come to agree."""
     now = before = per_agent(x, len(network.hosted))

@@ -25,7 +25,7 @@ from typing import Protocol
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, follow, maximum
+from peerlearn.algorithms.consensus import Averaging, maximum, summed
 from peerlearn.algorithms.solution import Report, warn_not_converged
 from peerlearn.arrays import Array
 from peerlearn.local.least_squares import PerAgent
@@ -123,12 +123,6 @@ class Krylov:
         b, r = b + s * d, r - s * q
         z = self.precondition(r)
         return b, r, z, z - _ratio(_dot(z, q), curvature) * d  # A-orthogonal to the last d, also if P is not exact
-
-
-def summed(network: Network, x: Array, averaging: Averaging) -> Array:
-    """The sum over the network with the same bits at every agent."""
-    sums = averaging.total(network, x)
-    return sums if averaging.exact_on(network) else follow(network, sums)
 
 
 def summed_with(network: Network, x: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, maximum
-from peerlearn.algorithms.krylov import summed
+from peerlearn.algorithms.consensus import Averaging, maximum, summed
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 

@@ -27,11 +27,9 @@ from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import InputError, WireError
 from peerlearn.local.anchor_graph import AnchorGraph
-from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.settings import network_of, number_between, seeds_of
 from peerlearn.models.shares import shares_of
 from peerlearn.models.targets import LARGEST, finite_rows
-from peerlearn.models.unharmed import unharmed
 from peerlearn.models.unlabelled import PartlyLabelled, labelled
 from peerlearn.network import Network
 
@@ -108,14 +106,6 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
         self.rank = rank
         self.network = network
         self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Train on X, y: dealt to the agents if all of them are hosted here, this agent's share if it is the only one.
-
-        fit(shares) takes a list of (X_k, y_k), one per hosted agent. Rows with the label -1 have none.
-        """
-        with unharmed(self), one_blas_thread():
-            return self._fit(X, y)
 
     def _fit(self, X: Any, y: Any) -> Self:
         network, anchoring, anchor_seed, deal_seed = self._settings()

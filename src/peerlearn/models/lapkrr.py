@@ -37,7 +37,6 @@ from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.settings import network_fitted_over, network_of, number_between, one_agent, seeds_of
 from peerlearn.models.shares import shares_of
 from peerlearn.models.targets import LARGEST, finite_rows
-from peerlearn.models.unharmed import unharmed
 from peerlearn.models.unlabelled import PartlyLabelled, labelled
 from peerlearn.network import Network
 
@@ -110,14 +109,6 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
         self.privacy = privacy
         self.network = network
         self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Train on X, y: dealt to the agents if all of them are hosted here, this agent's share if it is the only one.
-
-        fit(shares) takes a list of (X_k, y_k), one per hosted agent. Rows with the label -1 have none.
-        """
-        with unharmed(self), one_blas_thread():
-            return self._fit(X, y)
 
     def _fit(self, X: Any, y: Any) -> Self:
         network, manifold = self._settings()

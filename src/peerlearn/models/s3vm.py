@@ -31,19 +31,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from peerlearn.algorithms.agreement import same_everywhere
-from peerlearn.algorithms.consensus import Averaging
-from peerlearn.algorithms.krylov import summed
+from peerlearn.algorithms.consensus import Averaging, summed
 from peerlearn.algorithms.smooth import SmoothSolver, smooth_solver_of
 from peerlearn.algorithms.solution import Report
 from peerlearn.algorithms.threshold import threshold
 from peerlearn.arrays import Array, dots
 from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.local.margin_losses import S3VMLosses
-from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.settings import network_of, one_agent, seeds_of
 from peerlearn.models.shares import shares_of
 from peerlearn.models.targets import finite_rows
-from peerlearn.models.unharmed import unharmed
 from peerlearn.models.unlabelled import PartlyLabelled
 from peerlearn.network import Network
 
@@ -111,14 +108,6 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
         self.solver = solver
         self.network = network
         self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Train on X, y: dealt to the agents if all of them are hosted here, this agent's share if it is the only one.
-
-        fit(shares) takes a list of (X_k, y_k), one per hosted agent, as `peerlearn.partition` makes it.
-        """
-        with unharmed(self), one_blas_thread():
-            return self._fit(X, y)
 
     def _fit(self, X: Any, y: Any) -> Self:
         network, solver, deal_seed = self._settings()

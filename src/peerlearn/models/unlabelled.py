@@ -5,8 +5,9 @@ Classes are read from the labelled rows of all agents. An agent may have no labe
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,10 @@ from sklearn.utils.validation import column_or_1d
 from peerlearn.algorithms.agreement import union
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
+from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.labels import NUMBERS, of_one_kind
 from peerlearn.models.targets import LabelTargets
+from peerlearn.models.unharmed import unharmed
 from peerlearn.network.base import Network
 
 Marks = NDArray[np.bool_]
@@ -32,6 +35,18 @@ def unlabelled(y: Any) -> Marks:
 
 class PartlyLabelled(LabelTargets):
     """What semi-supervised classifiers have in common."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Train on X, y: dealt to the agents if all of them are hosted here, this agent's share if it is the only one.
+
+        fit(shares) takes a list of (X_k, y_k), one per hosted agent. Rows with the label -1 have none.
+        """
+        with unharmed(self), one_blas_thread():
+            return self._fit(X, y)
+
+    @abstractmethod
+    def _fit(self, X: Any, y: Any) -> Self:
+        """As `fit`, where what goes wrong leaves the model as it was."""
 
     def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
         """Each hosted agent's labels as rows x M numbers, rows of zeros where there is none."""

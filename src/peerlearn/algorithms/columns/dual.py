@@ -23,8 +23,8 @@ from typing import ClassVar
 import numpy as np
 
 from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Sums, positive
-from peerlearn.algorithms.consensus import Averaging, Method
-from peerlearn.algorithms.krylov import Krylov, relative, summed, summed_with
+from peerlearn.algorithms.consensus import Averaging, Method, summed
+from peerlearn.algorithms.krylov import Krylov, relative, summed_with
 from peerlearn.algorithms.solution import within_reach
 from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError

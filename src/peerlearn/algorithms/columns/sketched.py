@@ -25,8 +25,8 @@ import numpy as np
 
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
 from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Sums, positive
-from peerlearn.algorithms.consensus import Averaging, Method
-from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, summed, summed_with
+from peerlearn.algorithms.consensus import Averaging, Method, summed
+from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, summed_with
 from peerlearn.algorithms.solution import within_reach
 from peerlearn.arrays import Array, Indices, norms
 from peerlearn.errors import InputError

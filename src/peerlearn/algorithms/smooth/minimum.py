@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, follow
-from peerlearn.algorithms.krylov import summed
+from peerlearn.algorithms.consensus import Averaging, follow, summed
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.algorithms.solution import Report, within_reach
 from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent, sendable
