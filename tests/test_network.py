@@ -139,6 +139,22 @@ def simulated_counts(rounds, messages, bytes):
     return ledger.since()
 
 
+def test_rounds_done_elsewhere_are_counted_as_rounds_of_mix(graph):
+    x = np.ones((graph.number_of_nodes(), 3))
+    by_network, by_loop = SimulatedNetwork(graph), SimulatedNetwork(graph)
+    mixed = by_network.mix(by_network.mix(x))
+    C = by_loop.mixing_here
+    by_loop.count_mixed(rounds=2, numbers=3)
+    np.testing.assert_allclose(C @ (C @ x), mixed, atol=1e-14)
+    assert by_loop.ledger.mark() == by_network.ledger.mark()
+
+
+def test_no_loop_does_rounds_where_messages_get_lost_or_order_matters():
+    ring = graphs.ring(4)
+    assert SimulatedNetwork(ring, faults=Faults(loss=0.1, seed=0)).mixing_here is None
+    assert SimulatedNetwork(ring, exact_order=True).mixing_here is None
+
+
 def test_pass_on_adds_or_replaces():
     network = SimulatedNetwork(graphs.star(4))
     x = np.array([[1.0], [2.0], [3.0], [4.0]])

@@ -253,6 +253,18 @@ class Network(ABC):
                 f"agents cannot tell silence from a lost message, and this network loses some: {way_out}"
             )
 
+    @property
+    def mixing_here(self) -> Any:
+        """`mixing`, where a compiled loop may do its rounds of `mix` by itself: all agents live here, no message is
+        lost, and the order of sums is free. None elsewhere. Whoever uses it tells the ledger with `count_mixed`.
+        """
+        return None
+
+    def count_mixed(self, rounds: int, numbers: int) -> None:
+        """Enter rounds of `mix` that a compiled loop has done: every agent sent so many numbers to every neighbor."""
+        messages = rounds * (self.mixing.nnz - self.size)
+        self.ledger.count(rounds=rounds, messages=messages, bytes=8 * messages * numbers)
+
     def gather(self, x: Array) -> Array | None:
         """Every agent's entry in one place, by agent number, for results and figures: an algorithm never calls it.
 

@@ -152,6 +152,10 @@ class SimulatedNetwork(Network):
         self._product(flat, mixed, mixed, 1.0, 0.0, 0.0, self._C.data if self._dense is None else None)
         return mixed.reshape(x.shape)
 
+    @property
+    def mixing_here(self) -> Any:
+        return self._C if self.reliable and not self.exact_order else None
+
     def gather(self, x: Array) -> Array:
         return per_agent(x, self.size).copy()
 
