@@ -11,5 +11,21 @@ from peerlearn.data.catalogue import DataInfo, available, load
 from peerlearn.data.dataset import DataSet
 from peerlearn.data.generated import g50c, two_moons
 from peerlearn.data.scaling import Scaling
+from peerlearn.data.series import extended_polynomial, lorenz, mackey_glass, narma10
+from peerlearn.data.wiener import WienerSignals, wiener
 
-__all__ = ["DataInfo", "DataSet", "Scaling", "available", "g50c", "load", "two_moons"]
+__all__ = [
+    "DataInfo",
+    "DataSet",
+    "Scaling",
+    "WienerSignals",
+    "available",
+    "extended_polynomial",
+    "g50c",
+    "load",
+    "lorenz",
+    "mackey_glass",
+    "narma10",
+    "two_moons",
+    "wiener",
+]
