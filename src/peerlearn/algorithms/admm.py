@@ -67,8 +67,11 @@ class ADMM:
         if self.variant not in ("coefficients", "thesis"):
             raise InputError(f"variant {self.variant!r} is not known: ADMM has 'coefficients' and 'thesis'")
 
-    def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+    def must_take(self, penalty: Penalty) -> None:
         above_zero(penalty, "ADMM")
+
+    def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+        self.must_take(penalty)
         mark, L, thesis = network.ledger.mark(), network.size, self.variant == "thesis"
         averaging = THESIS_AVERAGING if thesis and self.averaging == "auto" else Averaging.of(self.averaging, 1e-3)
         rho = self._rho(network, problems, penalty)

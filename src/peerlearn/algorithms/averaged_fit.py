@@ -38,6 +38,9 @@ class Consensus:
         if self.variant not in ("weighted", "thesis"):
             raise InputError(f"variant {self.variant!r} is not known: Consensus has 'weighted' and 'thesis'")
 
+    def must_take(self, penalty: Penalty) -> None:
+        only_ridge(penalty, "Consensus")
+
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         alpha = only_ridge(penalty, "Consensus")
         averaging, mark = Averaging.of(self.averaging), network.ledger.mark()

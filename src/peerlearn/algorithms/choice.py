@@ -2,13 +2,14 @@
 
 Gram sends about B^2/2 numbers once, or the rows' R factors on a tree; conjugate gradients B M numbers per sum, and some
 twenty sums are usual. What that comes to depends on B, M, the graph and the way of summing, which everybody knows, and
-on a tree on the rows and how far they have to go, which is summed first: so all agents choose alike.
+on a tree on the rows and how far they have to go, which is summed first: so all agents choose alike. Where agents
+differ much conjugate gradients may need many more: once they have sent what Gram would have, Gram takes over.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from peerlearn.algorithms.admm import ADMM
 from peerlearn.algorithms.conjugate_gradient import ConjugateGradient
@@ -17,7 +18,7 @@ from peerlearn.algorithms.gram import Gram
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.algorithms.solution import Solution, Solver, within_reach
 from peerlearn.local.least_squares import LeastSquares
-from peerlearn.local.penalties import Penalty, Ridge
+from peerlearn.local.penalties import Lasso, Penalty, Ridge
 from peerlearn.network.base import Network
 
 USUAL_SUMS = 20
@@ -25,7 +26,7 @@ USUAL_SUMS = 20
 
 @dataclass(frozen=True)
 class Auto:
-    """Gram or conjugate gradients, whichever is expected to send less; ADMM where the penalty is not quadratic."""
+    """Gram or conjugate gradients, whichever is expected to send less; Gram for lasso; ADMM for other penalties."""
 
     tolerance: float = 1e-6
     averaging: Averaging | Method = "auto"
@@ -40,21 +41,29 @@ class Auto:
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         mark = network.ledger.mark()
         solver, why = self._choice(network, problems, penalty)
-        solution = solver.solve(network, problems, penalty)
+        if isinstance(solver, ConjugateGradient):
+            solution = solver.attempt(network, problems, penalty)
+            if not solution.report.converged:
+                why += f", but {solution.report.iterations} iterations were too few"
+                solution = Gram(self.tolerance, self.averaging).solve(network, problems, penalty)
+        else:
+            solution = solver.solve(network, problems, penalty)
         note = f"chosen because {why}" + (f"; {solution.report.note}" if solution.report.note else "")
         return replace(solution, report=replace(solution.report, note=note, sent=network.ledger.since(mark)))
 
     def _choice(self, network: Network, problems: LeastSquares, penalty: Penalty) -> tuple[Solver, str]:
+        if isinstance(penalty, Lasso):
+            return Gram(self.tolerance, self.averaging), "Gram's lasso is exact, with the same zeros everywhere"
         if not isinstance(penalty, Ridge):
-            return ADMM(tolerance=self.tolerance, averaging=self.averaging), "the penalty is not quadratic"
+            return ADMM(tolerance=self.tolerance, averaging=self.averaging), "the penalty is neither ridge nor lasso"
         if penalty.alpha == 0:
             return Gram(self.tolerance, self.averaging), "alpha is 0, and Gram can tell whether the data suffice"
         gram, vectors = (8e-6 * numbers for numbers in self._expected(network, problems))
         why = f"Gram should send {gram:,.2g} MB and ConjugateGradient {vectors:,.2g} MB"
         if gram <= vectors:
             return Gram(self.tolerance, self.averaging), why
-        kind: Literal["synthetic", "local"] = "synthetic" if problems.features else "local"
-        return ConjugateGradient(self.tolerance, preconditioner=kind, averaging=self.averaging), why
+        enough = int(USUAL_SUMS * min(gram / vectors, 1000.0))  # for what Gram would have cost
+        return ConjugateGradient(self.tolerance, enough, averaging=self.averaging), why
 
     def _expected(self, network: Network, problems: LeastSquares) -> tuple[float, float]:
         """How many numbers Gram and conjugate gradients are expected to send, all agents together."""

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from peerlearn.algorithms.consensus import Averaging, Method, summed
 from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT, ROUGH, Krylov, relative, summed_with
 from peerlearn.algorithms.preconditioners import PRECONDITIONERS, Preconditioner
@@ -29,7 +31,8 @@ class ConjugateGradient:
     """tolerance: relative distance to the centralised coefficients.
 
     preconditioner: "synthetic" costs one average of the inputs' mean and covariance; "local" one more average per
-    iteration, and suits any features; "none".
+    iteration, and suits any features; "none"; "auto" is synthetic where all know how features come from inputs, else
+    local.
     """
 
     name: ClassVar = "cg"
@@ -37,7 +40,7 @@ class ConjugateGradient:
 
     tolerance: float = 1e-6
     max_iterations: int = 1000
-    preconditioner: Literal["synthetic", "local", "none"] = "synthetic"
+    preconditioner: Literal["auto", "synthetic", "local", "none"] = "auto"
     averaging: Averaging | Method = "auto"
 
     def __post_init__(self) -> None:
@@ -45,25 +48,47 @@ class ConjugateGradient:
         Averaging.of(self.averaging)
         if self.max_iterations < 1:
             raise InputError(f"max_iterations must be 1 or more, not {self.max_iterations}")
-        if self.preconditioner not in PRECONDITIONERS:
+        if self.preconditioner not in ("auto", *PRECONDITIONERS):
             raise InputError(
-                f"preconditioner {self.preconditioner!r} is not known: choose one of {', '.join(PRECONDITIONERS)}"
+                f"preconditioner {self.preconditioner!r} is not known: choose one of auto, {', '.join(PRECONDITIONERS)}"
             )
 
-    def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
-        alpha = only_ridge(penalty, "ConjugateGradient")
+    def must_take(self, penalty: Penalty) -> None:
+        only_ridge(penalty, "ConjugateGradient")
         above_zero(penalty, "ConjugateGradient")
+
+    def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+        change = "raise max_iterations, alpha or the averaging's max_rounds, or choose preconditioner='local'"
+        return self._solution(network, problems, penalty, change)
+
+    def attempt(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+        """The same without a warning, for who has something else to try: the report says whether it converged."""
+        return self._solution(network, problems, penalty, "")
+
+    def _solution(self, network: Network, problems: LeastSquares, penalty: Penalty, change: str) -> Solution:
+        self.must_take(penalty)
+        alpha = penalty.alpha
         mark = network.ledger.mark()
         averaging = Averaging.of(self.averaging, max(self.tolerance / MARGIN, MOST_EXACT))
         rough = replace(averaging, tolerance=max(averaging.tolerance, ROUGH))
-        kind = PRECONDITIONERS[self.preconditioner]
-        precondition = kind.prepare(problems, alpha, lambda x: summed(network, x, rough))
-        system = _NormalEquations(network, problems, alpha, kind)
+        name = self.preconditioner
+        if name == "auto":
+            name = "synthetic" if problems.features else "local"
+        kind = PRECONDITIONERS[name]
+        c, rode = _right_side(network, problems, kind.riding(network, problems, alpha), averaging)
+        precondition = kind.prepare(problems, alpha, lambda x: summed(network, x, rough), rode)
+        system = _NormalEquations(network, problems, alpha, kind, c)
         krylov = Krylov(network, system, precondition, averaging, self.tolerance)
-        b, residuals = krylov.solve(self.max_iterations)
-        note = f"preconditioner {self.preconditioner}, "
-        change = "raise max_iterations, alpha or the averaging's max_rounds, or choose preconditioner='local'"
+        b, residuals = krylov.solve(self.max_iterations, kind.first(problems, rode))
+        note = f"preconditioner {name}, "
         return Solution(b, krylov.report("ConjugateGradient", residuals, mark, note, change))
+
+
+def _right_side(network: Network, problems: LeastSquares, riding: Array, averaging: Averaging) -> tuple[Array, Array]:
+    """c, and the sums of what rides along in the same messages."""
+    own = problems.moment.reshape(problems.agents, -1)
+    sums = summed(network, np.hstack([own, riding]), averaging)
+    return sums[:, : own.shape[1]].reshape(problems.moment.shape), sums[:, own.shape[1] :]
 
 
 @dataclass(frozen=True)
@@ -74,9 +99,10 @@ class _NormalEquations:
     problems: LeastSquares
     alpha: float
     preconditioner: Preconditioner
+    c: Array
 
     def right_side(self, averaging: Averaging) -> Array:
-        return summed(self.network, self.problems.moment, averaging)
+        return self.c
 
     def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
         q, e = summed_with(self.network, self.problems.normal(d), riding, averaging)

@@ -1,7 +1,8 @@
 """Gram: add up the normal equations, then everybody solves them (thesis, section 4.2, before 4.2.1). Exact.
 
     G = sum_k H_k'H_k,   P = sum_k H_k'Y_k          over the network
-    b = (G + alpha I)^-1 P                          alone
+    b = (G + alpha I)^-1 P                          alone, for ridge
+    b = argmin 1/2 b'G b - P'b + alpha |b|_1        at one agent, for lasso; all follow it and have the same zeros
 
 G is symmetric: only its triangle is sent, in float64 (in float32 the readout's error can grow twentyfold).
 Best where columns are few or outputs many, since what is sent grows with B^2/2 but not with iterations.
@@ -13,26 +14,32 @@ root solves, and only b travels down.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, Method, maximum
-from peerlearn.algorithms.solution import Report, Solution, only_ridge, warn_not_converged, within_reach
+from peerlearn.algorithms.consensus import Averaging, Method, follow, maximum
+from peerlearn.algorithms.solution import Report, Solution, ridge_or_lasso, warn_not_converged, within_reach
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
+from peerlearn.local.lasso import TOLERANCE
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.normal_equations import NormalEquations
-from peerlearn.local.penalties import Penalty
+from peerlearn.local.penalties import Lasso, Penalty
 from peerlearn.local.ridge import undetermined
 from peerlearn.network.base import Message, Network
+
+NO_ANSWER = -1.0
 
 
 @dataclass(frozen=True)
 class Gram:
-    """tolerance: relative distance to the centralised coefficients, where averages are inexact; a tree is exact."""
+    """tolerance: relative distance to the centralised coefficients, where averages are inexact; a tree is exact.
+
+    Lasso may be as flat as it likes: for it averages are as exact as numbers are, whatever the tolerance.
+    """
 
     name: ClassVar = "gram"
     exact: ClassVar = True
@@ -45,47 +52,69 @@ class Gram:
         Averaging.of(self.averaging)
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
-        alpha = only_ridge(penalty, "Gram")
+        ridge_or_lasso(penalty, "Gram")
         mark = network.ledger.mark()
-        averaging, converged = Averaging.of(self.averaging), True
+        averaging, converged, missed = Averaging.of(self.averaging), True, 0.0
         if averaging.exact_on(network):
-            b = _up_and_down_the_tree(network, problems, alpha)
+            sums = up_the_tree(network, problems.normal_equations())
+            b, missed = _told(network, sums, penalty, down_the_tree)
         else:
-            needed = self._needed_accuracy(network, problems, alpha)
+            needed = self._needed_accuracy(network, problems, penalty.convexity)
             if not isinstance(self.averaging, Averaging):
                 averaging = Averaging(averaging.method, needed)
-            b = _summed(network, problems, alpha, averaging)
+            sums = _summed(network, problems, averaging)
+            if isinstance(penalty, Lasso):
+                b, missed = _told(network, sums, penalty, follow)
+            else:
+                b = np.stack([equations.ridge(penalty.alpha) for equations in sums])
             if averaging.tolerance > needed or not averaging.suffices_on(network):
                 converged, away = False, self.tolerance * averaging.tolerance / needed
                 change = f"give the averaging a tolerance of {needed:.1e} and the rounds for it, or leave both to Gram"
                 warn_not_converged("Gram", 1, away, self.tolerance, change)
+        if not missed <= TOLERANCE:
+            converged = False
+            warn_not_converged("Gram", 1, missed, TOLERANCE, "raise alpha, or use fewer units", "gradient")
         return Solution(b, Report("Gram", converged, 1, (), network.ledger.since(mark)))
 
-    def _needed_accuracy(self, network: Network, problems: LeastSquares, alpha: float) -> float:
-        """A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha.
+    def _needed_accuracy(self, network: Network, problems: LeastSquares, convexity: float) -> float:
+        """A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha, for ridge.
 
         What the averaging promises is relative to the spread of the agents' G, which may be a few times G itself.
         """
         largest = network.size * float(maximum(network, problems.largest_eigenvalues())[0])
-        return max(0.1 * self.tolerance * max(alpha, 1e-9 * largest) / (alpha + largest), 1e-15)
+        return max(0.1 * self.tolerance * max(convexity, 1e-9 * largest) / (convexity + largest), 1e-15)
 
 
-def _summed(network: Network, problems: LeastSquares, alpha: float, averaging: Averaging) -> Array:
+def _summed(network: Network, problems: LeastSquares, averaging: Averaging) -> list[NormalEquations]:
     moments = problems.moment.reshape(problems.agents, -1)
     sums = averaging.total(network, np.hstack([problems.triangles(), moments]))
-    return np.stack([NormalEquations.of_numbers(row, problems.shape).ridge(alpha) for row in sums])
+    return [NormalEquations.of_numbers(row, problems.shape) for row in sums]
 
 
-def _up_and_down_the_tree(network: Network, problems: LeastSquares, alpha: float) -> Array:
-    sums = up_the_tree(network, problems.normal_equations())
-    b, found = np.zeros((problems.agents, *problems.shape)), np.zeros((problems.agents, 1))
+def _told(
+    network: Network, sums: Sequence[NormalEquations], penalty: Penalty, tell: Callable[[Network, Array], Array]
+) -> tuple[Array, float]:
+    """The agent in the middle solves, and all are told its b, and how far that misses the conditions of a minimum."""
+    B, M = sums[0].shape
+    answers = np.zeros((len(sums), B * M + 1))
     for k, agent in enumerate(network.hosted):
         if agent == network.tree.root:
-            b[k], found[k] = ridge_if_any(sums[k], alpha)
-    answer = down_the_tree(network, np.hstack([b.reshape(len(b), -1), found]))
-    if not answer[0, -1]:  # what the root found, all agents say
-        raise undetermined(alpha)
-    return answer[:, :-1].reshape(b.shape)
+            answers[k] = _answer(sums[k], penalty)
+    told = tell(network, answers)
+    if told[0, -1] == NO_ANSWER:  # what the root found, all agents say
+        raise undetermined(penalty.alpha)
+    return told[:, :-1].reshape(-1, B, M), float(told[0, -1])
+
+
+def _answer(equations: NormalEquations, penalty: Penalty) -> Array:
+    """b, and what it misses; or NO_ANSWER in its place, to tell the others that there is no b."""
+    try:
+        b, missed = (
+            equations.lasso(penalty.alpha) if isinstance(penalty, Lasso) else (equations.ridge(penalty.alpha), 0.0)
+        )
+    except DataError:
+        b, missed = np.zeros(equations.shape), NO_ANSWER
+    return np.array([*b.ravel(), missed])
 
 
 def up_the_tree(network: Network, equations: Sequence[NormalEquations]) -> list[NormalEquations]:

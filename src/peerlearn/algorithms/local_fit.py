@@ -1,8 +1,10 @@
-"""Local: every agent solves its own ridge problem and talks to nobody (L-RVFL, thesis, section 4.3.2).
+"""Local: every agent solves its own problem and talks to nobody (L-RVFL and L-ESN, thesis, sections 4.3.2 and 9.4.2).
 
-    b_k = argmin 1/2 |H_k b - Y_k|^2 + alpha/2 |b|^2          alone
+    b_k = argmin 1/2 |H_k b - Y_k|^2 + g(b)          alone; g: alpha/2 |b|^2 (ridge) or alpha |b|_1 (lasso)
 
-The baseline that shows what cooperation is worth.
+The baseline that shows what cooperation is worth. Every agent has the whole alpha, as in the thesis: alone, nobody
+knows how many rows the others have. With alpha N_k/N, an agent's share of it, readouts are far better (the thesis's N10
+with 25 agents: 9 % above the centralised error in place of 117 %); `Consensus` solves with that share, and averages.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.solution import Report, Solution, only_ridge
+from peerlearn.algorithms.solution import Report, Solution, ridge_or_lasso, warn_not_converged
+from peerlearn.local.lasso import TOLERANCE
 from peerlearn.local.least_squares import LeastSquares
-from peerlearn.local.penalties import Penalty
+from peerlearn.local.penalties import Lasso, Penalty
 from peerlearn.network.base import Network
 
 
@@ -24,6 +27,12 @@ class Local:
     exact: ClassVar = False
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
-        alpha = only_ridge(penalty, "Local")
-        b = problems.ridge(np.full(problems.agents, alpha))
-        return Solution(b, Report("Local", converged=True, iterations=1, residuals=()))
+        ridge_or_lasso(penalty, "Local")
+        if not isinstance(penalty, Lasso) or penalty.alpha == 0:
+            b = problems.ridge(np.full(problems.agents, penalty.alpha))
+            return Solution(b, Report("Local", converged=True, iterations=1, residuals=()))
+        pairs = [equations.lasso(penalty.alpha) for equations in problems.normal_equations()]
+        missed = max(missed for _, missed in pairs)
+        if not missed <= TOLERANCE:
+            warn_not_converged("Local", 1, missed, TOLERANCE, "raise alpha, or use fewer units", "gradient")
+        return Solution(np.stack([b for b, _ in pairs]), Report("Local", missed <= TOLERANCE, 1, (missed,)))

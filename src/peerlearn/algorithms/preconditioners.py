@@ -2,8 +2,12 @@
 
     synthetic   All agents know the feature map h. They average the mean and covariance of their inputs once, draw the
                 same Gaussian inputs X~ from a common seed, and invert  (N/n~) h(X~)'h(X~) + alpha I.  No other message.
-    local       P = sum_k N_k/N (N/N_k H_k'H_k + alpha I)^-1, each part applied by its agent: one more average per
-                iteration. Needs no feature map. P >= A^-1, because the inverse is a convex function of a matrix.
+    local       P = sum_k p_k (H_k'H_k / p_k + alpha I)^-1, each part applied by its agent: one more average per
+                iteration. Needs no feature map. P >= A^-1 whatever the shares p_k, because the inverse is a convex
+                function of a matrix; p_k = N_k^2 / sum N_j^2, since an agent with few rows says 1/alpha of nearly all.
+                The first direction is not P c but the mean of the agents' own readouts, which is nearer to the answer
+                and can be summed together with c and the N_k^2. They use less than their share of alpha: Zhang, Duchi
+                and Wainwright, Divide and conquer kernel ridge regression, 2015.
     none        P = I
 
 The answer is at most |e| = |A^-1 r| <= |r| / alpha away, r = c - A b; `local` knows it a little better.
@@ -21,14 +25,27 @@ from peerlearn.errors import InputError
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares, PerAgent
 from peerlearn.local.ridge import inverse
+from peerlearn.network.base import Network
 
 SYNTHETIC_ROWS = 4000
+UNDERSMOOTHED = 0.25  # of an agent's share of alpha: what each learns too closely is averaged out
 
 
 class Preconditioner(Protocol):
-    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
-        """r -> P r at every agent; `total` sums over the network, with the same bits at every agent."""
+    def riding(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
+        """What each agent adds to the sum of right sides: hosted agents x numbers."""
+        return np.zeros((problems.agents, 0))
+
+    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array) -> PerAgent:
+        """r -> P r at every agent; `total` sums over the network, with the same bits at every agent.
+
+        rode: the sums of what rode along.
+        """
         ...
+
+    def first(self, problems: LeastSquares, rode: Array) -> Array | None:
+        """The first direction, if it is not to be P c."""
+        return None
 
     def distance(self, r: Array, z: Array, alpha: float) -> Array:
         """A bound on how far each agent's b is from the answer."""
@@ -37,16 +54,25 @@ class Preconditioner(Protocol):
 
 @dataclass(frozen=True)
 class Nothing(Preconditioner):
-    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
+    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array) -> PerAgent:
         return lambda r: r
 
 
 @dataclass(frozen=True)
 class LocalInverses(Preconditioner):
-    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
-        share = problems.rows / total(problems.rows.astype(np.float64))
+    def riding(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
+        """N_k^2, and the agent's readout weighted by N_k, since a direction may have any length."""
+        alone = problems.ridge(np.full(problems.agents, UNDERSMOOTHED * alpha / network.size))
+        own = problems.rows[:, None, None] * alone
+        return np.column_stack([problems.rows.astype(np.float64) ** 2, own.reshape(problems.agents, -1)])
+
+    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array) -> PerAgent:
+        share = problems.rows.astype(np.float64) ** 2 / rode[:, 0]
         mine = problems.shifted_inverse(share * alpha)  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
         return lambda r: total((share**2)[:, None, None] * mine(r))
+
+    def first(self, problems: LeastSquares, rode: Array) -> Array:
+        return rode[:, 1:].reshape(-1, *problems.shape)
 
     def distance(self, r: Array, z: Array, alpha: float) -> Array:
         """|e|^2 <= e'A e / alpha = r'A^-1 r / alpha <= r'z / alpha"""
@@ -58,13 +84,18 @@ class LocalInverses(Preconditioner):
 class SyntheticGram(Preconditioner):
     seed: int = 0
 
-    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent) -> PerAgent:
-        features = problems.features
-        if features is None:
+    def riding(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
+        """Nothing; but what is missing is said before the first message."""
+        if problems.features is None:
             raise InputError(
                 "the preconditioner 'synthetic' needs the inputs and the feature map, and this problem has only "
                 "features: use preconditioner='local'"
             )
+        return super().riding(network, problems, alpha)
+
+    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array) -> PerAgent:
+        features = problems.features
+        assert features is not None
         moments = total(np.stack([_input_moments(X) for X in problems.inputs]))
         P = self._inverse(features, moments[0], alpha)  # the same at every agent: computed once for those hosted here
         return lambda r: P @ r

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from peerlearn.arrays import Array, is_real
 from peerlearn.errors import InputError, NotConverged
 from peerlearn.local.least_squares import LeastSquares
-from peerlearn.local.penalties import Penalty, Ridge
+from peerlearn.local.penalties import Lasso, Penalty, Ridge
 from peerlearn.network.base import Counts, Network
 
 SMALLEST_TOLERANCE = 1e-12
@@ -58,13 +59,33 @@ class Solver(Protocol):
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution: ...
 
 
+def must_take(solver: Solver, penalty: Penalty) -> None:
+    """What `solve` would refuse of the penalty, said before any data is at hand; a solver that takes all has no say."""
+    refuse: Callable[[Penalty], None] | None = getattr(solver, "must_take", None)
+    if refuse is not None:
+        refuse(penalty)
+
+
 def only_ridge(penalty: Penalty, solver: str) -> float:
-    """alpha of a ridge penalty, or the sentence that says which solver takes another."""
+    """alpha of a ridge penalty, or the sentence that says which solvers take another."""
     if not isinstance(penalty, Ridge):
         raise InputError(
-            f"{solver} solves ridge problems only: for a {type(penalty).__name__} penalty use solver='admm'"
+            f"{solver} solves ridge problems only: for a {type(penalty).__name__} penalty use {_takers(penalty)}"
         )
     return penalty.alpha
+
+
+def ridge_or_lasso(penalty: Penalty, solver: str) -> None:
+    """Refuse a penalty that sums of H'H and H'Y alone do not solve here."""
+    if not isinstance(penalty, Ridge | Lasso):
+        raise InputError(
+            f"{solver} solves ridge and lasso problems only: for a {type(penalty).__name__} penalty use "
+            f"{_takers(penalty)}"
+        )
+
+
+def _takers(penalty: Penalty) -> str:
+    return "solver='gram' or 'admm', or 'local' alone" if isinstance(penalty, Lasso) else "solver='admm'"
 
 
 def above_zero(penalty: Penalty, solver: str) -> None:

@@ -221,7 +221,7 @@ class LeastSquares:
             k = loose[0]
             raise DataError(
                 f"the {self.rows[k]} rows of agent {k} do not determine {self.shape[0]} coefficients when alpha is 0: "
-                "set alpha above 0, or use fewer hidden units"
+                "set alpha above 0, or use fewer units"
             )
 
 

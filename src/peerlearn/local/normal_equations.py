@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg
 
 from peerlearn.arrays import Array
+from peerlearn.local.lasso import lasso
 from peerlearn.local.ridge import solve_ridge
 
 
@@ -63,6 +64,10 @@ class NormalEquations:
             H, Y = self.R[:, :B], self.R[:, B:]
             return H.T @ solve_ridge(H @ H.T, Y, alpha)
         return solve_ridge(*self.gram(), alpha)
+
+    def lasso(self, alpha: float) -> tuple[Array, float]:
+        """argmin 1/2 |H b - Y|^2 + alpha |b|_1, and how far it misses the conditions of a minimum."""
+        return (self.ridge(0.0), 0.0) if alpha == 0 else lasso(*self.gram(), alpha)
 
     def packed(self) -> dict[str, Array]:
         """What is sent: upper triangles only."""

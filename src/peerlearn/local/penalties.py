@@ -5,12 +5,13 @@ Ridge:  g(b) = alpha/2 |b|^2        Lasso:  g(b) = alpha |b|_1
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, is_real
 from peerlearn.errors import InputError
 
 
@@ -62,5 +63,6 @@ class Lasso:
 
 
 def _check(alpha: float) -> None:
-    if not (np.isfinite(alpha) and alpha >= 0):
-        raise InputError(f"alpha, the weight of the penalty, must be a finite number of 0 or more, not {alpha}")
+    plain = alpha.item() if isinstance(alpha, np.generic) else alpha
+    if not (is_real(plain) and 0 <= plain <= sys.float_info.max):
+        raise InputError(f"alpha, the weight of the penalty, must be a finite number of 0 or more, not {alpha!r}")

@@ -24,7 +24,7 @@ def inverse(G: Array, alpha: float) -> Array:
 def undetermined(alpha: float) -> DataError:
     return DataError(
         f"the features are linearly dependent, so that alpha={alpha:g} leaves the coefficients undetermined: raise "
-        "alpha, or use fewer hidden units"
+        "alpha, or use fewer units (n_hidden, or n_reservoir)"
     )
 
 
