@@ -47,3 +47,13 @@ def closed_form(H, Y, alpha):
 def distance(coefficients, answer):
     """Of the worst agent, relative."""
     return np.linalg.norm(coefficients - answer, axis=(1, 2)).max() / np.linalg.norm(answer)
+
+
+STATES = {}  # of each module's RNG, before its first test
+
+
+@pytest.fixture(autouse=True)
+def draws_do_not_depend_on_the_tests_before(request):
+    rng = getattr(request.module, "RNG", None)
+    if rng is not None:
+        rng.bit_generator.state = STATES.setdefault(request.module.__name__, rng.bit_generator.state)

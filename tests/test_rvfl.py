@@ -282,3 +282,11 @@ class TestBadInput:
         with pytest.raises(ValueError):
             RVFLClassifier(solver=ConjugateGradient(), network=network).fit(self.X * np.nan, self.y)
         assert network.ledger.rounds == 0
+
+
+@pytest.mark.parametrize("solver", ["cg", "admm"])
+def test_what_a_solver_does_not_take_is_said_before_the_first_message(solver):
+    network = SimulatedNetwork(graphs.ring(3))
+    with pytest.raises(InputError, match="when alpha is 0: set alpha above 0, or use solver='gram'"):
+        RVFLClassifier(10, alpha=0, solver=solver, network=network).fit(np.eye(12), np.arange(12) % 2)
+    assert network.ledger.rounds == 0

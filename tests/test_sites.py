@@ -130,7 +130,7 @@ def test_keys_that_a_site_needs(tmp_path, key):
         ("data.scale", 1, "data.scale in FILE is 1: give true or false"),
         ("data.sclae", True, "data.sclae in FILE is not a key here: did you mean scale?"),
         ("model.kind", "RVFL", "[model] in FILE cannot be used: kind 'RVFL' is not known: did you mean RVFLClass"),
-        ("model.kind", 3, "[model] in FILE cannot be used: kind 3 is not known: there are AnchorLapClassifier, RVFL"),
+        ("model.kind", 3, "[model] in FILE cannot be used: kind 3 is not known: there are AnchorLapClassifier, ESNR"),
         (
             "model.hidden",
             3,

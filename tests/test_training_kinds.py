@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from peerlearn import SimulatedNetwork, graphs
+from peerlearn.algorithms import ConjugateGradient
 from peerlearn.algorithms.smooth import LBFGS, NEXT, GradientTracking, StepRule
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
@@ -15,11 +16,12 @@ from peerlearn.errors import InputError
 from peerlearn.models import archive
 from peerlearn.sites.keys import Table, toml
 from peerlearn.sites.plan import read_plan
-from peerlearn.sites.training import classifies, compared, make_model, may_lack_labels, read_model
+from peerlearn.sites.training import classifies, compared, learns_in_order, make_model, may_lack_labels, read_model
 from tests.site_processes import run, write_sites
 
 S3VM = {"kind": "S3VMClassifier", "random_state": 0}
 ANCHORS = {"kind": "AnchorLapClassifier", "random_state": 0}
+ESN = {"kind": "ESNRegressor", "random_state": 0, "n_reservoir": 20, "washout": 5}
 NAMES = ["north", "south", "west"]
 COLUMNS = ["age", "dose", "score"]
 RNG = np.random.default_rng(5)
@@ -34,9 +36,12 @@ def test_models_of_all_kinds():
     assert (model.C1, model.C2, model.positive_share, model.solver) == (2, 1.0, 0.25, LBFGS())
     model = make_model({**ANCHORS, "width": 0.5, "n_anchors": 30})
     assert (model.width, model.n_anchors, model.rank) == (0.5, 30, None)
-    kinds = ("RVFLClassifier", "RVFLRegressor", "S3VMClassifier", "AnchorLapClassifier")
-    assert [classifies({"kind": kind}) for kind in kinds] == [True, False, True, True]
-    assert [may_lack_labels({"kind": kind}) for kind in kinds] == [False, False, True, True]
+    model = make_model({**ESN, "penalty": "lasso", "solver": "cg", "leak": 0.5})
+    assert (model.penalty, model.leak, model.solver) == ("lasso", 0.5, ConjugateGradient())
+    kinds = ("RVFLClassifier", "RVFLRegressor", "S3VMClassifier", "AnchorLapClassifier", "ESNRegressor")
+    assert [classifies({"kind": kind}) for kind in kinds] == [True, False, True, True, False]
+    assert [may_lack_labels({"kind": kind}) for kind in kinds] == [False, False, True, True, False]
+    assert [learns_in_order({"kind": kind}) for kind in kinds] == [False, False, False, False, True]
     assert not may_lack_labels({})
 
 
@@ -68,8 +73,16 @@ def test_solvers_by_name_or_table(solver, expected):
         ({**ANCHORS, "solver": "auto"}, "solver is not a parameter of AnchorLapClassifier: "),
         ({**ANCHORS, "width": "wide"}, "width "),
         ({**ANCHORS, "rank": 9, "n_anchors": 3}, "rank=9 is more than n_anchors=3 allow"),
+        ({**ESN, "density": 0}, "density is 0: give a number from"),
+        (
+            {**ESN, "penalty": "lasso", "solver": "cg"},
+            "ConjugateGradient solves ridge problems only: for a Lasso penal",
+        ),
+        ({**ESN, "alpha": 0, "solver": {"name": "admm"}}, "ADMM cannot tell whether the data determine the coeffi"),
+        ({**ESN, "feedback_scaling": 0.1}, "feedback_scaling is 0.1, and a model whose outputs are fed back has no"),
+        ({**ESN, "feedback_scaling": "much"}, "feedback_scaling must be an instance of"),
         ({"kind": "S3VM", "random_state": 0}, "kind 'S3VM' is not known: did you mean S3VMClassifier?"),
-        ({"kind": ["S3VM"]}, r"kind ['S3VM'] is not known: there are AnchorLapClassifier, RVFL"),
+        ({"kind": ["S3VM"]}, r"kind ['S3VM'] is not known: there are AnchorLapClassifier, ESNR"),
         (
             {"kind": "LapKRRClassifier"},
             "kind LapKRRClassifier has no place in a file, because nobody can predict alone",
@@ -132,6 +145,37 @@ def test_sites_with_few_labels(tmp_path):
     assert told.exit_code == 0, told.stderr
     assert "on 100 rows" in told.stderr
     assert float(told.stderr.split()[1]) > 0.95
+
+
+def test_sites_whose_rows_are_times(tmp_path):
+    """A site's table is one sequence, in the order of its rows; what is saved there predicts the next rows."""
+    times = {name: np.arange(60 + 20 * k) for k, name in enumerate(NAMES[:2])}
+    for name, t in times.items():
+        wave = np.sin(0.3 * t + len(name))
+        pd.DataFrame({"now": 40 + 3 * wave, "next": np.append(wave[1:], 0)}).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    data = {name: {"file": f"{name}.csv", "target": "next"} for name in times}
+    write_sites(tmp_path, [*times], ESN, certificates=False, data=data)
+    done = run(*(("agent", f"{name}.toml", "--insecure-loopback") for name in times), folder=tmp_path)
+    assert [code for code, _ in done] == [0, 0], done
+    tables = [pd.read_csv(tmp_path / f"{name}.csv") for name in times]
+    network = SimulatedNetwork(graphs.linear(2))
+    mean, deviation = mean_and_deviation(network, [table[["now"]].to_numpy() for table in tables])
+    shares = [((table[["now"]].to_numpy() - mean[0]) / deviation[0], table["next"].to_numpy()) for table in tables]
+    wanted = make_model(ESN, network).fit(shares)
+    for k, name in enumerate(times):
+        saved = archive.load(tmp_path / name / "model.npz")
+        assert np.allclose(saved.model.coefficients_[0], wanted.coefficients_[k], rtol=0, atol=1e-8)
+    told = CliRunner().invoke(main, ["predict", str(tmp_path / "south/model.npz"), str(tmp_path / "north.csv")])
+    assert told.exit_code == 0, told.stderr
+    assert float(told.stderr.split()[1]) > 0.9
+    assert "on 55 rows after the washout of 5" in told.stderr
+
+
+def test_rows_in_time_are_not_dealt_at_random(tmp_path):
+    with pytest.raises(InputError, match="the model learns from rows in their order, and they are dealt at random"):
+        read_plan(network_file(tmp_path, ESN))
 
 
 def network_file(folder, model, **data):

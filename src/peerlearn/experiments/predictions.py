@@ -14,6 +14,7 @@ from sklearn.metrics import r2_score
 from peerlearn.data import tables
 from peerlearn.data.dataset import AnyArray
 from peerlearn.models.archive import Saved, load
+from peerlearn.models.esn import ESNRegressor
 from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
 
 
@@ -55,7 +56,13 @@ def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
         return f"no score: column {saved.target!r} has {_told(y)}, where the model predicts {_told(found)}"
     if is_classifier(saved.model):
         return f"accuracy {np.mean(found == y):.4f} on {len(y)} rows"
-    return f"R2 {r2_score(y, found):.4f} on {len(y)} rows" if len(y) > 1 else "no R2: it takes two rows at least"
+    after = ""
+    if isinstance(saved.model, ESNRegressor) and saved.model.washout:
+        y, found = y[saved.model.washout :], found[saved.model.washout :]
+        after = f" after the washout of {saved.model.washout}"
+    if len(y) < 2:
+        return f"no R2: it takes two rows{after} at least"
+    return f"R2 {r2_score(y, found):.4f} on {len(y)} rows{after}"
 
 
 def _told(entries: AnyArray) -> str:

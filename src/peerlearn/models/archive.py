@@ -5,8 +5,8 @@ coefficients     of the first hosted agent
 classes          of a classifier
 center, scale    what was done to the columns before training, if anything
 
-Further arrays and entries depend on the class: see `archived_rvfl`, `archived_s3vm` and `archived_anchor_lap`. A model
-has such a file, and a line in FORMS, if whoever has its coefficients can predict alone.
+Further arrays and entries depend on the class: see `archived_rvfl`, `archived_s3vm`, `archived_anchor_lap` and
+`archived_esn`. A model has such a file, and a line in FORMS, if whoever has its coefficients can predict alone.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from peerlearn.arrays import Array
 from peerlearn.data import npz
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
-from peerlearn.models import archived_anchor_lap, archived_rvfl, archived_s3vm
+from peerlearn.models import archived_anchor_lap, archived_esn, archived_rvfl, archived_s3vm
 from peerlearn.models.anchor_lap import AnchorLapClassifier
 from peerlearn.models.contents import VERSION, Contents
+from peerlearn.models.esn import ESNRegressor
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.models.s3vm import S3VMClassifier
 from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
 
-Model = RVFLClassifier | RVFLRegressor | S3VMClassifier | AnchorLapClassifier
+Model = RVFLClassifier | RVFLRegressor | S3VMClassifier | AnchorLapClassifier | ESNRegressor
 
 
 class Form(Protocol):
@@ -60,6 +61,7 @@ FORMS: dict[type[Model], Form] = {
     RVFLRegressor: archived_rvfl,
     S3VMClassifier: archived_s3vm,
     AnchorLapClassifier: archived_anchor_lap,
+    ESNRegressor: archived_esn,
 }
 MODELS: dict[str, type[Model]] = {kind.__name__: kind for kind in FORMS}
 
@@ -77,8 +79,14 @@ class Saved:
 
     def predict(self, X: Any) -> Any:
         """Of rows as they were measured: (x - center) / scale is done here."""
-        rows = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, dtype=np.float64)
         inputs = self.model.n_features_in_
+        try:
+            rows = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"what was given is no table of numbers ({error}): give one table with the model's {inputs} columns, "
+                "and of sequences one at a time"
+            ) from error
         named = tuple(getattr(X, "columns", self.columns))  # a data frame may have them in another order
         if rows.ndim != 2 or rows.shape[1] != inputs or (self.columns and named != self.columns):
             names = f" ({', '.join(self.columns)})" if self.columns else ""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from peerlearn.data.dataset import AnyArray
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures
 from peerlearn.models.contents import Contents
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 
 Model = RVFLClassifier | RVFLRegressor
-MODELS: dict[str, type[Model]] = {"RVFLClassifier": RVFLClassifier, "RVFLRegressor": RVFLRegressor}
 
 
 def arrays(model: Model) -> dict[str, AnyArray]:
@@ -43,3 +44,21 @@ def restore(model: Model, contents: Contents) -> None:
     model._single_output = contents.entry("single_output", bool)
     if model._single_output and coefficients.shape[1] > 1:
         raise contents.wrong(f"it should have one output, but coefficients are for {coefficients.shape[1]}")
+
+
+def stream_parts(model: Model) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    classes = {"classes": model.classes_} if isinstance(model, RVFLClassifier) else {}
+    return {"W": model.features_.W, "bias": model.features_.b, **classes}, {}
+
+
+def resume(model: Model, contents: Contents, agents: int) -> tuple[int, int]:
+    bias = contents.numbers("bias", None)
+    W = np.ascontiguousarray(contents.numbers("W", model.n_features_in_, len(bias)))
+    activation, links = contents.one_of("activation", ACTIVATIONS), contents.entry("direct_links", bool)
+    model.features_ = RandomFeatures(W, bias, activation, links)
+    outputs = contents.numbers("state b", agents, model.features_.width, None).shape[2]
+    if isinstance(model, RVFLClassifier):
+        model.classes_ = contents.classes(outputs)
+    else:
+        model._single_output, model._n_outputs = contents.entry("single_output", bool), outputs
+    return model.features_.width, outputs

@@ -22,18 +22,20 @@ from peerlearn.algorithms.agreement import same_everywhere
 from peerlearn.algorithms.choice import solver_of
 from peerlearn.algorithms.consensus import total
 from peerlearn.algorithms.local_fit import Local
-from peerlearn.algorithms.solution import Report, Solver
+from peerlearn.algorithms.solution import Report, Solver, must_take
 from peerlearn.algorithms.streaming.learner import Learner, learner_of
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
+from peerlearn.local.chunks import Chunk
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures, known_activation
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Ridge
+from peerlearn.local.recursive import State
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.labels import codes_of, stream_classes
 from peerlearn.models.settings import network_of, seeds_of
-from peerlearn.models.shares import shares_of
-from peerlearn.models.streams import Stream, learn_chunk
+from peerlearn.models.shares import chunk_of, shares_of
+from peerlearn.models.streams import Rows, Stream, learn_chunk, outputs_of
 from peerlearn.models.targets import LabelTargets, NumberTargets, Targets
 from peerlearn.models.unharmed import unharmed
 from peerlearn.network import Network
@@ -117,13 +119,31 @@ class _RVFL(BaseEstimator, Targets):
         solver = solver_of(self.solver)
         learner_of(self.stream)
         network = network_of(self.network)
+        solver = Local() if self.network is None else solver
+        must_take(solver, Ridge(self.alpha))
         feature_seed, deal_seed = seeds_of(self.random_state, network, 2)
-        return network, Local() if self.network is None else solver, feature_seed, deal_seed
+        return network, solver, feature_seed, deal_seed
 
-    def _draw_features(self, inputs: int, seed: int) -> None:
+    def _draw_features(self, inputs: int, seed: int) -> int:
+        """The hidden layer that every agent draws alike; how many features it gives."""
         self.features_ = RandomFeatures.draw(
             inputs, self.n_hidden, seed=seed, activation=self.activation, direct_links=self.direct_links
         )
+        return self.features_.width
+
+    def _new_rows(
+        self, network: Network, X: Any, y: Any, classes: Any, stream: Stream | None
+    ) -> tuple[Rows, Mapping[str, Any]]:
+        turn, first = (0, True) if stream is None else (stream.rows, False)
+        shares = chunk_of(self, network, X, y, turn=turn, first=first)
+        fixed = self._begin_stream(shares.targets, classes) if first else {}
+        return Rows(shares.inputs, outputs_of(self, shares)), fixed
+
+    def _chunks(self, stream: Stream, rows: Rows) -> tuple[list[Chunk], State]:
+        return Chunk.of_inputs(self.features_, rows.inputs, rows.outputs), {}
+
+    def _memory(self, agents: int) -> State:
+        return {}  # a row says all that its features depend on
 
     def _must_be_alike(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from functools import cache
 from numbers import Real
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state, check_scalar
 
 from peerlearn import graphs
+from peerlearn.arrays import is_whole
 from peerlearn.errors import InputError
 from peerlearn.network import Network, SimulatedNetwork
 
@@ -34,8 +37,23 @@ def network_of(given: Any) -> Network:
 def number_between(value: Any, name: str, least: float, most: float) -> None:
     """Refuse what is no number, or out of range; NaN is."""
     check_scalar(value, name, Real)
-    if not least <= value <= most:
+    plain = value.item() if isinstance(value, np.generic) else value  # bounds may be beyond what a float32 can say
+    if not least <= plain <= most:
         raise InputError(f"{name} is {value}: give a number from {least:g} to {most:g}")
+
+
+def whole_from(value: Any, name: str, least: int) -> None:
+    """Refuse what is no whole number, or too small; truth values are none."""
+    if not is_whole(value) or value < least:
+        raise InputError(f"{name} is {value!r:.60}: give a whole number, {least} or more")
+
+
+def warn_caller(message: str) -> None:
+    """A warning that names the line which called this package, from however deep inside it comes."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("peerlearn."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def network_fitted_over(given: Any, agents: int, hosted: tuple[int, ...], why: str) -> Network:

@@ -23,7 +23,7 @@ def shares_of(
     model: BaseEstimator, network: Network, X: Any, y: Any, *, stratify: bool, seed: int
 ) -> tuple[list[Array], list[Any]]:
     """Inputs and targets of each hosted agent, checked, from fit(X, y) or from fit(shares)."""
-    if _given_as_shares(model, network, X, y, "fit"):
+    if given_as_shares(model, network, X, y, "fit"):
         checked = _checked_shares(model, network, X, first=True, fewest=1)
         return [X_k for X_k, _ in checked], [y_k for _, y_k in checked]
     X, y = _checked(model, X, y, first=True, fewest=1)
@@ -60,7 +60,7 @@ def chunk_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, turn: in
     turn: how many rows of the stream have been dealt. Row i goes to agent i mod L, so that single rows go round.
     """
     hosted = network.hosted
-    if _given_as_shares(model, network, X, y, "partial_fit"):
+    if given_as_shares(model, network, X, y, "partial_fit"):
         checked = _checked_shares(model, network, X, first=first, fewest=0)
         return Shares(hosted, [X_k for X_k, _ in checked], [y_k for _, y_k in checked])
     X, y = _checked(model, X, y, first=first, fewest=0)
@@ -71,15 +71,15 @@ def chunk_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, turn: in
     return Shares(hosted, [X[own] for own in rows], [y[own] for own in rows], y, rows)
 
 
-def _given_as_shares(model: BaseEstimator, network: Network, X: Any, y: Any, call: str) -> bool:
-    """Whether X is a list of shares, one per hosted agent; anything else must be a table with its y."""
+def given_as_shares(model: BaseEstimator, network: Network, X: Any, y: Any, call: str) -> bool:
+    """Whether X is a list of shares, one per hosted agent; anything else must come with its y."""
     hosted = len(network.hosted)
-    if y is None and not _are_shares(X):
+    if y is None and not _are_shares(X, 1):
         raise DataError(
             f"{type(model).__name__} requires y to be passed, but the target y is None: call {call}(X, y), or "
             f"{call}(shares) with a list of (X_k, y_k), one per hosted agent"
         )
-    if y is not None and isinstance(X, list) and _are_shares(X):
+    if y is not None and _are_shares(X, 2):
         raise DataError(f"shares bring their own targets, (X_k, y_k) each: call {call}(shares) without y")
     if y is None and len(X) != hosted:
         raise DataError(
@@ -93,9 +93,18 @@ def _given_as_shares(model: BaseEstimator, network: Network, X: Any, y: Any, cal
     return y is None
 
 
-def _are_shares(X: Any) -> bool:
+def _are_shares(X: Any, axes: int) -> bool:
+    """Pairs whose first part has so many axes: a table of two columns may be a list of pairs too, of numbers."""
     pairs = isinstance(X, Sequence) and len(X) > 0 and all(isinstance(x, list | tuple) and len(x) == 2 for x in X)
-    return pairs and all(np.ndim(inputs) == 2 or np.shape(inputs) == (0,) for inputs, _ in X)
+    return pairs and all(axes_of(inputs) >= axes for inputs, _ in X)
+
+
+def axes_of(x: Any) -> int:
+    """How many axes it has; 0 if it is no array and cannot be made one."""
+    try:
+        return int(x.ndim if hasattr(x, "ndim") else np.asarray(x).ndim)
+    except ValueError:  # lists of unlike lengths
+        return 2
 
 
 def _checked_shares(

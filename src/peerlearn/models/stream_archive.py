@@ -1,9 +1,10 @@
 """A stream under way as one .npz file, so that it can be taken up again: numbers and a text, nothing that runs code.
 
 about            JSON: version, class, parameters, learner, network, and what has passed
-W, bias          the hidden layer, by which a stream began without random_state goes on with the same features
+W, bias          the hidden layer, by which a stream began without random_state goes on with the same features; or
+W_in, W, W_fb    the reservoir
 classes          of a classifier
-state NAME       what the learner remembers: hosted agents x ..
+state NAME       what the learner, and the model, remember: hosted agents x ..
 
 It holds what these agents have learned from their own rows, which their neighbors are not meant to see: keep it at its
 site. `peerlearn.models.archive` saves the coefficients alone, for predictions.
@@ -15,29 +16,51 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
 
 from peerlearn.algorithms.consensus import Averaging
 from peerlearn.algorithms.streaming.learner import Learner, learner_of, learners
+from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError
-from peerlearn.local.features import ACTIVATIONS, RandomFeatures
+from peerlearn.models import archived_esn, archived_rvfl
 from peerlearn.models.archive import about_model, read_contents, write_arrays
-from peerlearn.models.archived_rvfl import MODELS, Model
 from peerlearn.models.contents import Contents
-from peerlearn.models.rvfl import RVFLClassifier
+from peerlearn.models.esn import ESNRegressor
+from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.models.settings import network_of
-from peerlearn.models.streams import Stream, must_be_unchanged, settings_of
+from peerlearn.models.streams import Stream, fresh_state, must_be_unchanged, settings_of
 from peerlearn.network.base import Counts, Network
 
+Model = RVFLClassifier | RVFLRegressor | ESNRegressor
+
+
+class Form(Protocol):
+    """What a file archived_*.py knows of a stream."""
+
+    def stream_parts(self, model: Any) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+        """Arrays beside the state, and what the text says beside what it says of all."""
+        ...
+
+    def resume(self, model: Any, contents: Contents, agents: int) -> tuple[int, int]:
+        """All that a stream needs, checked; the shape of the coefficients. Parameters and n_features_in_ are known."""
+        ...
+
+
+FORMS: dict[type[Model], Form] = {
+    RVFLClassifier: archived_rvfl,
+    RVFLRegressor: archived_rvfl,
+    ESNRegressor: archived_esn,
+}
+MODELS: dict[str, type[Model]] = {kind.__name__: kind for kind in FORMS}
 WAY_OUT = "give the file that save_stream wrote for these agents, and the network that they had"
 
 
 def save_stream(model: Model, path: str | os.PathLike[str]) -> None:
     """Write where the stream is, at once, so that the file is whole or not there."""
-    if type(model) not in MODELS.values() or not hasattr(model, "_stream"):
+    if type(model) not in FORMS or not hasattr(model, "_stream"):
         raise InputError("only a model that learns from a stream can be saved as one: call partial_fit first")
     stream = model._stream
     must_be_unchanged(model, stream)
@@ -52,9 +75,8 @@ def save_stream(model: Model, path: str | os.PathLike[str]) -> None:
         "passed": {"chunks": stream.chunks, "rows": stream.rows, "sent": asdict(stream.sent)},
         "columns": [str(name) for name in getattr(model, "feature_names_in_", ())],
     }
-    arrays = {"W": model.features_.W, "bias": model.features_.b}
-    if isinstance(model, RVFLClassifier):
-        arrays["classes"] = model.classes_
+    arrays, entries = FORMS[type(model)].stream_parts(model)
+    about |= entries
     arrays |= {f"state {name}": array for name, array in stream.state.items()}
     arrays["about"] = np.array(json.dumps(about))
     way_out = "leave it as partial_fit made it"
@@ -77,19 +99,11 @@ def _resumed(contents: Contents, network: Network | None) -> Model:
     if not isinstance(alpha, int | float) or not 0 < alpha < np.inf:
         raise contents.wrong(f"its alpha is {alpha!r:.60}, which is no number above 0")
     model = kind(**parameters)
-    inputs, bias = contents.entry("n_features", int), contents.numbers("bias", None)
-    W, links = np.ascontiguousarray(contents.numbers("W", inputs, len(bias))), contents.entry("direct_links", bool)
-    model.features_ = RandomFeatures(W, bias, contents.one_of("activation", ACTIVATIONS), links)
-    model.n_features_in_ = inputs
-    if columns := contents.columns(inputs):
+    model.n_features_in_ = contents.entry("n_features", int)
+    if columns := contents.columns(model.n_features_in_):
         model.feature_names_in_ = np.array(columns, dtype=object)
-    agents, B = len(here.hosted), model.features_.width
-    outputs = contents.numbers("state b", agents, B, None).shape[2]
-    if isinstance(model, RVFLClassifier):
-        model.classes_ = contents.classes(outputs)
-    else:
-        model._single_output, model._n_outputs = contents.entry("single_output", bool), outputs
-    fresh = learner.start(here, (B, outputs), float(alpha))
+    shape = FORMS[kind].resume(model, contents, len(here.hosted))
+    fresh = fresh_state(model, learner, here, shape)
     # In the order of axes in which a learner changes them in place.
     state = {name: np.ascontiguousarray(contents.numbers(f"state {name}", *x.shape)) for name, x in fresh.items()}
     chunks, rows, sent = _passed(contents)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +12,10 @@ from peerlearn.algorithms.solution import Report
 from peerlearn.algorithms.streaming.learner import Learner, learner_of
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError
-from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
 from peerlearn.models.labels import stream_classes
-from peerlearn.models.shares import Shares, chunk_of
+from peerlearn.models.settings import warn_caller
+from peerlearn.models.shares import Shares
 from peerlearn.network.base import Counts, Network
 
 
@@ -42,46 +41,59 @@ class Stream:
         return Report(type(self.learner).__name__, enough, self.chunks, (), self.sent, note)
 
 
-def learn_chunk(model: Any, X: Any, y: Any, classes: Any) -> None:
-    """One chunk: everything is checked before the network is asked, and nothing is changed before it has answered."""
+@dataclass(frozen=True)
+class Rows:
+    """What a call brings: the new rows of each hosted agent, checked."""
+
+    inputs: list[Array]
+    outputs: list[Array]  # rows x M
+
+
+def learn_chunk(model: Any, X: Any, y: Any, classes: Any = None) -> None:
+    """One chunk: everything is checked before the network is asked, and nothing is changed before it has answered.
+
+    The model says what was given (_new_rows), what the learner sees of it, and what the model itself remembers
+    (_chunks; before the first row, _memory).
+    """
     if hasattr(model, "_stream"):
         stream: Stream = model._stream
         must_be_unchanged(model, stream, classes)
-        shares = chunk_of(model, stream.network, X, y, turn=stream.rows, first=False)
-        outputs = _outputs(model, shares)
+        rows, _ = model._new_rows(stream.network, X, y, classes, stream)
         mark = stream.network.ledger.mark()
     else:
-        stream, shares, outputs, mark = _begun(model, X, y, classes)
-    chunks = Chunk.of_inputs(model.features_, shares.inputs, outputs)
+        stream, rows, mark = _begun(model, X, y, classes)
+    chunks, memory = model._chunks(stream, rows)
     # Learners change arrays in place: those of a model that was loaded as read-only memory are copied first.
     state = {name: np.require(array, requirements=["C", "W"]) for name, array in stream.state.items()}
-    stream.state = stream.learner.learn(stream.network, state, chunks, float(model.alpha))
+    stream.state = stream.learner.learn(stream.network, state, chunks, float(model.alpha)) | memory
     stream.chunks += 1
-    stream.rows += sum(map(len, outputs))
+    stream.rows += sum(map(len, rows.outputs))
     stream.sent += stream.network.ledger.since(mark)
     model._stream, model.coefficients_, model.report_ = stream, stream.state["b"], stream.report()
 
 
-def _begun(model: Any, X: Any, y: Any, classes: Any) -> tuple[Stream, Shares, list[Array], Counts]:
-    network, _, feature_seed, _ = model._settings()
+def _begun(model: Any, X: Any, y: Any, classes: Any) -> tuple[Stream, Rows, Counts]:
+    network, _, seed, _ = model._settings()
     if not model.alpha > 0:
         raise InputError("a stream needs alpha above 0: its first rows alone do not determine the coefficients")
     if hasattr(model, "coefficients_"):
-        warnings.warn(
+        warn_caller(
             "partial_fit begins a stream of its own: rows that fit has seen are not part of it, and the coefficients "
-            "that it found are replaced; to learn from them as well, give them to partial_fit as the first chunk",
-            UserWarning,
-            stacklevel=5,
+            "that it found are replaced; to learn from them as well, give them to partial_fit as the first chunk"
         )
     mark = network.ledger.mark()
     learner = learner_of(model.stream)
-    shares = chunk_of(model, network, X, y, turn=0, first=True)
-    fixed = model._begin_stream(shares.targets, classes)
-    outputs = _outputs(model, shares)
-    model._must_be_alike(network, shares.inputs, outputs, feature_seed, {"stream": learner, **fixed})
-    model._draw_features(model.n_features_in_, feature_seed)
-    state = learner.start(network, (model.features_.width, outputs[0].shape[1]), float(model.alpha))
-    return Stream(learner, network, settings_of(model), state), shares, outputs, mark
+    rows, fixed = model._new_rows(network, X, y, classes, None)
+    width = model._draw_features(model.n_features_in_, seed)
+    model._must_be_alike(network, rows.inputs, rows.outputs, seed, {"stream": learner, **fixed})
+    state = fresh_state(model, learner, network, (width, rows.outputs[0].shape[1]))
+    return Stream(learner, network, settings_of(model), state), rows, mark
+
+
+def fresh_state(model: Any, learner: Learner, network: Network, shape: tuple[int, int]) -> State:
+    """Before the first row: what the learner remembers, and what the model does."""
+    own: State = model._memory(len(network.hosted))
+    return learner.start(network, shape, float(model.alpha)) | own
 
 
 def settings_of(model: Any) -> dict[str, Any]:
@@ -107,7 +119,7 @@ def must_be_unchanged(model: Any, stream: Stream, classes: Any = None) -> None:
             )
 
 
-def _outputs(model: Any, shares: Shares) -> list[Array]:
+def outputs_of(model: Any, shares: Shares) -> list[Array]:
     """Each hosted agent's targets as numbers."""
     if shares.together is None:
         return [

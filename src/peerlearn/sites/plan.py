@@ -37,7 +37,7 @@ from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.patience import Patience
 from peerlearn.sites import keys
 from peerlearn.sites.description import NUMBER, read_network, read_patience
-from peerlearn.sites.training import classifies, may_lack_labels, read_model
+from peerlearn.sites.training import classifies, learns_in_order, may_lack_labels, read_model
 
 SPLITS = {"even": partition.even, "stratified": partition.stratified, "dirichlet": partition.dirichlet}
 MOST_AGENTS = 100  # processes on one machine
@@ -125,6 +125,11 @@ def _generated(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
 def _rows(table: keys.Table, here: Path, agents: int, model: dict[str, Any]) -> Rows:
     fraction, seed = table.take("test_fraction", NUMBER, 0.25), table.take("seed", int, 0)
     split = table.take("split", str, "even")
+    if learns_in_order(model):
+        raise InputError(
+            f"[data] in {table.path} cannot be dealt to {agents} agents, because the model learns from rows in their "
+            "order, and they are dealt at random: give each site a file of its own, and run peerlearn agent there"
+        )
     if not 0 < fraction < 1:
         raise table.wrong("test_fraction", f"is {fraction}: give a number between 0 and 1")
     if split not in SPLITS:

@@ -8,12 +8,15 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
+from peerlearn import graphs
 from peerlearn.algorithms import Averaging
 from peerlearn.algorithms.choice import solver_of
 from peerlearn.algorithms.smooth import StepRule, smooth_solver_of
 from peerlearn.errors import InputError
 from peerlearn.models.archive import MODELS
+from peerlearn.models.esn import ESNRegressor
 from peerlearn.models.unlabelled import PartlyLabelled
+from peerlearn.network import SimulatedNetwork
 from peerlearn.sites.keys import Table, near
 
 BY_SCRIPT = ("LapKRRClassifier", "VerticalRVFLClassifier", "VerticalRVFLRegressor")  # agents predict together
@@ -25,7 +28,9 @@ def read_model(table: Table) -> dict[str, Any]:
     """The model's parameters as plain values; that they can be used is seen by making the model."""
     settings = table.rest()
     try:
-        make_model(settings)._settings()  # a private look, so that nothing is opened for a model that would be refused
+        model = make_model(settings, SimulatedNetwork(graphs.complete(2)))  # who is alone may do what a network may not
+        model._settings()  # a private look, so that nothing is opened for a model that would be refused
+        _must_predict_from_rows(model)
     except (TypeError, ValueError) as error:
         raise InputError(f"[model] in {table.path} cannot be used: {error}") from None
     return settings
@@ -55,6 +60,11 @@ def may_lack_labels(settings: dict[str, Any]) -> bool:
     return issubclass(MODELS[_kind(settings)], PartlyLabelled)
 
 
+def learns_in_order(settings: dict[str, Any]) -> bool:
+    """Whether rows are times, so that a site's table is one sequence."""
+    return issubclass(MODELS[_kind(settings)], ESNRegressor)
+
+
 def _kind(settings: dict[str, Any]) -> str:
     kind = settings.get("kind", "RVFLClassifier")
     if kind in BY_SCRIPT:
@@ -65,6 +75,15 @@ def _kind(settings: dict[str, Any]) -> str:
     if not isinstance(kind, str) or kind not in MODELS:
         raise InputError(f"kind {kind!r} is not known{near(str(kind), MODELS)}")
     return kind
+
+
+def _must_predict_from_rows(model: Any) -> None:
+    if isinstance(model, ESNRegressor) and model.feedback_scaling:
+        raise InputError(
+            f"feedback_scaling is {model.feedback_scaling}, and a model whose outputs are fed back has no place in a "
+            "file, because nobody can predict with it from rows alone: set it to 0, or train and predict by a script "
+            "over PeerNetwork that all sites run"
+        )
 
 
 def make_solver(settings: Any, by_name: Callable[[Any], Any] = solver_of) -> Any:
