@@ -38,7 +38,7 @@ from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty, Ridge
 from peerlearn.network.base import Network
-from tests import cases_anchors, cases_distances, cases_lapkrr, cases_s3vm, cases_smooth
+from tests import cases_anchors, cases_distances, cases_esn, cases_filters, cases_lapkrr, cases_s3vm, cases_smooth
 from tests.split_network import run_apart
 
 Case = Callable[[Network, Sequence[int]], dict[str, np.ndarray]]
@@ -80,7 +80,7 @@ def entries(hosted: Sequence[int], shape: tuple[int, ...]) -> np.ndarray:
 
 
 def cases() -> dict[str, Case]:
-    others = (cases_anchors, cases_distances, cases_lapkrr, cases_s3vm, cases_smooth)
+    others = (cases_anchors, cases_distances, cases_esn, cases_filters, cases_lapkrr, cases_s3vm, cases_smooth)
     found = {**averages(), **agreements(), **solutions(), **streams(), **columns(), **models()}
     return found | {name: case for file in others for name, case in file.cases().items()}
 

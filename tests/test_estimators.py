@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from peerlearn import SimulatedNetwork, graphs, models
+from peerlearn import ESNRegressor, SimulatedNetwork, graphs, models
 from peerlearn.models.unlabelled import PartlyLabelled
 
-KINDS = [getattr(models, name) for name in models.__all__]
+KINDS = [kind for kind in (getattr(models, name) for name in models.__all__) if hasattr(kind, "fit")]  # no filters
 WAYS = {  # hidden units are fewer only to be quick
     "alone": dict,
-    "network": lambda: {"n_hidden": 30, "network": SimulatedNetwork(graphs.ring(2))},
+    "network": lambda: {"n_hidden": 30, "n_reservoir": 20, "network": SimulatedNetwork(graphs.ring(2))},
     "linked": lambda: {"n_hidden": 15, "direct_links": True, "network": SimulatedNetwork(graphs.ring(2))},
 }
 
@@ -24,11 +24,25 @@ def checked():
                 yield way, kind(**{name: value for name, value in settings().items() if name in known})
 
 
+# These call partial_fit(X, y) with one table, which cannot be dealt to agents that have a running sequence each.
+TABLE_IN_TIME = (
+    "check_fit_score_takes_y",
+    "check_n_features_in_after_fitting",
+    "check_estimators_partial_fit_n_features",
+)
+
+
+def applies(model, name):
+    """check_array_api_input is for estimators that claim to take other arrays."""
+    apart = isinstance(model, ESNRegressor) and model.network is not None
+    return name != "check_array_api_input" and not (apart and name in TABLE_IN_TIME)
+
+
 CHECKS = [
     pytest.param(model, check, id=f"{type(model).__name__}-{way}-{name}")
     for way, model in checked()
     for model, check in estimator_checks_generator(model)
-    if (name := check.func.__name__) != "check_array_api_input"  # for estimators that claim to take other arrays
+    if applies(model, name := check.func.__name__)
 ]
 
 

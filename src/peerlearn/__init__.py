@@ -35,20 +35,24 @@ from peerlearn.algorithms import (
 from peerlearn.local.privacy import RandomProjection, TanhTransform
 from peerlearn.models import (
     AnchorLapClassifier,
+    ESNRegressor,
     LapKRRClassifier,
+    LMSFilter,
     RVFLClassifier,
     RVFLRegressor,
     S3VMClassifier,
+    SplineFilter,
     VerticalRVFLClassifier,
     VerticalRVFLRegressor,
 )
+from peerlearn.models.filters import decibels
 from peerlearn.network import Faults, Network, SimulatedNetwork
 
 if TYPE_CHECKING:
     from peerlearn.network.mpi import MPINetwork
     from peerlearn.network.peers.network import PeerNetwork
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "ADMM",
@@ -65,10 +69,12 @@ __all__ = [
     "DiffusionLMS",
     "DiffusionRLS",
     "DualConjugateGradient",
+    "ESNRegressor",
     "Exchange",
     "Faults",
     "GradientTracking",
     "Gram",
+    "LMSFilter",
     "Landmarks",
     "LapKRRClassifier",
     "Local",
@@ -82,6 +88,7 @@ __all__ = [
     "SharingADMM",
     "SimulatedNetwork",
     "SketchedConjugateGradient",
+    "SplineFilter",
     "StepRule",
     "StreamConsensus",
     "StreamExact",
@@ -90,6 +97,7 @@ __all__ = [
     "VerticalRVFLRegressor",
     "average",
     "data",
+    "decibels",
     "everyone",
     "graphs",
     "maximum",

@@ -14,21 +14,24 @@ m_k = sum_j C_kj s_j.
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from peerlearn.arrays import Array, norms
+from peerlearn.arrays import Array, is_real, is_whole, norms
 from peerlearn.errors import InputError
 from peerlearn.local.recursive import State
 from peerlearn.network.base import Network
 
+LONGEST = 2**62  # more is no number that compiled code counts with
 
-def check_combining(every: Any, threshold: Any) -> None:
-    if type(every) is bool or not isinstance(every, Integral) or every < 1:
-        raise InputError(f"every is {every!r}: agents combine after every 1, 2, 3, .. chunks; give a whole number")
-    if threshold is not None and not (isinstance(threshold, float | int) and 0 <= threshold < np.inf):
+
+def check_combining(every: Any, threshold: Any, of: str = "chunks") -> None:
+    if not is_whole(every) or not 1 <= every <= LONGEST:
+        raise InputError(
+            f"every is {every!r}: agents combine after every 1, 2, 3, .. {of}; give a whole number up to 2**62"
+        )
+    if threshold is not None and not (is_real(threshold) and 0 <= threshold < np.inf):
         raise InputError(
             f"threshold is {threshold!r}: give the relative change that is worth a message, such as 0.01, or None"
         )

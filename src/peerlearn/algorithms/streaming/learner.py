@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from peerlearn.algorithms.registry import by_name, named
-from peerlearn.arrays import Array, all_finite
+from peerlearn.arrays import Array, all_finite, is_real
 from peerlearn.errors import DataError, InputError, NetworkError
 from peerlearn.local import recursive
 from peerlearn.local.chunks import Chunk
@@ -61,7 +61,7 @@ def absorbed(
 
 
 def check_forgetting(forgetting: Any) -> None:
-    if not isinstance(forgetting, float | int) or not 0 < forgetting <= 1:
+    if not is_real(forgetting) or not 0 < forgetting <= 1:
         raise InputError(
             f"forgetting is {forgetting!r}: give a number above 0 and at most 1, such as 0.99; 1 forgets nothing"
         )

@@ -1,0 +1,1 @@
+"""Adaptive filters that agents learn together, sample by sample."""
