@@ -97,10 +97,10 @@ class Powers:
 
     def add(self, run: FilterRun, signals: WienerSignals) -> None:
         found = {
-            "error": run.squared_errors,
+            "error": run.mse,
             "excess": run.excess(signals.clean),
-            "coefficients": run.coefficient_deviations,
-            "control points": run.control_point_deviations,
+            "coefficients": run.msd,
+            "control points": run.msd_spline,
         }
         self.runs += 1
         for name, powers in found.items():

@@ -35,7 +35,7 @@ def cases() -> dict[str, Case]:
         run = model.run(x[:, :SAMPLES], d[:, :SAMPLES], TRUTH if kind is SplineFilter else TRUTH[0])
         return {
             "outputs": run.outputs,
-            "deviations": run.coefficient_deviations,
+            "deviations": run.msd,
             "after": model.step(x[:, SAMPLES:], d[:, SAMPLES:]),
             "coefficients": model.coefficients_,
             "predictions": model.predict(x),

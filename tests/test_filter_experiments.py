@@ -165,11 +165,11 @@ def test_deviations_are_from_the_filter_that_gave_the_output(graph, drawn):
     for k in range(AGENTS):
         w, q = before.coefficients_[k], before.control_points_[k]
         a = w @ drawn.coefficients / (w @ w)
-        assert run.coefficient_deviations[k, -1] == pytest.approx(((drawn.coefficients - a * w) ** 2).sum(), abs=1e-12)
+        assert run.msd[k, -1] == pytest.approx(((drawn.coefficients - a * w) ** 2).sum(), abs=1e-12)
         apart = [spline_rows(t / a)[0] @ q - drawn.f0(t) for t in KNOTS[1:-1]]
-        assert run.control_point_deviations[k, -1] == pytest.approx(np.square(apart).sum(), abs=1e-10)
+        assert run.msd_spline[k, -1] == pytest.approx(np.square(apart).sum(), abs=1e-10)
     points = model.run(drawn.x, drawn.d, truth=(drawn.coefficients, drawn.control_points))
-    np.testing.assert_allclose(points.control_point_deviations, run.control_point_deviations, atol=1e-12)
+    np.testing.assert_allclose(points.msd_spline, run.msd_spline, atol=1e-12)
 
 
 def level(powers):
@@ -203,9 +203,9 @@ def test_steady_errors_are_those_of_the_thesis():
     for nonlinearity, thesis in (("mild", -12), ("strong", -5)):
         drawn = wiener(10, 10_000, nonlinearity=nonlinearity)
         linear = LMSFilter(step_size=0.005, network=network).run(drawn.x, drawn.d)
-        assert level(linear.squared_errors[:, -5000:]) == pytest.approx(thesis, abs=1)
+        assert level(linear.mse[:, -5000:]) == pytest.approx(thesis, abs=1)
         spline = SplineFilter(network=network).run(drawn.x, drawn.d)
-        assert level(spline.squared_errors[:, -5000:]) == pytest.approx(level(drawn.noise_power), abs=0.2)
+        assert level(spline.mse[:, -5000:]) == pytest.approx(level(drawn.noise_power), abs=0.2)
 
 
 def test_bytes_counted_by_hand(graph):

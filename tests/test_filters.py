@@ -191,7 +191,7 @@ class TestWaysToRun:
             runs.append(models[-1].run(x, d, truth if spline else truth[0]))
         close(runs[0].outputs, runs[1].outputs)
         close(learned(models[0]), learned(models[1]))
-        close(runs[0].coefficient_deviations, runs[1].coefficient_deviations)
+        close(runs[0].msd, runs[1].msd)
         assert runs[0].sent == runs[1].sent
         assert runs[0].sent.rounds > 300 // every - 1
 
@@ -255,8 +255,8 @@ class TestWaysToRun:
     def test_lost_messages(self):
         x, d = wave(6, 300)
         lossy = SimulatedNetwork(GRAPH, faults=Faults(loss=0.2, seed=0))
-        errors = filter_of("rls", network=lossy).run(x, d).squared_errors
-        alone = filter_of("rls", network=SimulatedNetwork(GRAPH), cooperation="none").run(x, d).squared_errors
+        errors = filter_of("rls", network=lossy).run(x, d).mse
+        alone = filter_of("rls", network=SimulatedNetwork(GRAPH), cooperation="none").run(x, d).mse
         assert errors[:, 100:].mean() < alone[:, 100:].mean()
         for settings in ({"exchange": "span", "update": "lms"}, {"threshold": 0.1}):
             with pytest.raises(NetworkError, match="loses some"):

@@ -70,7 +70,7 @@ class TestDivergence:
         x = rng.standard_normal(3000)
         x[500:520] = 8 * np.sign(x[500:520])  # every share is 3.2 there, and what was learned is right
         d = np.convolve(x, [0.5, -0.3])[:3000] + 0.1 * rng.standard_normal(3000)
-        errors = LMSFilter(step_size=0.01).run(x, d).squared_errors[0]
+        errors = LMSFilter(step_size=0.01).run(x, d).mse[0]
         assert errors[-500:].mean() < 0.012
 
     def test_a_long_sound_past_excuses_nothing(self):

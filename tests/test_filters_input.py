@@ -107,12 +107,12 @@ class TestSignals:
         for clean in (D[:2], D[0, :20], 0.0):
             with pytest.raises(DataError, match=rf"clean has shape {re.escape(str(np.shape(clean)))}"):
                 run.excess(clean)
-        assert np.array_equal(run.excess(D[0]), run.squared_errors)
+        assert np.array_equal(run.excess(D[0]), run.mse)
         with pytest.raises(DataError, match="clean is no array of real numbers"):
             run.excess([D[0], D[0, :20]])
         for window in (0, 41, 1.5):
             with pytest.raises(InputError, match="window of"):
-                decibels(run.squared_errors, window)
+                decibels(run.mse, window)
         for powers in ([[1.0, 2.0], [1.0]], ["1", "2"], np.array(["1"], dtype=object)):
             with pytest.raises(InputError, match=r"powers are .*give an array of numbers"):
                 decibels(powers)

@@ -31,7 +31,7 @@ class TestLearning:
         d = np.stack([np.convolve(row, [0.5, -0.3])[:1500] for row in x]) + 0.1 * rng.standard_normal(x.shape)
         model = LMSFilter(update="nlms", network=SimulatedNetwork(GRAPH, exact_order=exact))
         run = model.run(x, d)
-        assert run.squared_errors[:, 400:].mean(axis=1).max() < 0.02
+        assert run.mse[:, 400:].mean(axis=1).max() < 0.02
         live = clone(model)
         parts = [live.step(x[:, a:b], d[:, a:b]) for a, b in ((0, 700), (700, 701), (701, 1500))]
         assert np.array_equal(np.hstack(parts), run.outputs)
@@ -42,7 +42,7 @@ class TestLearning:
         x[0, 1000] = outlier
         w = np.where(np.arange(4000)[:, None] < 2000, [0.5, -0.3], [-0.5, 0.3])
         d = (w * np.stack([x[0], np.roll(x[0], 1)], axis=1)).sum(axis=1)
-        assert kind(update="nlms").run(x[0], d).squared_errors[0, -500:].mean() < 1e-3
+        assert kind(update="nlms").run(x[0], d).mse[0, -500:].mean() < 1e-3
 
     @pytest.mark.parametrize(("agents", "kind"), [(10, "mild"), (15, "strong")])
     def test_joint_recursion_and_rare_rounds_beat_the_thesis(self, agents, kind):
@@ -69,7 +69,7 @@ class TestLearning:
     def test_follows_a_system_that_changes(self):
         x, d = wave(1, 4000)
         d[:, 2000:] = np.convolve(x[0], [-0.2, 0.9])[2000:4000]
-        late = [LMSFilter(update="rls", forgetting=f).run(x, d).squared_errors[:, -500:].mean() for f in (1.0, 0.98)]
+        late = [LMSFilter(update="rls", forgetting=f).run(x, d).mse[:, -500:].mean() for f in (1.0, 0.98)]
         assert late[1] < 0.01 * late[0]
 
 
@@ -78,22 +78,22 @@ class TestResults:
         x, d = wave(1, 50)
         model = SplineFilter(update="lms", step_size=0.0, spline_step_size=0.0)
         run = model.run(x, d, truth=([-0.25, 0.0, 0.0, 0.0, 0.0], lambda s: -4.0 * s))  # the identity in other words
-        close(run.coefficient_deviations, 0.0)
-        close(run.control_point_deviations, 0.0)
+        close(run.msd, 0.0)
+        close(run.msd_spline, 0.0)
 
     def test_deviations_by_hand(self):
         x, d = wave(1, 50)
         w0, q0 = np.array([2.0, 1.0, 0.0, 0.0, 0.0]), 3 * Spline(2.2, 0.2).knots
         run = SplineFilter(update="lms", step_size=0.0, spline_step_size=0.0).run(x, d, truth=(w0, q0))
-        close(run.coefficient_deviations, 1.0)  # a = 2
-        close(run.control_point_deviations, np.sum((q0[1:-1] - q0[1:-1] / 6) ** 2))
+        close(run.msd, 1.0)  # a = 2
+        close(run.msd_spline, np.sum((q0[1:-1] - q0[1:-1] / 6) ** 2))
         linear = LMSFilter(step_size=0.0).run(x, d, truth=w0)
-        close(linear.coefficient_deviations, 1.0)
-        assert linear.control_point_deviations is None
+        close(linear.msd, 1.0)
+        assert linear.msd_spline is None
 
     def test_deviation_of_a_filter_that_is_zero(self):
         run = LMSFilter(order=1, step_size=1.0).run(np.ones(5), np.zeros(5), truth=[1.0])
-        assert run.coefficient_deviations.tolist() == [[0.0, 1.0, 1.0, 1.0, 1.0]]
+        assert run.msd.tolist() == [[0.0, 1.0, 1.0, 1.0, 1.0]]
 
     def test_what_was_learned_does_not_depend_on_settings_changed_since(self):
         x, d = wave(1, 20)
@@ -108,10 +108,10 @@ class TestResults:
     def test_run_without_truth(self):
         x, d = wave(1, 20)
         run = SplineFilter().run(x, d)
-        assert run.coefficient_deviations is None
+        assert run.msd is None
         assert np.array_equal(run.errors, d - run.outputs)
-        assert np.array_equal(run.squared_errors, run.errors**2)
-        close(run.excess(d), run.squared_errors)
+        assert np.array_equal(run.mse, run.errors**2)
+        close(run.excess(d), run.mse)
 
     def test_decibels_average_powers(self):
         powers = np.array([[[1.0, 10.0], [100.0, 10.0]]])

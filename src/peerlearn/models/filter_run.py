@@ -17,19 +17,19 @@ from peerlearn.network.base import Counts
 class FilterRun:
     """Hosted agents x samples. Everything at sample n belongs to the filter as it was before it learned from d[n].
 
-    coefficient_deviations: |w0 - a w|^2, and control_point_deviations: the sum of (phi(t / a) - f0(t))^2 over the
-    usable knots t, where the truth was given. (a w, phi(s / a)) is the same filter for any a; it is compared with the
-    a for which a w is nearest w0.
+    mse: e^2. msd: |w0 - a w|^2, and msd_spline: the sum of (phi(t / a) - f0(t))^2 over the usable knots t, where the
+    truth was given. (a w, phi(s / a)) is the same filter for any a; it is compared with the a for which a w is nearest
+    w0. `decibels` makes curves of them.
     """
 
     outputs: Array
     errors: Array  # d - y
-    coefficient_deviations: Array | None
-    control_point_deviations: Array | None
+    msd: Array | None
+    msd_spline: Array | None
     sent: Counts
 
     @property
-    def squared_errors(self) -> Array:
+    def mse(self) -> Array:
         return self.errors**2
 
     def excess(self, clean: Any) -> Array:
