@@ -242,7 +242,9 @@ def test_a_lasso_that_is_cut_off_says_so(monkeypatch):
     monkeypatch.setattr(module, "_best_on_ray", lambda b, *_: b)
     problems, _, _ = ragged_problem(4, 5, 1)
     for solver in (Gram(), Local()):
-        with pytest.warns(NotConverged, match=r"with a gradient of size .* where 1e-10 was asked for: raise alpha"):
+        with pytest.warns(
+            NotConverged, match=r"with a gradient of size .* where 1e-10 was asked for: scale the inputs"
+        ):
             assert not solver.solve(SimulatedNetwork(graphs.ring(4)), problems, Lasso(1.0)).report.converged
 
 
@@ -321,3 +323,19 @@ def test_the_printed_thresholds_end_elsewhere():
     assert objective(G, P, unscaled, alpha) > least + 1e-3 * abs(least)
     assert objective(G, P, whole, alpha) > least + 1e-3 * abs(least)
     assert not (whole == 0).any()
+
+
+def test_columns_of_very_different_size():
+    rng = np.random.default_rng(0)
+    H = rng.standard_normal((100, 40)) * 10.0 ** rng.integers(-6, 6, 40)
+    y = rng.standard_normal((100, 1))
+    b, told = lasso(H.T @ H, H.T @ y, 1e-5)
+    assert max(told, missed(H.T @ H, H.T @ y, b, 1e-5)) < 1e-12
+
+
+def test_what_is_beyond_numbers_ends_with_a_warning():
+    H = [np.random.default_rng(k).standard_normal((9, 3)) * 1e-170 for k in range(4)]
+    problems = LeastSquares.of_rows(H, [np.ones((9, 1))] * 4)
+    with pytest.warns(NotConverged, match="scale the inputs"):
+        solution = Gram().solve(SimulatedNetwork(graphs.ring(4)), problems, Lasso(1e-175))
+    assert not solution.report.converged

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from peerlearn import ADMM, ConjugateGradient, Gram, SimulatedNetwork, graphs
+from peerlearn import ADMM, Averaging, ConjugateGradient, Gram, SimulatedNetwork, graphs
 from peerlearn.algorithms.choice import Auto
 from peerlearn.algorithms.krylov import _Directions
 from peerlearn.algorithms.preconditioners import PRECONDITIONERS
@@ -152,7 +152,7 @@ def test_directions_stay_conjugate_where_conditions_are_bad():
     rng = np.random.default_rng(0)
     Q, _ = np.linalg.qr(rng.standard_normal((60, 60)))
     A = (Q * np.logspace(0, 10, 60)) @ Q.T
-    past, d = _Directions(60), rng.standard_normal((60, 1))
+    past, d = _Directions((60, 1)), rng.standard_normal((60, 1))
     kept = []
     for _ in range(30):
         q = A @ d
@@ -164,13 +164,13 @@ def test_directions_stay_conjugate_where_conditions_are_bad():
 
 
 def test_of_directions_that_do_not_fit_the_last_are_kept(monkeypatch):
-    monkeypatch.setattr("peerlearn.algorithms.krylov.KEPT", 15)
-    past = _Directions(5)
+    monkeypatch.setattr("peerlearn.algorithms.krylov.KEPT", 18)
+    past = _Directions((6, 1))
     for j in range(5):
-        d = np.zeros((5, 1))
+        d = np.zeros((6, 1))
         d[j] = 1.0
         past.add(d, d, np.ones((1, 1)))
-    np.testing.assert_array_equal(past.conjugate(np.ones((5, 1)))[:, 0], [1, 1, 0, 0, 0])
+    np.testing.assert_array_equal(past.conjugate(np.ones((6, 1)))[:, 0], [1, 1, 0, 0, 0, 1])
 
 
 def test_every_agent_alone_has_the_bits_of_the_simulation():
@@ -188,3 +188,38 @@ def test_every_agent_alone_has_the_bits_of_the_simulation():
     )
     assert together.report.converged
     assert np.array_equal(apart, together.coefficients)
+
+
+@pytest.mark.parametrize("alpha", [1e-7, 1e-4])
+def test_directions_that_are_used_up_are_forgotten(alpha):
+    rng = np.random.default_rng(3)
+    H = [rng.standard_normal((30, 20)) * 10.0 ** rng.uniform(-6, 3, 20) for _ in range(4)]
+    Y = [rng.standard_normal((30, 1)) for _ in range(4)]
+    solver = ConjugateGradient(preconditioner="local")
+    solution = solver.solve(SimulatedNetwork(graphs.ring(4)), LeastSquares.of_rows(H, Y), Ridge(alpha))
+    assert solution.report.converged
+    assert solution.report.iterations < 40
+    b = np.linalg.solve(sum(h.T @ h for h in H) + alpha * np.eye(20), sum(h.T @ y for h, y in zip(H, Y, strict=True)))
+    assert np.linalg.norm(solution.coefficients[0] - b) < 1e-10 * np.linalg.norm(b)
+
+
+def test_an_agent_without_rows_says_nothing():
+    rng = np.random.default_rng(0)
+    H = [rng.standard_normal((n, 8)) for n in (0, 5, 10, 20)]
+    problems = LeastSquares.of_rows(H, [h[:, :1] for h in H])
+    solution = ConjugateGradient(preconditioner="local").solve(SimulatedNetwork(graphs.ring(4)), problems, Ridge(1.0))
+    G, c = sum(h.T @ h for h in H), sum(h.T @ h[:, :1] for h in H)
+    np.testing.assert_allclose(solution.coefficients[0], np.linalg.solve(G + np.eye(8), c), atol=1e-6)
+
+
+def test_auto_does_not_blame_iterations_for_rounds_that_are_too_few():
+    rng = np.random.default_rng(0)
+    H = [rng.standard_normal((40, 60)) for _ in range(5)]
+    problems = LeastSquares.of_rows(H, [h[:, :1] for h in H])
+    solver = Auto(averaging=Averaging("plain", 1e-8, max_rounds=10))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        report = solver.solve(SimulatedNetwork(graphs.ring(5)), problems, Ridge(100.0)).report
+    assert (report.solver, report.converged) == ("ConjugateGradient", False)
+    assert any("give the averaging more max_rounds" in str(warning.message) for warning in caught)
+    assert "too few" not in report.note

@@ -144,7 +144,12 @@ def test_lorenz_is_scaled_and_to_be_predicted_a_second_ahead():
         (narma10, {"variant": "both"}, "variant 'both' of narma10 is not known: it is 'sum' or 'product'"),
         (extended_polynomial, {"degree": -1}, "degree of extended_polynomial must be a whole number of 0 or more"),
         (extended_polynomial, {"lag": True}, "lag of extended_polynomial must be a whole number of 0 or more, not Tr"),
-        (mackey_glass, {"tau": 0.25}, "tau of mackey_glass must be a multiple of its step of 0.1, above 0, not 0.25"),
+        (
+            mackey_glass,
+            {"tau": 0.25},
+            "tau of mackey_glass must be a multiple of its step of 0.1, above 0 and at most 10000, not 0.25",
+        ),
+        (mackey_glass, {"tau": 1e308}, "tau of mackey_glass must be a multiple of its step"),
         (mackey_glass, {"tau": -30.0}, "tau of mackey_glass must be a multiple of its step"),
         (mackey_glass, {"tau": float("nan")}, "tau of mackey_glass must be a multiple of its step"),
         (mackey_glass, {"ahead": 0}, "ahead of mackey_glass must be a whole number of 1 or more, not 0"),

@@ -114,6 +114,7 @@ def test_control_points_are_the_nonlinearity_at_the_knots():
         ({"seed": -1}, "seed=-1: give a whole number, 0 or more"),
         ({"signals": None}, "signals=None: give a whole number, 0 or more"),
         ({"nonlinearity": "weak"}, "no nonlinearity 'weak': choose 'mild' or 'strong'"),
+        ({"nonlinearity": np.zeros(2)}, "no nonlinearity array"),
         ({"nonlinearity": []}, "no nonlinearity \\[\\]: choose 'mild' or 'strong'"),
     ],
 )

@@ -36,7 +36,8 @@ NO_ANSWER = -1.0
 
 @dataclass(frozen=True)
 class Gram:
-    """tolerance: relative distance to the centralised coefficients, where averages are inexact; a tree is exact.
+    """tolerance: relative distance to the centralised coefficients, where averages are inexact; a tree is exact
+    up to rounding, which max eig(H'H) / alpha times 1e-16 bounds.
 
     Lasso may be as flat as it likes: for it averages are as exact as numbers are, whatever the tolerance.
     """
@@ -73,7 +74,8 @@ class Gram:
                 warn_not_converged("Gram", 1, away, self.tolerance, change)
         if not missed <= TOLERANCE:
             converged = False
-            warn_not_converged("Gram", 1, missed, TOLERANCE, "raise alpha, or use fewer units", "gradient")
+            change = "scale the inputs, raise alpha, or use fewer units"
+            warn_not_converged("Gram", 1, missed, TOLERANCE, change, "gradient")
         return Solution(b, Report("Gram", converged, 1, (), network.ledger.since(mark)))
 
     def _needed_accuracy(self, network: Network, problems: LeastSquares, convexity: float) -> float:

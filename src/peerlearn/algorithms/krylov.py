@@ -114,7 +114,7 @@ class Krylov:
         """From b and its residual r to within tolerance, as far as the recurrence for r can tell."""
         z = self.precondition(r) if first is None else r  # at b = 0 a distance is 1, or 0 where r is
         d, enough, start = z if first is None else first, averaging, len(residuals)
-        exact, past = averaging.exact_on(self.network), _Directions(d[0].size)
+        exact, past = averaging.exact_on(self.network), _Directions(d[0].shape)
         goal = self.tolerance if exact else self.tolerance / NOISE**2
         while True:
             q, e = self.system.product(d, self.system.distance(b, r, z), enough)
@@ -140,10 +140,13 @@ class Krylov:
 
 
 class _Directions:
-    """The last directions d with q = A d and d'q, as many as KEPT allows. One copy: all agents have the same."""
+    """The last directions d with q = A d and d'q, as many as KEPT allows. One copy: all agents have the same.
 
-    def __init__(self, size: int) -> None:
-        self._most = max(1, KEPT // max(size, 1))
+    After B of them there are no more, and what is left of z is rounding: then they are forgotten.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._all, self._most = shape[0], max(1, KEPT // max(int(np.prod(shape)), 1))
         self._count = 0
         self._d = self._q = self._curvature = np.empty((0, 0, 0))
 
@@ -157,14 +160,15 @@ class _Directions:
             )
         place = self._count % self._most  # in place of the oldest
         self._d[place], self._q[place], self._curvature[place] = d, q, curvature
-        self._count += 1
+        self._count = self._count + 1 if self._count + 1 < self._all else 0
 
     def conjugate(self, z: Array) -> Array:
         """z without its part in the past directions, in the geometry of A."""
         held = min(self._count, self._most)
         d, q, curvature = self._d[:held], self._q[:held], self._curvature[:held]
-        part: Array = np.add.reduce(_ratio(_dot(q, z[None]), curvature) * d, axis=0)
-        return z - part
+        for _ in range(2):  # what rounding leaves after the first time is small only against z
+            z = z - np.add.reduce(_ratio(_dot(q, z[None]), curvature) * d, axis=0)
+        return z
 
 
 def summed_with(network: Network, x: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:

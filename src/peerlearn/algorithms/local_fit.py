@@ -34,5 +34,6 @@ class Local:
         pairs = [equations.lasso(penalty.alpha) for equations in problems.normal_equations()]
         missed = max(missed for _, missed in pairs)
         if not missed <= TOLERANCE:
-            warn_not_converged("Local", 1, missed, TOLERANCE, "raise alpha, or use fewer units", "gradient")
+            change = "scale the inputs, raise alpha, or use fewer units"
+            warn_not_converged("Local", 1, missed, TOLERANCE, change, "gradient")
         return Solution(np.stack([b for b, _ in pairs]), Report("Local", missed <= TOLERANCE, 1, (missed,)))

@@ -68,7 +68,8 @@ class LocalInverses(Preconditioner):
 
     def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array) -> PerAgent:
         share = problems.rows.astype(np.float64) ** 2 / rode[:, 0]
-        mine = problems.shifted_inverse(share * alpha)  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
+        some = np.where(share > 0, share, 1.0)  # who has no rows says nothing
+        mine = problems.shifted_inverse(some * alpha)  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
         return lambda r: total((share**2)[:, None, None] * mine(r))
 
     def first(self, problems: LeastSquares, rode: Array) -> Array:

@@ -20,6 +20,7 @@ Series: TypeAlias = tuple[list[Array], list[Array]]  # inputs and targets, seque
 RUNAWAY = 10.0  # a NARMA-10 output this large never comes back; others stay below 2
 STEP = 0.1  # of Mackey-Glass
 ALPHA, BETA, GAMMA = 0.2, -0.1, 10  # of Mackey-Glass
+LONGEST_DELAY = 10_000.0
 SIGMA, ETA, ZETA = 10.0, 28.0, 8 / 3  # of Lorenz
 FORGOTTEN = {"mackey_glass": 1000, "lorenz": 20}  # samples until a start off the attractor no longer shows
 
@@ -95,9 +96,12 @@ def mackey_glass(
     their first 1000 samples are left out. All are scaled to [-1, 1] together. Chaotic for tau above 16.8.
     """
     _checked("mackey_glass", seed, sequences=(sequences, 1), length=(length, 1), ahead=(ahead, 1))
-    delay = round(tau / STEP) if is_real(tau) and np.isfinite(tau) else 0
+    delay = round(tau / STEP) if is_real(tau) and 0 < tau <= LONGEST_DELAY else 0
     if delay < 1 or abs(delay * STEP - tau) > 1e-9 * tau:
-        raise DataError(f"tau of mackey_glass must be a multiple of its step of {STEP}, above 0, not {tau!r}")
+        raise DataError(
+            f"tau of mackey_glass must be a multiple of its step of {STEP}, above 0 and at most {LONGEST_DELAY:g}, not "
+            f"{tau!r}"
+        )
     start = np.array([generator.uniform(0.5, 1.5) for generator in _generators(seed, sequences)])
     forgotten, per_sample = FORGOTTEN["mackey_glass"], round(1 / STEP)
     x = integrate_mackey_glass(start, delay, tau / delay, (forgotten + length + ahead) * per_sample)
@@ -137,7 +141,8 @@ def lorenz(sequences: int = 50, length: int = 2000, *, seed: int = 0) -> Series:
         x_1' = 10 (x_2 - x_1)      x_2' = x_1 (28 - x_3) - x_2      x_3' = x_1 x_2 - 8/3 x_3      y[n] = x_1[n + 1]
 
     By the Runge-Kutta pair of Dormand and Prince (`scipy.integrate.solve_ivp`, RK45, as the thesis's ODE45 is) with a
-    relative tolerance of 1e-4, all sequences with the same steps. They start uniform on a box around the attractor, and
+    relative tolerance of 1e-4, all sequences with the same steps: asked for more of them, chaos makes all of them
+    others. They start uniform on a box around the attractor, and
     their first 20 samples are left out. Each of the three is scaled to [-1, 1], the target as x_1.
     """
     _checked("lorenz", seed, sequences=(sequences, 1), length=(length, 1))

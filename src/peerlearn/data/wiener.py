@@ -62,7 +62,7 @@ def wiener(
     """
     _whole(1, agents=agents, samples=samples, order=order)
     _whole(0, seed=seed, signals=signals)
-    if nonlinearity not in tuple(NONLINEARITIES):
+    if not isinstance(nonlinearity, str) or nonlinearity not in NONLINEARITIES:
         known = " or ".join(repr(name) for name in NONLINEARITIES)
         raise DataError(f"a Wiener system has no nonlinearity {nonlinearity!r}: choose {known}")
     f0 = NONLINEARITIES[nonlinearity]

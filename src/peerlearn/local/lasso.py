@@ -6,7 +6,7 @@
 
 Newton's method on an active set A, the coefficients that are not 0 and the worst of those that should not be:
 
-    d_A = -(G_AA + delta I)^-1 (g_A + alpha s_A)       s_j = sign(b_j), or -sign(g_j) of one that is still 0
+    d_A = -(G_AA + delta diag G_AA)^-1 (g_A + alpha s_A)       s_j = sign(b_j), or -sign(g_j) of one that is still 0
     b_A <- b_A + t d_A                                 t: where the objective is smallest on this ray
 
 The objective is quadratic between the points where a coefficient of the ray passes 0, so that t is found exactly, and a
@@ -72,10 +72,10 @@ def _let_in(missed: Array, rounding: Array, active: Flags) -> Indices:
 
 def _direction(G: Array, gradient: Array, s: Array, active: Flags, new: Indices) -> tuple[Indices, Array]:
     """The active set and Newton's step on it. New coefficients that it would move the wrong way stay out."""
-    A, delta = np.concatenate([np.flatnonzero(active), new]), EPSILON * float(np.trace(G))
-    while True:
+    A, delta = np.concatenate([np.flatnonzero(active), new]), EPSILON * len(G)
+    while delta < 1 / EPSILON:
         curvature = G[np.ix_(A, A)]
-        curvature.flat[:: len(A) + 1] += delta
+        curvature.flat[:: len(A) + 1] *= 1 + delta  # of each its own share: columns may differ in size
         try:
             factor = scipy.linalg.cho_factor(curvature, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:  # rounding made it indefinite
@@ -86,6 +86,7 @@ def _direction(G: Array, gradient: Array, s: Array, active: Flags, new: Indices)
         if not astray.any():
             return A, d
         A = A[~astray]
+    return A, np.full(len(A), np.nan)  # G has no diagonal to speak of: it is beyond what numbers can tell
 
 
 def _best_on_ray(b: Array, d: Array, Gd: Array, slope: float, alpha: float) -> Array:
