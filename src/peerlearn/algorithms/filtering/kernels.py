@@ -92,9 +92,10 @@ def advance(
         for k in range(len(theta)):
             if len(w0) > 0:
                 _deviate(design, B, theta, w0, f0, record, visited, b, c, k, n)
-            s, slope, at = 0.0, 1.0, order
+            s, w_part, slope, at = 0.0, 0.0, 1.0, order
             for j in range(order):
                 s += theta[k, j] * x[k, now - j]
+                w_part += x[k, now - j] * x[k, now - j]
             y = s
             if Q > 0:
                 _locate(s, design, B, b, c, visited, k)
@@ -110,9 +111,7 @@ def advance(
                 _gauss_newton(design, f, prior, theta, P, x, work, now, at, slope, e, k)
                 changed = order + Q
             else:  # here, not in a function of its own: a call takes as long as all of this
-                mu, mu_q, w_part, q_part = steps[k, 0] * e * slope, steps[k, 1] * e, 0.0, 0.0
-                for j in range(order):
-                    w_part += x[k, now - j] * x[k, now - j]
+                mu, mu_q, q_part = steps[k, 0] * e * slope, steps[k, 1] * e, 0.0
                 w_part *= slope * slope
                 if Q > 0:
                     for t in range(4):
