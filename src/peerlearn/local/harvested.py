@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from peerlearn.arrays import Array
-from peerlearn.local.least_squares import LeastSquares, Tall, Wide
+from peerlearn.local.least_squares import LeastSquares, Tall, Wide, mirrored
 
 Blocks = Iterable[tuple[int, slice, Array]]  # which sequence, which times, and the rows that the readout sees
 MANY = 100  # rows that are worth a product of their own
@@ -48,9 +48,7 @@ class Summed(Kept):
 
     def sums(self) -> tuple[Array, Array]:
         self._sum_held()
-        G = self.upper + self.upper.T  # below the diagonal `upper` is zero
-        G.flat[:: len(G) + 1] *= 0.5
-        return G, self.HY
+        return mirrored(self.upper), self.HY
 
     def _sum_held(self) -> None:
         self._sum(self.H[: self.held], self.Y[: self.held])

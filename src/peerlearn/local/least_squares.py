@@ -231,9 +231,14 @@ def _gram_and_moment(blocks: Blocks, Y: Array, B: int) -> tuple[Array, Array]:
     for block, h in blocks:
         upper = dsyrk(1.0, h.T, beta=1.0, c=upper, overwrite_c=1)
         HY += h.T @ Y[block]
-    G = upper + upper.T  # below the diagonal `upper` is zero
-    G.flat[:: B + 1] *= 0.5
-    return G, HY
+    return mirrored(upper), HY
+
+
+def mirrored(upper: Array) -> Array:
+    """The symmetric matrix with this upper triangle; below the diagonal `upper` is zero."""
+    G = upper + upper.T
+    G.flat[:: len(G) + 1] *= 0.5
+    return G
 
 
 def padded(rows: Indices) -> Indices:

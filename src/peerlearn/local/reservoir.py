@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -121,19 +122,13 @@ class Reservoir:
                 for j, at, rows in records.rows():
                     yield some.start + j, at, rows
 
-    def harvest(
-        self,
-        x: Sequence[Array],
-        d: Sequence[Array] | None = None,
-        *,
-        noise: Sequence[np.random.Generator] | None = None,
-        amplitude: float = 0.0,
-        h0: Array | None = None,
-        y0: Array | None = None,
-    ) -> list[Array]:
-        """All rows of every sequence: times x width. The last state of sequence j is harvest(...)[j][-1, -units:]."""
+    def harvest(self, x: Sequence[Array], d: Sequence[Array] | None = None, **settings: Any) -> list[Array]:
+        """All rows of every sequence, times x width; settings are those of `blocks`.
+
+        The last state of sequence j is harvest(...)[j][-1, -units:].
+        """
         H = [np.empty((len(one), self.width)) for one in x]
-        for j, at, rows in self.blocks(x, d, noise=noise, amplitude=amplitude, h0=h0, y0=y0):
+        for j, at, rows in self.blocks(x, d, **settings):
             H[j][at] = rows
         return H
 
