@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from peerlearn import RVFLClassifier, SimulatedNetwork, data, graphs
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
+from peerlearn.keys import toml
 from peerlearn.models import archive
 from peerlearn.network.peers import certificates
-from peerlearn.sites.keys import toml
 from peerlearn.sites.training import make_model
 from tests.site_processes import ends as all_ended
 from tests.site_processes import run, started, status, wait_for, wait_for_round, write_sites

@@ -13,8 +13,8 @@ from peerlearn.algorithms.smooth import LBFGS, NEXT, GradientTracking, StepRule
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
 from peerlearn.errors import InputError
+from peerlearn.keys import Table, toml
 from peerlearn.models import archive
-from peerlearn.sites.keys import Table, toml
 from peerlearn.sites.plan import read_plan
 from peerlearn.sites.training import classifies, compared, learns_in_order, make_model, may_lack_labels, read_model
 from tests.site_processes import run, write_sites

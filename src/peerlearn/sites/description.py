@@ -41,12 +41,11 @@ from typing import Any
 
 import networkx as nx
 
-from peerlearn import graphs
+from peerlearn import graphs, keys
 from peerlearn import weights as mixing
 from peerlearn.errors import GraphError
 from peerlearn.network.peers.addresses import checked_address
 from peerlearn.network.peers.patience import Patience
-from peerlearn.sites import keys
 from peerlearn.sites.training import read_model
 
 NUMBER = (int, float)

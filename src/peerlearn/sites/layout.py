@@ -16,8 +16,8 @@ import numpy as np
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.files import result_folder, write
+from peerlearn.keys import toml
 from peerlearn.network.peers import certificates
-from peerlearn.sites.keys import toml
 from peerlearn.sites.plan import Plan
 
 PORTS = range(10_000, 32_768)  # below those that systems give to outgoing connections

@@ -30,12 +30,11 @@ import networkx as nx
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from peerlearn import data, graphs, partition
+from peerlearn import data, graphs, keys, partition
 from peerlearn.data import tables
 from peerlearn.errors import InputError
 from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.patience import Patience
-from peerlearn.sites import keys
 from peerlearn.sites.description import NUMBER, read_network, read_patience
 from peerlearn.sites.training import classifies, learns_in_order, may_lack_labels, read_model
 

@@ -13,11 +13,11 @@ from peerlearn.algorithms import Averaging
 from peerlearn.algorithms.choice import solver_of
 from peerlearn.algorithms.smooth import StepRule, smooth_solver_of
 from peerlearn.errors import InputError
+from peerlearn.keys import Table, near
 from peerlearn.models.archive import MODELS
 from peerlearn.models.esn import ESNRegressor
 from peerlearn.models.unlabelled import PartlyLabelled
 from peerlearn.network import SimulatedNetwork
-from peerlearn.sites.keys import Table, near
 
 BY_SCRIPT = ("LapKRRClassifier", "VerticalRVFLClassifier", "VerticalRVFLRegressor")  # agents predict together
 SOLVERS: dict[str, Callable[[Any], Any]] = {"S3VMClassifier": smooth_solver_of}  # others have those of linear readouts
