@@ -21,8 +21,9 @@ BUILT_IN = ["g50c", "two-moons", "digits", "breast-cancer", "iris", "wine", "dia
 
 
 @pytest.fixture(autouse=True)
-def no_folder_in_the_environment(monkeypatch):
+def no_folder_in_the_environment(monkeypatch, tmp_path_factory):
     monkeypatch.delenv("PEERLEARN_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path_factory.getbasetemp() / "nothing fetched"))
 
 
 @pytest.fixture
@@ -282,9 +283,14 @@ def sentence(name, folder=None):
 
 def test_a_file_name_without_a_folder():
     assert sentence("G50C") == (
-        "data set G50C is read from a folder: pass folder= or set PEERLEARN_DATA; 'g50c' is generated and needs no file"
+        "data set G50C is read from a folder: pass folder= or set PEERLEARN_DATA; 'g50c' is generated and needs no "
+        "file; it was offered by Melacci and Belkin with their Laplacian SVMs (Journal of Machine Learning Research "
+        "12, 2011)"
     )
-    assert sentence("Sylva") == "data set Sylva is read from a folder: pass folder= or set PEERLEARN_DATA"
+    assert sentence("Sylva") == (
+        "data set Sylva is read from a folder: pass folder= or set PEERLEARN_DATA; peerlearn data fetch Sylva gets it "
+        "from OpenML; it was offered at http://www.causality.inf.ethz.ch/al_data/SYLVA.html"
+    )
 
 
 @pytest.mark.parametrize(

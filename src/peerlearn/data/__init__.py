@@ -1,4 +1,4 @@
-"""Data sets by name: generated, bundled with scikit-learn, or read from a folder of .npz files.
+"""Data sets by name: generated, bundled with scikit-learn, read from a folder of .npz files, or fetched when asked.
 
 >>> from peerlearn.data import load
 >>> print(load("g50c"))
@@ -7,8 +7,9 @@ g50c: 550 rows, 50 columns, classification; generated, seed 0; each of 50 column
 
 from __future__ import annotations
 
-from peerlearn.data.catalogue import DataInfo, available, load
+from peerlearn.data.catalogue import DataInfo, available, is_a_file, is_at_hand, known_range, load
 from peerlearn.data.dataset import DataSet
+from peerlearn.data.fetching import fetch, fetch_missing
 from peerlearn.data.generated import g50c, two_moons
 from peerlearn.data.scaling import Scaling
 from peerlearn.data.series import extended_polynomial, lorenz, mackey_glass, narma10
@@ -21,7 +22,12 @@ __all__ = [
     "WienerSignals",
     "available",
     "extended_polynomial",
+    "fetch",
+    "fetch_missing",
     "g50c",
+    "is_a_file",
+    "is_at_hand",
+    "known_range",
     "load",
     "lorenz",
     "mackey_glass",

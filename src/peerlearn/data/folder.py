@@ -9,7 +9,7 @@ from peerlearn.arrays import Array
 from peerlearn.data import npz
 from peerlearn.data.checks import answers, required, table
 from peerlearn.data.dataset import AnyArray, DataSet, Task, scale, targets
-from peerlearn.data.known_files import KNOWN_FILES
+from peerlearn.data.known_files import KNOWN_FILES, KnownFile
 from peerlearn.data.scaling import Range
 from peerlearn.errors import DataError
 
@@ -27,6 +27,11 @@ def chosen(folder: str | os.PathLike[str] | None) -> Path | None:
         named = f"folder={os.fspath(folder)!r}" if folder is not None else f"the environment variable {VARIABLE}"
         raise DataError(f"{path}, named by {named}, is not a folder: name the one that holds the .npz files")
     return path
+
+
+def fetched_folder() -> Path:
+    """Where fetched data sets are kept, in scikit-learn's data folder; it need not be there."""
+    return Path(os.environ.get("SCIKIT_LEARN_DATA") or "~/scikit_learn_data").expanduser() / "peerlearn"
 
 
 def files(folder: Path | None) -> dict[str, Path]:
@@ -53,7 +58,7 @@ def from_file(path: Path, scaled: bool) -> DataSet:
     source = f"read from {path}" + ("" if known else f", task guessed from the type of y ({y.dtype})")
     rows = table(X, path)
     y = targets(answers(y, len(rows), task, path), task)
-    rows, scaling = scale(rows, _range(rows, known.to if known else UNIT) if scaled else None)
+    rows, scaling = scale(rows, range_of_file(rows, known) if scaled else None)
     extras: dict[str, AnyArray] = {key: array for key, array in arrays.items() if key not in ("X", "y")}
     return DataSet(path.stem, rows, y, task, source, scaling, extras)
 
@@ -63,6 +68,8 @@ def guessed_task(kind: str) -> Task:
     return "regression" if kind == "f" else "classification"
 
 
-def _range(X: Array, to: Range | None) -> Range | None:
+def range_of_file(X: Array, known: KnownFile | None) -> Range | None:
+    """What the columns of a file are scaled to; None where they are left as found."""
+    to = known.to if known else UNIT
     already = to == UNIT and X.min() >= 0 and X.max() <= 1
     return None if already else to
