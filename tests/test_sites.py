@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from peerlearn import SimulatedNetwork, data
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.errors import InputError
+from peerlearn.experiments.alone import alone
 from peerlearn.keys import toml
-from peerlearn.sites.alone import alone
 from peerlearn.sites.description import read_site
 from peerlearn.sites.layout import lay_out
 from peerlearn.sites.plan import read_plan

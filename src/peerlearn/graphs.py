@@ -7,7 +7,7 @@ it, or keeping its links for the next draw, would give another distribution than
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,12 @@ def geometric(n: int, radius: float, seed: int = 0) -> nx.Graph:
         f"{n} agents linked up to radius {radius:g} leave {isolated:.3g} agents without a link on average and are "
         f"practically never connected: raise the radius to {math.sqrt(2 * math.log(n) / (math.pi * n)):.2g} or more"
     )
+
+
+GENERATORS: dict[str, Callable[..., nx.Graph]] = {
+    each.__name__: each
+    for each in (erdos_renyi, linear, ring, small_world, scale_free, complete, star, grid, geometric)
+}
 
 
 def from_file(path: str | Path) -> nx.Graph:

@@ -13,6 +13,7 @@ from typing import Any
 
 from peerlearn.errors import InputError
 
+NUMBER = (int, float)
 KINDS = {
     str: "a text in quotes",
     int: "a whole number",
@@ -40,7 +41,7 @@ def read(path: Path) -> Table:
 class Table:
     """A table of a TOML file, from which each key is taken once; what nobody took was not understood."""
 
-    def __init__(self, values: dict[str, Any], path: Path, prefix: str = "") -> None:
+    def __init__(self, values: dict[str, Any], path: Path | str, prefix: str = "") -> None:
         self.values, self.path, self.prefix = dict(values), path, prefix
         self._known: set[str] = set()
 
@@ -54,14 +55,25 @@ class Table:
                 raise self.wrong(key, f"is missing: give {wanted}")
             return default
         value = self.values[key]
-        if (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
-            raise self.wrong(key, f"is {value!r}: give {wanted}")
+        if (isinstance(value, bool) and not {bool, object} & set(allowed)) or not isinstance(value, allowed):
+            raise self.wrong(key, f"is {value!r:.80}: give {wanted}")
         return value
 
     def table(self, key: str, *, needed: bool = True) -> Table:
         """A table within this one; an empty one where it is not needed and not there."""
         values = self.take(key, dict, ... if needed else {}, what=f"a table, [{self.prefix}{key}]")
         return Table(values, self.path, f"{self.prefix}{key}.")
+
+    def tables(self, key: str, *, needed: bool = True) -> list[Table]:
+        """The tables of an array, [[key]], each told by its name if it has one, else by its place from 1."""
+        wanted = f"one table or more, [[{self.prefix}{key}]]"
+        listed = self.take(key, list, ... if needed else [], what=wanted)
+        if not all(isinstance(each, dict) for each in listed) or (needed and not listed):
+            raise self.wrong(key, f"is {listed!r:.80}: give {wanted}")
+        names = [each.get("name", place) for place, each in enumerate(listed, 1)]
+        return [
+            Table(each, self.path, f"{self.prefix}{key}[{name!r}].") for name, each in zip(names, listed, strict=True)
+        ]
 
     def rest(self) -> dict[str, Any]:
         """All keys that were not taken by name."""
@@ -85,6 +97,14 @@ class Table:
             yield
         except (InputError, TypeError, ValueError) as error:
             raise self.wrong(key, f"cannot be used: {error}") from None
+
+    @contextmanager
+    def about_all(self) -> Iterator[None]:
+        """Objections that come up here name this table and the file."""
+        try:
+            yield
+        except (InputError, TypeError, ValueError) as error:
+            raise InputError(f"{self.prefix.rstrip('.')} in {self.path} cannot be used: {error}") from None
 
 
 def near(given: str, known: Iterable[str]) -> str:

@@ -56,5 +56,6 @@ class Consensus:
                 "when alpha is 0: set alpha above 0, or use solver='gram'"
             )
         b_k = problems.ridge(alpha_k)
-        b = averaging.total(network, share[:, None, None] * b_k)
+        # As an average, not a sum of small parts: where averaging stops by the size of updates, they are those of b.
+        b = averaging.average(network, (network.size * share)[:, None, None] * b_k)
         return Solution(b, Report("Consensus", averaging.suffices_on(network), 1, (), network.ledger.since(mark)))

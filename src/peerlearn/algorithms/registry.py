@@ -36,10 +36,15 @@ def by_name(given: Any, known: Mapping[str, type[Any]], what: str, method: str) 
                 f"not {type(given).__name__}"
             )
         return given
+    return class_named(given, known, what)()
+
+
+def class_named(given: str, known: Mapping[str, type[Any]], what: str) -> type[Any]:
+    """A class from its `name` or that of the class itself."""
     names = {**{kind.__name__.lower(): kind for kind in known.values()}, **known}
     asked = given.lower().replace("_", "").replace("-", "").replace(" ", "")
     if asked not in names:
         near = difflib.get_close_matches(asked, names, n=1)
         hint = f", did you mean {names[near[0]].name!r}?" if near else ":"
         raise InputError(f"{what} {given!r} is not known{hint} there are {', '.join(sorted(known))}")
-    return names[asked]()
+    return names[asked]

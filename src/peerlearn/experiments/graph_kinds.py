@@ -17,11 +17,7 @@ from peerlearn.errors import GraphError, InputError
 MOST, MOST_LINKS = 1000, 50_000  # more are a blot in a picture, and take minutes
 AGENTS = 20  # if nobody says how many
 SHOWN = {"n": AGENTS, "p": 0.2, "k": 2, "rewire": 0.1, "m": 2, "radius": 0.4, "rows": 4, "columns": 5}  # in sentences
-KINDS = {
-    name: inspect.signature(each).parameters
-    for name, each in vars(graphs).items()
-    if inspect.isfunction(each) and name[0] != "_" and next(iter(inspect.signature(each).parameters)) in SHOWN
-}
+KINDS = {name: inspect.signature(each).parameters for name, each in graphs.GENERATORS.items()}
 
 
 def named(kind: str, options: Mapping[str, Any]) -> nx.Graph:
@@ -54,8 +50,7 @@ def _generated(kind: str, options: Mapping[str, Any]) -> nx.Graph:
         raise InputError(f"seed {seed} cannot be used: choose a whole number of at least 0")
     if (agents := math.prod(max(0, given.get(name, 1)) for name in ("n", "rows", "columns"))) > MOST:
         raise _too_many(f"{agents:,} agents")
-    graph: nx.Graph = getattr(graphs, kind)(**given)
-    return graph
+    return graphs.GENERATORS[kind](**given)
 
 
 def _read(path: Path, options: Mapping[str, Any]) -> nx.Graph:

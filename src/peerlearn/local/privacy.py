@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -40,12 +40,14 @@ class Privacy(Protocol):
 
 @dataclass(frozen=True)
 class RandomProjection:
-    """m: columns to project to, at most as many as there are."""
+    """m: columns to project to, at most as many as there are; a number below 1 is that share of them."""
 
-    m: int
+    m: int | float
+
+    name: ClassVar = "projection"
 
     def __post_init__(self) -> None:
-        _whole(self.m, "m", "RandomProjection")
+        _columns(self.m, "RandomProjection")
 
     def drawn(self, d: int, seed: int) -> Transform:
         if self.m > d:
@@ -53,49 +55,61 @@ class RandomProjection:
                 f"RandomProjection to {self.m} columns of rows that have {d} hides nothing and sends more: give m of "
                 f"{d} or less"
             )
-        R = np.random.default_rng(seed).standard_normal((self.m, d)) / np.sqrt(self.m)
+        m = _of(self.m, d)
+        R = np.random.default_rng(seed).standard_normal((m, d)) / np.sqrt(m)
         return lambda X: X @ R.T
 
 
 @dataclass(frozen=True)
 class TanhTransform:
-    """m: columns of v. t: how many tanh; more make a better sum. a, b, Q, C: variances.
+    """m: columns of v; a number below 1 is that share of those of x. t: how many tanh; more make a better sum. a, b,
+    Q, C: variances.
 
     Those of Q and b change no distance. C must be small against 1 / |x|^2 for distances to be kept.
     """
 
-    m: int
+    m: int | float
     t: int = 20_000
     a: float = 0.0
     b: float = 0.0
     Q: float = 1.0
     C: float = 1e-6
 
+    name: ClassVar = "tanh"
+
     def __post_init__(self) -> None:
-        _whole(self.m, "m", "TanhTransform")
-        _whole(self.t, "t", "TanhTransform")
+        _columns(self.m, "TanhTransform")
+        if not is_whole(self.t) or self.t < 1:
+            raise InputError(f"t of TanhTransform is {self.t!r}: give a whole number of 1 or more")
         for what, least in (("a", "0 or more"), ("b", "0 or more"), ("Q", "above 0"), ("C", "above 0")):
             given = getattr(self, what)
             if not is_real(given) or not 0 <= given < np.inf or (given == 0 and least == "above 0"):
                 raise InputError(f"{what} of TanhTransform is {given!r}: give its variance, a number {least}")
 
     def drawn(self, d: int, seed: int) -> Transform:
-        rng = np.random.default_rng(seed)
+        rng, m = np.random.default_rng(seed), _of(self.m, d)
         C = rng.standard_normal((self.t, d)) * np.sqrt(self.C)
-        Q = rng.standard_normal((self.m, self.t)) * np.sqrt(self.Q)
-        a, b = (rng.standard_normal(n) * np.sqrt(variance) for n, variance in ((self.t, self.a), (self.m, self.b)))
+        Q = rng.standard_normal((m, self.t)) * np.sqrt(self.Q)
+        a, b = (rng.standard_normal(n) * np.sqrt(variance) for n, variance in ((self.t, self.a), (m, self.b)))
         slopes = 1 - np.tanh(a) ** 2
-        s = np.sqrt(self.m * self.Q * self.C * np.vdot(slopes, slopes))
+        s = np.sqrt(m * self.Q * self.C * np.vdot(slopes, slopes))
 
         def transform(X: Array) -> Array:
             step = max(AT_ONCE // self.t, 1)
             parts = [np.tanh(a + X[i : i + step] @ C.T) @ Q.T for i in range(0, len(X), step)]
-            v: Array = (b + np.vstack([np.zeros((0, self.m)), *parts])) / s
+            v: Array = (b + np.vstack([np.zeros((0, m)), *parts])) / s
             return v
 
         return transform
 
 
-def _whole(number: Any, what: str, whose: str) -> None:
-    if not is_whole(number) or number < 1:
-        raise InputError(f"{what} of {whose} is {number!r}: give a whole number of 1 or more")
+def _columns(m: Any, whose: str) -> None:
+    if not (is_whole(m) and m >= 1) and not (is_real(m) and 0 < m < 1):
+        raise InputError(
+            f"m of {whose} is {m!r}: give a whole number of 1 or more, or the share of columns to keep, between 0 and 1"
+        )
+
+
+def _of(m: float, d: int) -> int:
+    """How many columns m is, of d."""
+    return int(m) if m >= 1 else max(round(m * d), 1)

@@ -146,10 +146,9 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
         """The class of each row, by the first hosted agent's coefficients."""
         return self._decoded(self._features(X) @ self.coefficients_[0])
 
-    def agent_scores(self, X: Any, y: Any) -> Array:
-        """The score of every hosted agent's own coefficients: as `score`, one number per agent."""
-        Phi = self._features(X)
-        return np.array([self._score(y, self._decoded(Phi @ own)) for own in self.coefficients_])
+    def _agent_outputs(self, X: Any) -> Array:
+        outputs: Array = self._features(X) @ self.coefficients_
+        return outputs
 
     def _features(self, X: Any) -> Array:
         check_is_fitted(self)

@@ -44,17 +44,13 @@ class Echoes(RegressorMixin, BaseEstimator):
         of each sequence: they are fed back as long as they last, and after them the model's own. Without feedback they
         change nothing.
         """
-        check_is_fitted(self)
-        x, many = given.many_inputs(self, X), given.are_many(X)
-        if y_known is None and self.reservoir_.feedback:
-            raise DataError(
-                "outputs are fed back, so that what comes next depends on the outputs before, which are not known: "
-                "call predict(X, y_known) with the outputs of the first samples, such as those of the washout; or set "
-                "feedback_scaling to 0 and fit again"
-            )
-        known = [] if y_known is None else given.known_outputs(y_known, x, many, self._axes)
-        predicted = [y[:, 0, 0] if self._single_output else y[:, 0] for y in self._outputs(x, known, slice(1))]
-        return predicted if many else predicted[0]
+        predicted = [one[0] for one in self._predicted(X, y_known, slice(1))]
+        return predicted if given.are_many(X) else predicted[0]
+
+    def agent_predictions(self, X: Any, y_known: Any = None) -> Any:
+        """As `predict`, by every hosted agent's own coefficients: agents x times, or x times x outputs."""
+        predicted = self._predicted(X, y_known, slice(None))
+        return predicted if given.are_many(X) else predicted[0]
 
     def score(self, X: Any, y: Any) -> float:
         """1 - nrmse(X, y)^2: R^2 over all samples after the washout of all sequences together; 1 is best."""
@@ -127,6 +123,20 @@ class Echoes(RegressorMixin, BaseEstimator):
     def _axes(self) -> tuple[int, ...]:
         """The shape of y at one time."""
         return () if self._single_output else (self._n_outputs,)
+
+    def _predicted(self, X: Any, y_known: Any, agents: slice) -> list[Array]:
+        """Of every sequence, agents x times, or x times x outputs."""
+        check_is_fitted(self)
+        x = given.many_inputs(self, X)
+        if y_known is None and self.reservoir_.feedback:
+            raise DataError(
+                "outputs are fed back, so that what comes next depends on the outputs before, which are not known: "
+                "call predict(X, y_known) with the outputs of the first samples, such as those of the washout; or set "
+                "feedback_scaling to 0 and fit again"
+            )
+        known = [] if y_known is None else given.known_outputs(y_known, x, given.are_many(X), self._axes)
+        said = [y.transpose(1, 0, 2) for y in self._outputs(x, known, agents)]
+        return [y[:, :, 0] for y in said] if self._single_output else said
 
     def _outputs(self, x: Sequence[Array], known: Sequence[Array], agents: slice) -> list[Array]:
         """Of every sequence, times x agents x outputs."""

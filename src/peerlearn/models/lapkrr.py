@@ -148,16 +148,12 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
 
         All agents call it at the same time with the same rows.
         """
-        outputs = self._outputs(X)[0]
+        outputs = self._agent_outputs(X)[0]
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
     def predict(self, X: Any) -> Any:
         """The class of each row. All agents call it at the same time with the same rows."""
-        return self._decoded(self._outputs(X)[0])
-
-    def agent_scores(self, X: Any, y: Any) -> Array:
-        """As `score`, one number per hosted agent: they differ only where each learned alone."""
-        return np.array([self._score(y, self._decoded(outputs)) for outputs in self._outputs(X)])
+        return self._decoded(self._agent_outputs(X)[0])
 
     def _settings(self) -> tuple[Network, Manifold]:
         """The parameters, checked before any work is done."""
@@ -228,8 +224,8 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
         note = f"{note}, completed by {completion.name}"
         return completed.D, replace(completed.report, solver="LapKRR", note=note)
 
-    def _outputs(self, X: Any) -> list[Array]:
-        """f(X) as each hosted agent comes to know it: rows x M each."""
+    def _agent_outputs(self, X: Any) -> list[Array]:
+        """They differ only where each agent learned alone."""
         check_is_fitted(self)
         network = self._network_to_predict()
         rows = validate_data(self, X, dtype=np.float64, reset=False)

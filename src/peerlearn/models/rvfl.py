@@ -102,13 +102,12 @@ class _RVFL(BaseEstimator, Targets):
             learn_chunk(self, X, y, classes)
         return self
 
-    def agent_scores(self, X: Any, y: Any) -> Array:
-        """The score of every hosted agent's own coefficients: as `score`, one number per agent."""
+    def _agent_outputs(self, X: Any) -> Array:
         check_is_fitted(self)
         H = self.features_(self._inputs(X))
         agents, B, M = self.coefficients_.shape
         outputs = (H @ self.coefficients_.transpose(1, 0, 2).reshape(B, -1)).reshape(len(H), agents, M)
-        return np.array([self._score(y, self._decoded(outputs[:, k])) for k in range(agents)])
+        return outputs.transpose(1, 0, 2)
 
     def _settings(self) -> tuple[Network, Solver, int, int]:
         """The parameters, checked before any work is done; the centralised case is a network of one agent."""

@@ -143,9 +143,8 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
         """The class of each row, by the first hosted agent's coefficients."""
         return self._decoded(self.decision_function(X)[:, None])
 
-    def agent_scores(self, X: Any, y: Any) -> Array:
-        """The score of every hosted agent's own coefficients: as `score`, one number per agent."""
-        return np.array([self._score(y, self._decoded(f[:, None])) for f in self._outputs(X, slice(None))])
+    def _agent_outputs(self, X: Any) -> Array:
+        return self._outputs(X, slice(None))[:, :, None]
 
     def _outputs(self, X: Any, agents: slice) -> Array:
         """f(X) by the coefficients of these hosted agents: agents x rows."""

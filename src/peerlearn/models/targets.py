@@ -27,7 +27,22 @@ LARGEST = 1e100  # of what is learned from: sums of squares stay numbers
 
 
 class Targets(ABC):
-    """What a model asks of its targets."""
+    """What a model asks of its targets, and says of them."""
+
+    def agent_predictions(self, X: Any) -> Any:
+        """As `predict`, one line per hosted agent, by what that agent knows: agents x rows, or x rows x outputs."""
+        return np.stack([self._decoded(outputs) for outputs in self._agent_outputs(X)])
+
+    def agent_scores(self, X: Any, y: Any) -> Array:
+        """As `score`, one number per hosted agent."""
+        return self._scores(y, self.agent_predictions(X))
+
+    def _scores(self, y: Any, predictions: Any) -> Array:
+        return np.array([self._score(y, predicted) for predicted in predictions])
+
+    @abstractmethod
+    def _agent_outputs(self, X: Any) -> Sequence[Array] | Array:
+        """f(X) as each hosted agent knows it: rows x M each."""
 
     @abstractmethod
     def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:

@@ -85,9 +85,13 @@ class _Vertical(BaseEstimator, Targets):
         with unharmed(self):
             return self._fit(X, y, ids)
 
+    def agent_predictions(self, X: Any, ids: Any = None) -> Any:
+        """As `predict`, one line per hosted agent: alike, unless each predicts by its own columns (solver="local")."""
+        return np.stack([self._decoded(outputs) for outputs in self._agent_outputs(X, ids)])
+
     def agent_scores(self, X: Any, y: Any, ids: Any = None) -> Array:
-        """As `score`, one number per hosted agent: alike, unless each predicts by its own columns (solver="local")."""
-        return np.array([self._score(y, self._decoded(outputs)) for outputs in self._outputs(X, ids)])
+        """As `score`, one number per hosted agent."""
+        return self._scores(y, self.agent_predictions(X, ids))
 
     def _fit(self, X: Any, y: Any, ids: Any) -> Self:
         network, solver, hidden = self._settings()
@@ -172,8 +176,7 @@ class _Vertical(BaseEstimator, Targets):
         same_rows(network, [texts[id(y)] for y in shares.targets], key, "y", "give all agents the same targets")
         return shares
 
-    def _outputs(self, X: Any, ids: Any) -> Array:
-        """f(X) as each hosted agent comes to know it: agents x rows x M."""
+    def _agent_outputs(self, X: Any, ids: Any = None) -> Array:
         check_is_fitted(self)
         network = self._together()
         inputs = self._given.inputs(self, X)
@@ -246,12 +249,12 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
 
         All agents call it at the same time, each with its own columns.
         """
-        outputs: Array = self._outputs(X, ids)[0]
+        outputs: Array = self._agent_outputs(X, ids)[0]
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
     def predict(self, X: Any, ids: Any = None) -> Any:
         """The class of each row. All agents call it at the same time, each with its own columns."""
-        return self._decoded(self._outputs(X, ids)[0])
+        return self._decoded(self._agent_outputs(X, ids)[0])
 
     def _row_texts(self, y: Any) -> list[str]:
         return texts_of(np.ravel(y), "labels")
@@ -273,7 +276,7 @@ class VerticalRVFLRegressor(NumberTargets, _Vertical):
 
     def predict(self, X: Any, ids: Any = None) -> Array:
         """f(x): one number per row, or one per row and output. All agents call it at the same time."""
-        predicted: Array = self._decoded(self._outputs(X, ids)[0])
+        predicted: Array = self._decoded(self._agent_outputs(X, ids)[0])
         return predicted
 
     def _row_texts(self, y: Any) -> list[str]:

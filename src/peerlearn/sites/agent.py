@@ -24,13 +24,13 @@ import numpy as np
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.data import tables
 from peerlearn.errors import InputError, NotConverged, Stopped
+from peerlearn.experiments.alone import alone
 from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive
 from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.link import Left
 from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.network.peers.papers import Identity
-from peerlearn.sites.alone import alone
 from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log
 from peerlearn.sites.signals import ended_by_signals

@@ -44,11 +44,10 @@ import networkx as nx
 from peerlearn import graphs, keys
 from peerlearn import weights as mixing
 from peerlearn.errors import GraphError
+from peerlearn.keys import NUMBER
 from peerlearn.network.peers.addresses import checked_address
 from peerlearn.network.peers.patience import Patience
 from peerlearn.sites.training import read_model
-
-NUMBER = (int, float)
 
 
 @dataclass(frozen=True)

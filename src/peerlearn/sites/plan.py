@@ -33,17 +33,16 @@ from sklearn.model_selection import train_test_split
 from peerlearn import data, graphs, keys, partition
 from peerlearn.data import tables
 from peerlearn.errors import InputError
+from peerlearn.keys import NUMBER
 from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.patience import Patience
-from peerlearn.sites.description import NUMBER, read_network, read_patience
+from peerlearn.sites.description import read_network, read_patience
 from peerlearn.sites.training import classifies, learns_in_order, may_lack_labels, read_model
 
 SPLITS = {"even": partition.even, "stratified": partition.stratified, "dirichlet": partition.dirichlet}
 MOST_AGENTS = 100  # processes on one machine
 GENERATORS = {
-    name: each
-    for name, each in vars(graphs).items()
-    if inspect.isfunction(each) and name[0] != "_" and next(iter(inspect.signature(each).parameters)) == "n"
+    name: each for name, each in graphs.GENERATORS.items() if next(iter(inspect.signature(each).parameters)) == "n"
 }
 
 

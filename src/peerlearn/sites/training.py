@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from sklearn.base import is_classifier
 
 from peerlearn import graphs
-from peerlearn.algorithms import Averaging
-from peerlearn.algorithms.choice import solver_of
-from peerlearn.algorithms.smooth import StepRule, smooth_solver_of
 from peerlearn.errors import InputError
 from peerlearn.keys import Table, near
 from peerlearn.models.archive import MODELS
+from peerlearn.models.described import part, with_parts
 from peerlearn.models.esn import ESNRegressor
 from peerlearn.models.unlabelled import PartlyLabelled
 from peerlearn.network import SimulatedNetwork
 
 BY_SCRIPT = ("LapKRRClassifier", "VerticalRVFLClassifier", "VerticalRVFLRegressor")  # agents predict together
-SOLVERS: dict[str, Callable[[Any], Any]] = {"S3VMClassifier": smooth_solver_of}  # others have those of linear readouts
-TABLES: dict[str, type[Any]] = {"averaging": Averaging, "step": StepRule}  # settings that may be tables in a solver's
 
 
 def read_model(table: Table) -> dict[str, Any]:
@@ -47,8 +41,8 @@ def make_model(settings: dict[str, Any], network: Any = None) -> Any:
     if not isinstance(given.get("random_state"), int) or isinstance(given.get("random_state"), bool):
         raise InputError("random_state has to be a whole number, the same at every site: what is drawn follows from it")
     if "solver" in defaults:
-        given["solver"] = make_solver(given.get("solver", defaults["solver"]), SOLVERS.get(kind, solver_of))
-    return MODELS[kind](**given, network=network)
+        given["solver"] = part(MODELS[kind], "solver", given.get("solver", defaults["solver"]))
+    return MODELS[kind](**with_parts(MODELS[kind], given), network=network)
 
 
 def classifies(settings: dict[str, Any]) -> bool:
@@ -86,22 +80,6 @@ def _must_predict_from_rows(model: Any) -> None:
         )
 
 
-def make_solver(settings: Any, by_name: Callable[[Any], Any] = solver_of) -> Any:
-    """A solver by its name, or from a table with a name and settings, some of which may be tables too."""
-    if isinstance(settings, str):
-        return by_name(settings)
-    if not isinstance(settings, dict) or not isinstance(settings.get("name"), str):
-        raise InputError(f"solver is {settings!r}: give a name, or a table with a name and settings")
-    given = {key: value for key, value in settings.items() if key != "name"}
-    solver = by_name(settings["name"])
-    _must_be_fields(solver, given)
-    for key, kind in TABLES.items():
-        if isinstance(given.get(key), dict):
-            _must_be_fields(kind, given[key])
-            given[key] = kind(**given[key])
-    return type(solver)(**given)
-
-
 def compared(settings: dict[str, Any]) -> dict[str, Any]:
     """What all sites must have alike, defaults included: one entry per parameter, so that sentences name it."""
     model = make_model(settings)
@@ -115,11 +93,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, bool | int | float | str | None) else repr(value)
-
-
-def _must_be_fields(settings: Any, given: dict[str, Any]) -> None:
-    known: list[str] = [each.name for each in fields(settings)] if is_dataclass(settings) else []
-    name = settings.__name__ if isinstance(settings, type) else type(settings).__name__
-    if unknown := sorted(set(given) - set(known)):
-        hint = near(unknown[0], known) if known else ", which has none"
-        raise InputError(f"{unknown[0]} is not a setting of {name}{hint}")

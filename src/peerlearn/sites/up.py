@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.metrics import r2_score
 
 from peerlearn.errors import InputError, NetworkError, Stopped
+from peerlearn.experiments.alone import alone
 from peerlearn.experiments.files import result_folder
 from peerlearn.models import archive
-from peerlearn.sites.alone import alone
 from peerlearn.sites.layout import lay_out
 from peerlearn.sites.plan import Plan, read_plan
 from peerlearn.sites.signals import CODES, ended_by_signals

@@ -1,4 +1,4 @@
-"""One process per folder: two would write over each other's checkpoints."""
+"""One process per folder: two would write over each other's files."""
 
 from __future__ import annotations
 
