@@ -24,10 +24,12 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from peerlearn import data, graphs, partition
-from peerlearn.algorithms import ADMM, ConjugateGradient, Consensus, Local, Solver, average, iterates
+from peerlearn.algorithms import ADMM, ConjugateGradient, Consensus, Local, Solver
+from peerlearn.algorithms.consensus import Method
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
 from peerlearn.experiments.files import result_folder, write, write_table
+from peerlearn.experiments.lab.protocols.averaging import disagreements
 from peerlearn.models import RVFLClassifier
 from peerlearn.network import Network, SimulatedNetwork
 from peerlearn.network.mpi import MPINetwork
@@ -35,6 +37,7 @@ from peerlearn.network.mpi import MPINetwork
 FEWEST, MOST = 4, 100  # agents: fewer are hardly a network, and more would have hardly a row of g50c each
 LINK_PROBABILITY = 0.2
 TEST_FRACTION = 0.25
+AVERAGES: tuple[Method, ...] = ("plain", "chebyshev", "tree")
 AGREED, MOST_ROUNDS = 1e-6, 1000  # averaging is watched down to this disagreement, or for so many rounds
 
 PROBLEMS: dict[str, dict[str, Any]] = {
@@ -187,22 +190,12 @@ def _on_the_first(number: float, hosted: int) -> Array:
 
 
 def _watched(name: str, network: Network, x: Array) -> Iterator[Disagreement]:
-    """Averaging x by each method, round by round, as somebody sees it who can look at all agents at once."""
-    truth = x.mean(axis=0)
-    apart = np.linalg.norm(x - truth)
-    for method in ("plain", "chebyshev"):
-        yield Disagreement(name, method, 0, 1.0)
-        for n, now in enumerate(islice(iterates(network, x, method), MOST_ROUNDS), start=1):
-            left = float(np.linalg.norm(now - truth) / apart)
+    """Averaging x by each method, round by round."""
+    for method in AVERAGES:
+        for n, left in enumerate(islice(disagreements(network, x, method), MOST_ROUNDS + 1)):
             yield Disagreement(name, method, n, left)
             if left <= AGREED:
                 break
-    tree, exact = network.tree, average(network, x, method="tree")
-    for n in range(2 * tree.height + 1):
-        # The sum is at the root after `height` rounds; until it has come back down, an agent has only its own x.
-        heard = tree.depth <= n - tree.height
-        now = np.where(heard[:, None, None], exact, x)
-        yield Disagreement(name, "tree", n, float(np.linalg.norm(now - truth) / apart))
 
 
 def _settings(agents: int, seed: int) -> dict[str, Any]:

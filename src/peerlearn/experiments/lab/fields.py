@@ -1,0 +1,80 @@
+"""An object from a table of a file: every field of its dataclass is a key, and the field's type says what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from peerlearn.keys import Table, near
+
+WORDS: dict[Any, str] = {
+    str: "a text in quotes",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    NoneType: "nothing",
+}
+
+
+def made_from(kind: Any, table: Table) -> Any:
+    """An object of this dataclass; a key that is none of its fields is refused."""
+    hints, given = get_type_hints(kind), {}
+    for each in fields(kind):
+        hint, needed = hints[each.name], each.default is MISSING and each.default_factory is MISSING
+        value = table.take(each.name, object, ... if needed else MISSING, what=words(hint))
+        if value is not MISSING:
+            given[each.name] = _checked(table, each.name, value, hint)
+    table.done()
+    with table.about_all():
+        return kind(**given)
+
+
+def _checked(table: Table, key: str, value: Any, hint: Any) -> Any:
+    if not fits(value, hint):
+        choices = [each for each in get_args(hint) if isinstance(each, str)] if get_origin(hint) is Literal else []
+        if choices and isinstance(value, str):
+            raise table.wrong(key, f"is {value!r}, which is not known{near(value, choices)}")
+        raise table.wrong(key, f"is {value!r:.80}: give {words(hint)}")
+    return _converted(value, hint)
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value of a file is of this type; a tuple is written as a list."""
+    origin, inner = get_origin(hint) or hint, get_args(hint)
+    if hint is Any:
+        return True
+    if origin is Literal:
+        return any(value == each and type(value) is type(each) for each in inner)
+    if origin in (Union, UnionType):
+        return any(fits(value, each) for each in inner)
+    if origin is tuple:
+        several = inner[:1] * len(value) if isinstance(value, list) and inner[-1] is ... else inner
+        return isinstance(value, list) and len(value) == len(several) and all(map(fits, value, several))
+    if origin is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, origin) and (origin is bool or not isinstance(value, bool))
+
+
+def words(hint: Any) -> str:
+    """What a value of this type is, for a sentence that ends in it."""
+    origin, inner = get_origin(hint) or hint, get_args(hint)
+    if origin is Literal:
+        return f"one of {', '.join(map(str, inner))}"
+    if origin in (Union, UnionType):
+        return " or ".join(words(each) for each in inner if each is not NoneType)
+    if origin is tuple:
+        several = "a list of which each is" if inner[-1] is ... else f"a list of {len(inner)}, each"
+        return f"{several} {words(inner[0])}"
+    return WORDS.get(origin, "a table" if origin in (dict, Mapping) else "a value")
+
+
+def _converted(value: Any, hint: Any) -> Any:
+    """Lists as tuples, which do not change, and whole numbers as numbers where either will do: 1 is 1.0."""
+    origin, inner = get_origin(hint) or hint, get_args(hint)
+    if origin in (Union, UnionType):
+        return next(_converted(value, each) for each in inner if fits(value, each))
+    if origin is tuple:
+        return tuple(_converted(each, inner[0]) for each in value)
+    return float(value) if origin is float else value

@@ -1,0 +1,95 @@
+"""Few labels: most training rows have none, and every agent is tested on rows that nobody had (chapters 7 and 8).
+
+network        labelled rows are dealt evenly, the others too, and agents train together
+centralised    all training rows in one place
+alone          every agent trains a copy of the model on its own share
+
+Models that cannot learn from rows without a label, such as rivals of scikit-learn's, are given the others alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from peerlearn import partition
+from peerlearn.arrays import Array, Indices
+from peerlearn.errors import DataError, InputError
+from peerlearn.experiments.lab.comparison import Data, Model
+from peerlearn.experiments.lab.labelling import UNKNOWN, Labelling
+from peerlearn.experiments.lab.loading import Fold
+from peerlearn.experiments.lab.making import estimator_of, network_of
+from peerlearn.experiments.lab.measures import CURVES, MEASURES, Trained, centralised_distances, outcome_of, trained
+from peerlearn.experiments.lab.suitability import objection
+from peerlearn.experiments.lab.training import fitted, fitted_alone
+from peerlearn.experiments.lab.trial import Outcome, Trial
+from peerlearn.models.lapkrr import LapKRRClassifier
+from peerlearn.models.unlabelled import PartlyLabelled
+
+LEARN_FROM_ALL = "sklearn.semi_supervised"  # whose estimators know -1 too
+
+
+@dataclass(frozen=True)
+class FewLabels(Labelling):
+    """Which rows have labels: see Labelling."""
+
+    name: ClassVar = "few-labels"
+    measures: ClassVar[Mapping[str, str]] = MEASURES
+    curves: ClassVar[Mapping[str, str]] = CURVES
+
+    def refuses(self, data: Data, model: Model) -> str:
+        why = objection(self.only(data), model)
+        if not why:
+            self.settings(data, model)
+        return why
+
+    def run(self, trial: Trial) -> Outcome:
+        if trial.comparison.search is not None:
+            raise InputError("a grid search would see labels that training does not: leave [search] out")
+        fold, settings = self.fold(trial), self.settings(trial.data, trial.model)
+        if trial.model.where == "alone":
+            return outcome_of(trial, fold, _alone(trial, fold, settings), {})
+        estimator = estimator_of(trial, network_of(trial), **settings)
+        rows = learned_from(estimator, fold.X, fold.y)
+        seconds = fitted(estimator, *(rows if trial.network is None else (shares_of(trial, estimator, fold),)))
+        away = centralised_distances(trial, fold, estimator)
+        return outcome_of(trial, fold, trained(estimator, fold.X_test, seconds, away), {})
+
+
+def learned_from(estimator: Any, X: Array, y: Indices) -> partition.Share:
+    """All these rows, or the labelled ones where the estimator takes -1 for a class."""
+    if isinstance(estimator, PartlyLabelled) or type(estimator).__module__.startswith(LEARN_FROM_ALL):
+        return X, y
+    return X[y != UNKNOWN], y[y != UNKNOWN]
+
+
+def shares_of(trial: Trial, estimator: Any, fold: Fold) -> list[partition.Share]:
+    """Labelled rows evenly to all agents, whatever their class, and the others evenly too; the same for all models."""
+    assert trial.network is not None
+    rng = np.random.default_rng(trial.seed("deal"))
+    dealt = partition.stratified_rows(fold.y != UNKNOWN, trial.network.agents, rng)
+    return [learned_from(estimator, fold.X[own], fold.y[own]) for own in dealt]
+
+
+def _alone(trial: Trial, fold: Fold, settings: Mapping[str, Any]) -> Trained:
+    estimator = estimator_of(trial, **settings)
+    shares = shares_of(trial, estimator, fold)
+    if isinstance(estimator, LapKRRClassifier):  # it is told of classes that an agent alone has not seen
+        estimator = estimator_of(trial, network_of(trial), **{**settings, "distances": "local"})
+        return trained(estimator, fold.X_test, fitted(estimator, shares))
+    return fitted_alone(estimator, [_of_some(trial, k, *share) for k, share in enumerate(shares)], fold)
+
+
+def _of_some(trial: Trial, agent: int, X: Array, y: Indices) -> partition.Share:
+    """An agent's rows, without those that say nothing of classes where it knows but one of them."""
+    known = y != UNKNOWN
+    classes = len(np.unique(y[known]))
+    if not classes:
+        raise DataError(
+            f"agent {agent} has no labelled row of {trial.data.name}, from which {trial.model.name} could learn alone: "
+            "label more rows, or deal them to fewer agents"
+        )
+    return (X, y) if classes > 1 else (X[known], y[known])

@@ -1,0 +1,181 @@
+"""Comparisons made in Python are held to the rules of files; sentences then name the object."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sklearn.svm import SVC
+
+from peerlearn import RVFLClassifier, SimulatedNetwork, data, graphs
+from peerlearn.errors import InputError
+from peerlearn.experiments import Comparison, Data, Layout, Model, Net, Search, TableSpec, protocol_named, run
+from peerlearn.experiments.lab.checking import checked
+from peerlearn.experiments.lab.protocols.columns import Columns
+from peerlearn.experiments.lab.protocols.signals import Signals
+
+G50C = (Data("g50c"),)
+RIVAL = (Model("SVC", estimator=SVC(), where="centralised"),)
+RING = (Net("ring", fixed=graphs.ring(5)),)
+
+
+def test_plain_objects_will_do():
+    given = Data("mine", given=data.load("iris"))
+    ours = Model("ours", estimator=RVFLClassifier(20, network=SimulatedNetwork(graphs.ring(3))))
+    comparison = Comparison((given,), (*RIVAL, ours), RING, folds=2)
+    assert checked(comparison) == comparison
+
+
+def test_swept_entries_share_a_name():
+    models = tuple(Model("m", "RVFL", "centralised", {"alpha": a}, swept={"alpha": a}) for a in (1.0, 2.0))
+    assert len(list(checked(Comparison(G50C, models)).trials())) == 2
+    with pytest.raises(InputError, match=r"^models\['m'\].name in the comparison stands twice: give each"):
+        checked(Comparison(G50C, (models[0], models[0])))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"data": ()}, "data in the comparison is empty, which leaves nothing to run: give one Data or more"),
+        ({"data": Data("g50c")}, "data in the comparison is Data(name='g50c'"),
+        ({"models": (SVC(),)}, "models in the comparison is (SVC(),): give a list of Model"),
+        ({"folds": True}, "folds in the comparison is True: give a whole number of 1 or more"),
+        ({"repetitions": 0}, "repetitions in the comparison is 0: give a whole number of 1 or more"),
+        ({"seed": 2**40}, "seed in the comparison is 1099511627776: give a whole number from 0 to 4294967295"),
+        ({"test_fraction": 0}, "test_fraction in the comparison is 0: give a number between 0 and 1"),
+        ({"metrics": ("eror",)}, "metrics in the comparison has 'eror', which is not known: did you mean error?"),
+        (
+            {"models": (Model("m", where="centralised"),)},
+            "models['m'].kind in the comparison is missing: say what it is, or give an est",
+        ),
+        (
+            {"models": (Model("m", estimator=SVC, where="centralised"),)},
+            "models['m'].estimator in the comparison is the class SVC: give an object, SVC()",
+        ),
+        (
+            {"models": (Model("m", estimator=SVC(), where="centralised", settings={"D": 1}),)},
+            "models['m'].D in the comparison is no parameter of SVC: there are C, break_ties",
+        ),
+        (
+            {"models": (Model("m", estimator=SVC(C=-1), where="centralised"),)},
+            "models['m'] in the comparison cannot be used: The 'C' parameter of SVC must be",
+        ),
+        (
+            {"models": (Model("m", estimator=RVFLClassifier(0)),), "networks": RING},
+            "models['m'] in the comparison cannot be used: n_hidden == 0, must be >= 1",
+        ),
+        (
+            {"models": (Model("m", estimator=RVFLClassifier()),)},
+            "networks in the comparison is missing, but models['m'] is trained by agents: give [[networks]]",
+        ),
+        (
+            {"networks": (Net("two", fixed=graphs.nx.Graph([(0, 1), (2, 3)])),)},
+            "networks['two'].graph in the comparison cannot be used: the graph is not connected",
+        ),
+        (
+            {"networks": (Net("ring", fixed=graphs.ring(5), weights="metro"),)},
+            "networks['ring'].weights in the comparison is 'metro', which is not known: did you mean metropolis?",
+        ),
+        (
+            {"search": Search({"C": [1.0]}, model="SVM")},
+            "search.model in the comparison is 'SVM', which is no name in [[models]]: did you mean SVC?",
+        ),
+        (
+            {"layout": Layout(tables=(TableSpec("t", "errors"),))},
+            "tables['t'].metric in the comparison is 'errors', which is not known: did you mean error?",
+        ),
+    ],
+)
+def test_mistakes_name_the_object(given, said):
+    with pytest.raises(InputError) as refused:
+        checked(Comparison(**{"data": G50C, "models": RIVAL, **given}))
+    assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("rows", "given", "said"),
+    [
+        (10, {"folds": 11}, "folds in the comparison is 11, but mine has 10 rows: give fewer folds"),
+        (3, {"test_fraction": 0.9}, "test_fraction in the comparison is 0.9, which leaves 0 of the 3 rows of mine"),
+        (
+            10,
+            {"folds": 5, "networks": (Net("ring", "ring", 9),)},
+            "networks['ring'].agents in the comparison is 9, but mine has 8 rows to train on: give fewer agents",
+        ),
+        (
+            10,
+            {"folds": 5, "search": Search({"C": [1.0]}, folds=9)},
+            "search.folds in the comparison is 9, but mine has",
+        ),
+    ],
+)
+def test_enough_rows_for_folds_and_agents(rows, given, said):
+    table = data.load("diabetes")
+    few = data.DataSet("few", table.X[:rows], table.y[:rows], "regression", "made up", None)
+    with pytest.raises(InputError) as refused:
+        checked(Comparison((Data("mine", given=few),), RIVAL, **given))
+    assert str(refused.value).startswith(said)
+
+
+def test_classes_with_one_row():
+    table = data.load("iris")
+    lonely = data.DataSet("few", table.X[:51], table.y[:51], "classification", "made up", None)
+    with pytest.raises(InputError, match=r"^data\['mine'\] in the comparison has a class with one row, which cannot"):
+        checked(Comparison((Data("mine", given=lonely),), RIVAL))
+
+
+def test_a_model_that_cannot_do_a_task_is_no_mistake():
+    comparison = Comparison((Data("diabetes"), *G50C), RIVAL, folds=2)
+    assert [bool(comparison.protocol.refuses(entry, RIVAL[0])) for entry in comparison.data] == [True, False]
+    checked(comparison)
+
+
+def test_settings_that_only_go_together_may_come_from_both():
+    entry = Data("signals", source="wiener", options={"samples": 9000}, settings={"update": "rls"})
+    model = Model("m", "LMSFilter", settings={"forgetting": 0.9})
+    comparison = Comparison((entry,), (model,), RING, protocol=Signals())
+    assert not comparison.protocol.refuses(entry, model)
+    assert checked(comparison) == comparison
+    with pytest.raises(InputError, match=r"^models\['m'\] in the comparison cannot be used: update='lms' has no"):
+        checked(replace(comparison, data=(replace(entry, settings={}),)))
+
+
+def test_settings_of_what_is_not_run_are_not_looked_at():
+    model = Model("m", "LMSFilter", settings={"forgetting": 0.9})
+    comparison = Comparison(G50C, (model,), RING)
+    assert comparison.protocol.refuses(G50C[0], model)
+    assert checked(comparison) == comparison
+
+
+def test_settings_are_seen_over_the_network_that_they_are_for():
+    model = Model("m", "VerticalRVFL", settings={"n_hidden": [3, 4]})
+    pair = (Net("pair", "ring", 2),)
+    assert checked(Comparison(G50C, (model,), pair, protocol=Columns()))
+    with pytest.raises(InputError, match=r"^models\['m'\] in the comparison cannot be used: n_hidden has 2 "):
+        checked(Comparison(G50C, (model,), (*pair, *RING), protocol=Columns()))
+
+
+def test_nothing_is_run_or_written_of_what_cannot_be_run(tmp_path):
+    with pytest.raises(InputError, match="folds in the comparison is 0"):
+        run(Comparison(G50C, RIVAL, folds=0), tmp_path / "results")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["averaging", "sequences"])
+def test_a_protocol_that_does_not_search(name):
+    data = Data("s", "narma10", {"sequences": 4}) if name == "sequences" else G50C[0]
+    ours = Model("m", "ESN" if name == "sequences" else "RVFL", settings={"solver": "consensus"})
+    whole = Comparison((data,), (ours,), RING, protocol_named(name), search=Search({"alpha": [0.1, 1.0]}))
+    with pytest.raises(InputError, match=f"^search in the comparison is not for the protocol {name}: leave it out, or"):
+        checked(whole)
+
+
+def test_agents_need_rows_in_every_fold_of_a_search_over_the_network():
+    search = Search({"alpha": [1.0]}, where="network", folds=2)
+    for agents in (206, 207):  # half of 412 training rows
+        whole = Comparison(G50C, (Model("m", "RVFL"),), (Net("ring", "ring", agents),), search=search)
+        if agents == 206:
+            checked(whole)
+        else:
+            with pytest.raises(InputError, match="is 207, but g50c has 206 rows to train on in a fold of the search"):
+                checked(whole)

@@ -1,0 +1,99 @@
+"""Metrics by hand and against scikit-learn, and how much agents differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import metrics as reference
+
+from peerlearn.errors import DataError
+from peerlearn.experiments.lab import metrics
+
+RNG = np.random.default_rng(0)
+
+
+def classes(agents=4, rows=300):
+    y = RNG.choice(["a", "b", "c"], rows, p=[0.7, 0.2, 0.1])
+    said = np.where(RNG.random((agents, rows)) < 0.6, y, RNG.choice(["a", "b", "c"], (agents, rows)))
+    return y, said
+
+
+def test_metrics_of_classes_are_scikit_learns():
+    y, said = classes()
+    values, agents = metrics.measured(("error", "balanced_error", "mcc"), "classification", y, said)
+    assert agents["error"] == pytest.approx([1 - reference.accuracy_score(y, own) for own in said])
+    assert agents["balanced_error"] == pytest.approx([1 - reference.balanced_accuracy_score(y, own) for own in said])
+    assert agents["mcc"] == pytest.approx([reference.matthews_corrcoef(y, own) for own in said])
+    assert values == {name: pytest.approx(np.mean(own)) for name, own in agents.items()}
+
+
+def test_metrics_of_classes_by_hand():
+    y, said = np.array([1, 1, 1, 1, -1, -1]), np.array([[1, 1, 1, -1, -1, 1]])
+    values, _ = metrics.measured(("error", "balanced_error", "mcc"), "classification", y, said)
+    assert values["error"] == pytest.approx(2 / 6)
+    assert values["balanced_error"] == pytest.approx((1 / 4 + 1 / 2) / 2)
+    assert values["mcc"] == pytest.approx((3 * 1 - 1 * 1) / np.sqrt(4 * 4 * 2 * 2))
+
+
+@pytest.mark.filterwarnings("error")
+def test_balanced_error_of_classes_that_test_rows_lack():
+    y, said = np.array(["b", "b", "d", "d"]), np.array([["b", "a", "z", "d"]])
+    assert metrics.measured(("balanced_error",), "classification", y, said)[0] == {"balanced_error": 0.5}
+
+
+@pytest.mark.parametrize("outputs", [(), (3,)])
+def test_metrics_of_numbers(outputs):
+    y, noise = RNG.standard_normal((50, *outputs)), RNG.standard_normal((3, 50, *outputs))
+    values, agents = metrics.measured(("rmse", "nrmse", "mae"), "regression", y, y + noise)
+    assert agents["rmse"] == pytest.approx([np.sqrt(reference.mean_squared_error(y, y + own)) for own in noise])
+    assert agents["mae"] == pytest.approx([reference.mean_absolute_error(y, y + own) for own in noise])
+    squares = [np.sum(own**2) / np.sum((y - y.mean(axis=0)) ** 2) for own in noise]
+    assert np.array(agents["nrmse"]) ** 2 == pytest.approx(squares)
+    assert values["rmse"] == pytest.approx(np.mean(agents["rmse"]))
+    mean = np.broadcast_to(y.mean(axis=0), y.shape)[None]
+    assert metrics.measured(("nrmse",), "regression", y, mean)[0]["nrmse"] == pytest.approx(1.0)
+
+
+def test_targets_that_are_all_alike_have_no_nrmse():
+    with pytest.raises(DataError, match=r"7 test rows have all the same target.*rmse"):
+        metrics.measured(("nrmse",), "regression", np.full(7, 0.1), np.zeros((1, 7)))
+
+
+def test_names_of_the_other_task_and_of_protocols_are_left_out():
+    y, said = classes()
+    assert set(metrics.measured(("nrmse", "error", "distance"), "classification", y, said)[0]) == {"error"}
+    assert set(metrics.measured((), "classification", y, said)[0]) == {"error"}
+    assert set(metrics.measured((), "regression", np.arange(3.0), np.zeros((1, 3)))[0]) == {"nrmse"}
+
+
+def test_only_mcc_grows_with_how_good_it_is():
+    y, said = classes()
+    numbers = RNG.standard_normal(50)
+    answers = {"classification": (y, y, said[0]), "regression": (numbers, numbers + 0.1, numbers + 1.0)}
+    for name, metric in metrics.METRICS.items():
+        truth, better, worse = answers[metric.task]
+        assert (metric.of(truth, better) > metric.of(truth, worse)) == metric.larger_is_better, name
+
+
+def test_spread_by_hand():
+    assert metrics.spread(np.array([[[3.0], [4.0]], [[3.0], [4.0]]])) == 0.0
+    assert metrics.spread(np.array([[2.0, 4.0], [4.0, 4.0], [3.0, 4.0]])) == pytest.approx(np.sqrt(2 / 3) / 5)
+    assert metrics.spread(np.zeros((3, 2))) == 0.0
+    assert metrics.spread(np.array([[-1.0], [1.0]])) == np.inf
+
+
+def test_answers_that_differ_from_the_commonest():
+    labels = np.array([["a", "b", "c"], ["a", "b", "a"], ["a", "c", "b"], ["b", "b", "a"]])
+    assert metrics.differing(labels) == pytest.approx((1 + 1 + 2) / 12)
+
+
+def test_distances_are_relative_to_the_centre():
+    centre = np.array([[3.0], [4.0]])
+    assert metrics.distances(np.stack([centre, 2 * centre, 0 * centre]), centre) == pytest.approx([0.0, 1.0, 1.0])
+
+
+def test_disagreement_is_of_coefficients_where_agents_learn_the_same_ones():
+    b, labels, numbers = RNG.standard_normal((2, 5, 1)), np.array([[0, 1], [1, 1]]), np.array([[1.0, 3.0], [3.0, 3.0]])
+    assert metrics.disagreement(b, labels) == metrics.spread(b)
+    assert metrics.disagreement([b[0], b[1]], labels) == pytest.approx(1 / 4)
+    assert metrics.disagreement(None, numbers) == metrics.spread(numbers)
