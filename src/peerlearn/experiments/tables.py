@@ -10,6 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from peerlearn.data import DataInfo
+from peerlearn.data.known_files import KNOWN_FILES
+from peerlearn.data.sources import SOURCES
 from peerlearn.experiments.demo import Demo, Result
 from peerlearn.experiments.graph_report import GraphReport
 from peerlearn.experiments.words import megabytes, short
@@ -31,7 +33,8 @@ def say(console: Console, *lines: str) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _table(title: str, words: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
+def terminal_table(title: str, words: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
+    """An empty table with columns of words and then of numbers."""
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.show_edge = False
     for heading in (*words, *numbers):
@@ -42,7 +45,7 @@ def _table(title: str, words: tuple[str, ...], numbers: tuple[str, ...]) -> Tabl
 def show_results(console: Console, done: Demo, name: str) -> None:
     rows, size = sum(agent.rows for agent in done.agents if agent.data == name), len(done.graph)
     headings = ("Test\nerror", "Distance to\ncentralised", "Rounds", "MB\nsent", "Seconds", "Converged")
-    table = _table(f"{name}: {rows:,} rows dealt to {size} agents", ("Method",), headings)
+    table = terminal_table(f"{name}: {rows:,} rows dealt to {size} agents", ("Method",), headings)
     results = {result.method: result for result in done.results if result.data == name}
     for result in results.values():
         table.add_row(*_cells(result), style="bold green" if result.method == "conjugate gradient" else None)
@@ -83,7 +86,7 @@ def show_graph(console: Console, report: GraphReport) -> None:
         f"A tree     height {report.height}: {tree}\n",
     )
     numbers = ("Contraction", "Rounds\nplain", "Rounds\nChebyshev", "MB\nplain", "MB\nChebyshev")
-    table = _table(f"One average to {short(report.accuracy)} without a tree", ("Weights",), numbers)
+    table = terminal_table(f"One average to {short(report.accuracy)} without a tree", ("Weights",), numbers)
     for each in report.weightings:
         rounds = (f"{each.plain_rounds:,}", f"{each.chebyshev_rounds:,}")
         sent = (megabytes(each.plain_megabytes), megabytes(each.chebyshev_megabytes))
@@ -105,9 +108,23 @@ def _contraction(number: float) -> str:
 
 def show_data(console: Console, sets: list[DataInfo]) -> None:
     wide = console.width >= WIDE
-    table = _table("Data sets", ("Name", "Task", "Source", *(("What it is",) if wide else ())), ("Rows", "Columns"))
+    table = terminal_table(
+        "Data sets", ("Name", "Task", "Source", *(("What it is",) if wide else ())), ("Rows", "Columns")
+    )
     for each in sets:
         words = (each.name, each.task or "-", each.source, *((each.description,) if wide else ()))
         sizes = ("-" if size is None else f"{size:,}" for size in (each.rows, each.columns))
         table.add_row(*map(escape, words), *sizes)
+    console.print(table)
+
+
+def show_origins(console: Console, at_hand: set[str]) -> None:
+    """The thesis's data sets that are files, and where they come from."""
+    table = terminal_table("\nThe thesis's files", ("Name", "Here", "Where from"), ())
+    for known in KNOWN_FILES.values():
+        ways = [f"peerlearn data fetch {known.name}"] if known.name in SOURCES else []
+        ways += [f"{known.generated_as} is generated in its place"] if known.generated_as else []
+        table.add_row(
+            known.name, "yes" if known.name in at_hand else "-", escape("; ".join([*ways, f"offered {known.offered}"]))
+        )
     console.print(table)

@@ -16,6 +16,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from peerlearn.arrays import Array
+from peerlearn.experiments.figures.ends import spread
 from peerlearn.experiments.figures.style import BLUE, FAINT, INK, ORANGE, VERMILION, saved
 
 LOOKS = {  # colour and line of a filter, by its name
@@ -100,31 +101,13 @@ def _name_ends(axes: Axes, ends: Mapping[str, float], last: float) -> None:
     low, high = axes.get_ylim()
     names = sorted(ends, key=lambda name: ends[name])
     wished = (np.array([ends[name] for name in names]) - low) / (high - low)
-    for name, place in zip(names, _spread(wished), strict=True):
+    for name, place in zip(names, spread(wished, np.full(len(names), APART)), strict=True):
         colour = LOOKS[name][0]
         leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 0, "relpos": (0, 0.5)}
         axes.annotate(
             name, (last, ends[name]), (1.06, place), xycoords="data", textcoords="axes fraction", color=colour,
             size=9, va="center", annotation_clip=False, arrowprops=leader,
         )  # fmt: skip
-
-
-def _spread(wished: Array) -> Array:
-    """The nearest places, in order and APART: those that touch form a block around the mean of what they wish."""
-    blocks: list[list[float]] = []  # sum of (wish - APART times number in block), members
-    for wish in wished:
-        blocks.append([float(wish), 1.0])
-        while len(blocks) > 1 and _start(blocks[-2]) + APART * blocks[-2][1] > _start(blocks[-1]):
-            total, members = blocks.pop()
-            blocks[-1][0] += total - APART * blocks[-1][1] * members
-            blocks[-1][1] += members
-    places = np.concatenate([_start(block) + APART * np.arange(block[1]) for block in blocks])
-    lowest = APART * (0.5 + np.arange(len(places)))  # not below the panel
-    return np.asarray(np.maximum(places, lowest))
-
-
-def _start(block: Sequence[float]) -> float:
-    return block[0] / block[1]
 
 
 def _nonlinearities(axes: Axes, curves: FilterCurves) -> None:

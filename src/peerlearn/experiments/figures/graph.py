@@ -88,7 +88,7 @@ def _graph_figure(files: _Files) -> Figure:
     figure = Figure(figsize=(11.5, 5.6), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
     figure.suptitle(_headline(files), fontsize=13, weight="bold")
     left, right = figure.subplots(1, 2, width_ratios=[1.4, 1])
-    colours = _draw_agents(left, files.graph, _places(files.graph))
+    colours = _draw_agents(left, files.graph, places(files.graph))
     bar = figure.colorbar(colours, ax=left, aspect=25, shrink=0.8, pad=0.01, label="weight an agent gives to itself")
     bar.ax.yaxis.set_major_locator(MaxNLocator(6))
     left.set_title(f"Who listens to whom: {files.summary['weights']} weights")
@@ -105,7 +105,7 @@ def _headline(files: _Files) -> str:
     )
 
 
-def _places(graph: nx.Graph) -> Array:
+def places(graph: nx.Graph) -> Array:
     """Where the agents say they are, or neighbors near each other; in points, filling the page's room for it."""
     own = np.array([[graph.nodes[agent].get(axis, np.nan) for axis in "xy"] for agent in range(len(graph))])
     if np.isfinite(own).all() and len(np.unique(own, axis=0)) == len(own):
@@ -134,7 +134,7 @@ def _draw_agents(axes: Axes, graph: nx.Graph, places: Array) -> ScalarMappable:
     own = np.array([graph.nodes[agent]["self_weight"] for agent in range(len(graph))])
     colours = ScalarMappable(Normalize(min(0.0, own.min()), max(own.max(), 1e-3)), "viridis_r")
     _draw_links(axes, graph, places)
-    size, fill = _diameter(places), colours.to_rgba(own)
+    size, fill = diameter(places), colours.to_rgba(own)
     axes.scatter(
         places[:, 0],
         places[:, 1],
@@ -172,7 +172,7 @@ def _draw_links(axes: Axes, graph: nx.Graph, places: Array) -> None:
     axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False)
 
 
-def _diameter(places: Array) -> float:
+def diameter(places: Array) -> float:
     """Of an agent's circle, in points: as large as its neighbors on the page allow."""
     nearest = KDTree(places).query(places, 2)[0][:, 1]
     return float(np.clip(0.75 * np.quantile(nearest, 0.05), 4.5, 19))
