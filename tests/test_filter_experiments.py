@@ -13,7 +13,8 @@ from scipy.interpolate import CubicHermiteSpline
 
 from peerlearn import LMSFilter, SimulatedNetwork, SplineFilter, graphs
 from peerlearn.data import wiener
-from peerlearn.experiments.figures.filters import APART, FilterCurves, _spread, draw_filters
+from peerlearn.experiments.figures.ends import spread
+from peerlearn.experiments.figures.filters import APART, FilterCurves, draw_filters
 
 AGENTS, SAMPLES, ORDER = 4, 400, 3
 KNOTS = np.linspace(-2.2, 2.2, 23)
@@ -225,12 +226,12 @@ def test_bytes_counted_by_hand(graph):
 
 def test_names_at_the_ends_of_lines_keep_their_order_and_do_not_touch():
     far = np.array([0.2, 0.5, 0.9])
-    np.testing.assert_array_equal(_spread(far), far)
+    np.testing.assert_allclose(spread(far, np.full(3, APART)), far)
     close = np.array([0.0, 0.01, 0.02, 0.5, 0.505, 0.9])
-    placed = _spread(close)
+    placed = spread(close, np.full(6, APART))
     assert (np.diff(placed) > APART - 1e-12).all()
     assert placed[0] > 0
-    assert placed[-1] == 0.9
+    assert placed[-1] == pytest.approx(0.9)
     np.testing.assert_allclose(placed[3:5], [0.5025 - APART / 2, 0.5025 + APART / 2])
 
 

@@ -51,6 +51,11 @@ class TestProjection:
         with pytest.raises(InputError, match="RandomProjection to 11 columns of rows that have 10 hides nothing"):
             RandomProjection(11).drawn(10, 0)
 
+    def test_to_a_share_of_the_columns(self):
+        for transform in (RandomProjection, TanhTransform):
+            assert np.array_equal(transform(0.3).drawn(10, 7)(X), transform(3).drawn(10, 7)(X))
+            assert transform(0.01).drawn(10, 7)(X).shape == (30, 1)
+
     @pytest.mark.parametrize("m", [0, -2, 1.5, "3"])
     def test_to_no_number_of_columns(self, m):
         for transform in (RandomProjection, TanhTransform):

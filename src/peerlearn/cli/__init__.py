@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import click
 
+from peerlearn.cli.data_sets import data
 from peerlearn.cli.doors import Doors
+from peerlearn.cli.lab import report, run
+from peerlearn.cli.reproduce import reproduce
 from peerlearn.cli.sites import agent, certs, up
-from peerlearn.cli.study import data, demo, graph, predict
+from peerlearn.cli.study import demo, graph, predict
 
 
 @click.group(cls=Doors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -21,11 +24,13 @@ def main() -> None:
       peerlearn demo          twenty agents learn two data sets, in well under a minute
       peerlearn graph         how fast agents on a graph come to agree, and what it sends
       peerlearn data          the data sets there are, and where your own are read from
+      peerlearn run FILE      a comparison: data sets x models x networks, with a report
+      peerlearn reproduce     the tables and figures of the thesis, its numbers beside ours
       peerlearn up FILE       a network of real processes on this machine
       peerlearn agent FILE    one real agent, at its site
       peerlearn demo --help   what the demo can be asked
     """
 
 
-for command in (demo, graph, data, predict, certs, agent, up):
+for command in (demo, graph, data, predict, run, report, reproduce, certs, agent, up):
     main.add_command(command)

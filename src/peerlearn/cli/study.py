@@ -1,8 +1,7 @@
-"""Commands for studies on one machine: demo, graph, data, predict."""
+"""Commands for studies on one machine: demo, graph, predict."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -137,40 +136,6 @@ def graph(
         "Figure   graph.png, graph.svg",
         "Numbers  weightings.csv, disagreement.csv, graph.graphml, summary.json",
         f"Next     in Python, SimulatedNetwork(graphs.from_file({file!r}), {report.weights!r})",
-    )
-
-
-@click.command()
-@click.option("--folder", metavar="DIR", help="Also list the files of this folder.")
-def data(folder: str | None) -> None:
-    """List the data sets that can be loaded by name.
-
-    Some are generated, some come with scikit-learn. Your own are files NAME.npz with arrays X (one row per example) and
-    y (one entry per row), in a folder that you name with --folder or in the environment variable PEERLEARN_DATA.
-
-    \b
-    Examples:
-      peerlearn data
-      peerlearn data --folder ~/sets
-      PEERLEARN_DATA=~/sets peerlearn data
-
-    \b
-    In Python:
-      from peerlearn import data
-      digits = data.load("digits")
-      mine = data.load("mine", folder="~/sets")     # reads ~/sets/mine.npz
-    """
-    from peerlearn.data import available
-    from peerlearn.experiments.tables import console_of_terminal, say, show_data
-
-    sets, console = available(folder), console_of_terminal()
-    show_data(console, sets)
-    place = folder or os.environ.get("PEERLEARN_DATA")
-    say(
-        console,
-        *(f"{each.name} {each.description}" for each in sets if each.task is None),
-        '\nLoad one  peerlearn.data.load("digits")',
-        f"Your own  NAME.npz (arrays X, y) in {place or '--folder DIR or PEERLEARN_DATA (not set)'}",
     )
 
 

@@ -1,0 +1,68 @@
+"""Commands for data sets: data lists them, data fetch gets one."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+
+@click.group(invoke_without_command=True)
+@click.option("--folder", metavar="DIR", help="Also list the files of this folder.")
+@click.pass_context
+def data(context: click.Context, folder: str | None) -> None:
+    """List the data sets that can be loaded by name.
+
+    Some are generated, some come with scikit-learn. Your own are files NAME.npz with arrays X (one row per example) and
+    y (one entry per row), in a folder that you name with --folder or in the environment variable PEERLEARN_DATA. The
+    data sets of the thesis are such files; the list says where each comes from, and some can be fetched.
+
+    \b
+    Examples:
+      peerlearn data
+      peerlearn data --folder ~/sets
+      PEERLEARN_DATA=~/sets peerlearn data
+      peerlearn data fetch Sylva
+
+    \b
+    In Python:
+      from peerlearn import data
+      digits = data.load("digits")
+      mine = data.load("mine", folder="~/sets")     # reads ~/sets/mine.npz
+    """
+    from peerlearn.data import available
+    from peerlearn.experiments.tables import console_of_terminal, say, show_data, show_origins
+
+    if context.invoked_subcommand is not None:
+        return
+    sets, console = available(folder), console_of_terminal()
+    show_data(console, sets)
+    show_origins(console, {each.name for each in sets})
+    place = folder or os.environ.get("PEERLEARN_DATA")
+    say(
+        console,
+        *(f"{each.name} {each.description}" for each in sets if each.task is None),
+        '\nLoad one  peerlearn.data.load("digits")',
+        f"Your own  NAME.npz (arrays X, y) in {place or '--folder DIR or PEERLEARN_DATA (not set)'}",
+    )
+
+
+@data.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+def fetch(names: tuple[str, ...]) -> None:
+    """Get data sets of the thesis from OpenML, through scikit-learn.
+
+    What comes is compared with what it should be and kept in scikit-learn's data folder, where it is found by its name
+    from then on. CIFAR10 and YearPredictionMSD are some hundred megabytes; an excerpt of them is kept, 12,000 images
+    and 5,000 songs, which the reproductions are made for. What OpenML does not have is named with the place where its
+    authors offered it.
+
+    \b
+    Examples:
+      peerlearn data fetch Sylva
+      peerlearn data fetch CIFAR10 YearPredictionMSD
+    """
+    from peerlearn.data import fetch as fetched
+
+    for name in names:
+        click.echo(f"{name} is in {fetched(name)}")

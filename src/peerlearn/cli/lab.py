@@ -1,0 +1,116 @@
+"""Commands of the lab: run, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+FAILURES = 1  # exit code where everything was run, and some runs failed
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--quick", is_flag=True, help="As the file's [quick] makes it smaller, to see whether all is well.")
+@click.option("--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]")
+@click.option("--output", metavar="DIR", help="Folder for the results.  [default: peerlearn-FILE]")
+@click.pass_context
+def run(context: click.Context, file: Path, quick: bool, jobs: int | None, output: str | None) -> None:
+    """Run a comparison: data sets x models x networks.
+
+    FILE says what is compared. All of it is checked before the first run. Each run leaves its row when it has ended;
+    stopped or killed, the same command goes on, and in a changed file only what has changed is run. Numbers depend on
+    the file alone, not on the number of jobs. A run that fails is told at the end, and the others go on.
+
+    Exit codes: 0 done, 1 done but some runs failed, 2 for what has to be changed first, 130 Ctrl-C, 143 SIGTERM.
+
+    \b
+    Examples:
+      peerlearn run comparison.toml
+      peerlearn run comparison.toml --quick
+      peerlearn run comparison.toml --jobs 8 --output results
+
+    \b
+    A comparison's file (docs/comparisons.md has all keys):
+      title = "Alone, together, or in one place"
+      folds = 5
+      [[data]]
+      name = "g50c"
+      [[models]]
+      name = "centralised"
+      kind = "RVFL"
+      where = "centralised"
+      [[models]]
+      name = "together"
+      kind = "RVFL"
+      solver = "consensus"
+      [[models]]
+      name = "alone"
+      kind = "sklearn.svm.SVC"
+      where = "alone"
+      [[networks]]
+      name = "random"
+      graph = "erdos_renyi"
+      agents = [5, 10, 20]
+      p = 0.3
+
+    \b
+    Files in the folder:
+      report.html             everything on one page
+      results.parquet         a row per run: settings, metrics, what was sent
+      tables/, figures/       .csv, .md, .tex and .png, .svg
+      comparison.json         what is shown, and in which order
+      graphs/                 who is whose neighbor
+      runs/                   rows as they came, so that the same command goes on
+    """
+    from rich.console import Console
+
+    from peerlearn.experiments.lab.failures import failures
+    from peerlearn.experiments.lab.reading import read
+    from peerlearn.experiments.lab.running import run as run_comparison
+    from peerlearn.experiments.lab.watching import watched
+    from peerlearn.experiments.tables import console_of_terminal, say
+    from peerlearn.sites.signals import ended_by_signals
+
+    folder = Path(output or f"peerlearn-{file.stem}")
+    with ended_by_signals(), watched(Console(stderr=True)) as watch:
+        comparison = read(file, size="quick" if quick else "full")
+        results = run_comparison(comparison, folder, jobs=jobs, watch=watch)
+    _show(folder)
+    if failed := failures(results):
+        say(console_of_terminal(), "\nRuns that failed, and are tried again by the same command:", *failed)
+        context.exit(FAILURES)
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def report(folder: Path) -> None:
+    """Make the report of a run again, from its files alone.
+
+    DIR is the folder that peerlearn run has left. Tables, figures and the page are made anew; nothing is run.
+
+    \b
+    Examples:
+      peerlearn report peerlearn-comparison
+    """
+    _show(folder)
+
+
+def _show(folder: Path) -> None:
+    from peerlearn.experiments.lab.failures import counts
+    from peerlearn.experiments.lab.report import make_report
+    from peerlearn.experiments.lab.results import Results
+    from peerlearn.experiments.lab.tables import show
+    from peerlearn.experiments.tables import console_of_terminal, say
+
+    made, console = make_report(folder), console_of_terminal()
+    results = Results.read(folder)
+    show(console, results)
+    shown = dict.fromkeys(str(path.relative_to(folder).parent) for path in made if path.parent != folder)
+    say(
+        console,
+        f"{counts(results)}\n",
+        f"Folder   {folder}",
+        "Report   report.html",
+        f"Files    {', '.join(f'{each}/' for each in shown)}, results.parquet",
+    )

@@ -1,0 +1,100 @@
+"""The command reproduce: tables and figures of the thesis by name, its numbers beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from peerlearn.experiments.lab.reproducing import Reproduced
+    from peerlearn.experiments.lab.sizes import Size
+    from peerlearn.experiments.lab.thesis import Reproduction
+
+ALL = "all"
+FAILURES = 1  # exit code where some reproductions broke down or some runs failed
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--quick", is_flag=True, help="Smaller, in a minute or so: fewer repetitions and smaller networks.")
+@click.option("--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]")
+@click.option(
+    "--output", metavar="DIR", help="Folder for the results.  [default: peerlearn-reproduction, or ...-quick]"
+)
+@click.pass_context
+def reproduce(context: click.Context, name: str | None, quick: bool, jobs: int | None, output: str | None) -> None:
+    """Run the experiments of the thesis again, and see how its numbers compare with ours.
+
+    Without a NAME: the list of them, with the data each needs and about how long it takes. A NAME runs one; all runs
+    every one, and ends with a table of verdicts. Each number or claim of the thesis is within its spread, outside of
+    it, explained (outside, and it is known why the thesis cannot be matched), or not run.
+
+    Data sets that you do not have are fetched from OpenML where it has them. Others are named with the place where they
+    were offered, and what does not need them runs. Stopped by Ctrl-C or killed, the same command goes on.
+
+    \b
+    Examples:
+      peerlearn reproduce
+      peerlearn reproduce ch4-agents --quick
+      peerlearn reproduce ch9-table --jobs 4 --output thesis
+      peerlearn reproduce all --quick
+
+    \b
+    Files in the folder:
+      NAME/report.html        tables, figures and verdicts of one reproduction
+      NAME/                   what peerlearn run leaves: rows, tables, figures
+      summary.csv, .md        verdicts of all (of reproduce all)
+    """
+    from peerlearn.experiments.lab.thesis import named, reproductions
+
+    if name is None:
+        _list()
+        return
+    size: Size = "quick" if quick else "full"
+    folder = Path(output or ("peerlearn-reproduction-quick" if quick else "peerlearn-reproduction"))
+    chosen = reproductions() if name == ALL else [named(name)]
+    done = _run(chosen, folder, size, jobs, one=name != ALL)
+    if any(each.broken or each.failed for each in done):
+        context.exit(FAILURES)
+
+
+def _list() -> None:
+    from peerlearn.experiments.lab.thesis import reproductions
+    from peerlearn.experiments.lab.verdicts import show_reproductions
+    from peerlearn.experiments.tables import console_of_terminal, say
+
+    console = console_of_terminal()
+    show_reproductions(console, reproductions())
+    say(console, "\nRun one   peerlearn reproduce NAME --quick", "Run all   peerlearn reproduce all --quick")
+
+
+def _run(chosen: list[Reproduction], folder: Path, size: Size, jobs: int | None, *, one: bool) -> list[Reproduced]:
+    from rich.console import Console
+
+    from peerlearn.experiments.files import result_folder
+    from peerlearn.experiments.lab import reproducing
+    from peerlearn.experiments.lab.verdicts import show_reproduced, show_summary
+    from peerlearn.experiments.lab.watching import watched
+    from peerlearn.experiments.tables import console_of_terminal, say
+    from peerlearn.sites.signals import ended_by_signals
+
+    console = console_of_terminal()
+    done: list[Reproduced] = []
+    result_folder(folder)
+    made = reproducing.reproduce if one else reproducing.attempt
+    with ended_by_signals():
+        for number, each in enumerate(chosen, 1):
+            of_all = "" if one else f" ({number} of {len(chosen)})"
+            say(console, f"\n{each.name}{of_all}: {each.title}")
+            if each.fetched:
+                say(console, f"Fetching {', '.join(each.fetched)} from OpenML, which may take minutes the first time.")
+            with watched(Console(stderr=True)) as watch:
+                done.append(made(each, folder, size=size, jobs=jobs, watch=watch))
+            show_reproduced(console, done[-1], brief=not one)
+    if not one:
+        files = reproducing.write_summary(folder, done)
+        show_summary(console, done)
+        say(console, f"Summary  {files[0]}, {files[1].name}")
+    return done
