@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -40,6 +41,11 @@ def write(path: Path, content: str | bytes) -> None:
     finally:
         with suppress(OSError):
             beside.unlink()  # still there only if something went wrong
+
+
+def file_name(name: str) -> str:
+    """A name as a file can have it on any system."""
+    return re.sub(r"[^\w.=+-]+", "-", name).strip("-.") or "unnamed"
 
 
 def write_table(path: Path, records: Sequence[Any], digits: int = 5) -> None:

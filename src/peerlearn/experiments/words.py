@@ -10,3 +10,11 @@ def short(number: float) -> str:
 
 def megabytes(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def duration(seconds: float) -> str:
+    """34 s, 2 min, 1 h 20 min: as exact as anybody wants to know."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
