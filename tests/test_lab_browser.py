@@ -57,7 +57,7 @@ def report(tmp_path_factory):
     """A page with everything on it, and names that are long or mean something to a browser."""
     folder = tmp_path_factory.mktemp("report")
     wide = {f"a_rather_long_name_of_a_model_{k} <b>&amp;": 0.1 + k / 50 for k in range(9)}
-    rows = usual(models={"C-RVFL": 0.06, **wide}, runs=3)
+    rows = usual(data=("G50C", "Garageband", "Skills"), models={"C-RVFL": 0.06, **wide}, agents=(5, 20), runs=2)
     rows.append(
         row(
             "G50C",

@@ -43,7 +43,7 @@ def test_the_example_is_complete_and_fits_on_a_screen():
     assert max(map(len, lines)) <= 80
     comparison = read(file)
     assert {model.where for model in comparison.models} == {"centralised", "alone", "network"}
-    assert len(comparison.data) == 2
+    assert len(comparison.data) == 5
     assert comparison.layout.statistics
     assert comparison.layout.figures
 
