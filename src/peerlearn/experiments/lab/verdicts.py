@@ -13,6 +13,7 @@ from peerlearn.experiments.lab.thesis import Reproduction, chapter_of
 from peerlearn.experiments.tables import say, terminal_table
 from peerlearn.experiments.words import duration
 
+NAMED = 2  # expectations with one reason that are named one by one
 STYLES: dict[Verdict, str] = {"within": "green", "outside": "bold red", "explained": "yellow", "not run": "dim"}
 
 
@@ -68,13 +69,19 @@ def show_reproduced(console: Console, done: Reproduced, *, brief: bool = False) 
 
 
 def _reasons(judgements: Sequence[Judgement]) -> list[str]:
-    """Each reason once, with what it is about; of what was not run, only where in the thesis it stands."""
-    about: dict[tuple[Verdict, str], list[str]] = {}
+    """Each reason once, with what it is about; of many, and of what was not run, where in the thesis they stand."""
+    about: dict[tuple[Verdict, str], list[Judgement]] = {}
     for each in judgements:
         if each.reason:
-            place = each.expectation.source + ("" if each.verdict == "not run" else f", {each.what}")
-            about.setdefault((each.verdict, each.reason), []).append(place)
-    return [f"{verdict.capitalize():<10}{'; '.join(dict.fromkeys(of))}: {why}" for (verdict, why), of in about.items()]
+            about.setdefault((each.verdict, each.reason), []).append(each)
+    return [f"{verdict.capitalize():<10}{_places(of)}: {why}" for (verdict, why), of in about.items()]
+
+
+def _places(of: Sequence[Judgement]) -> str:
+    if len(of) <= NAMED and of[0].verdict != "not run":
+        return "; ".join(f"{each.expectation.source}, {each.what}" for each in of)
+    sources = ", ".join(dict.fromkeys(each.expectation.source for each in of))
+    return f"{sources} ({len(of)} times)" if len(of) > 1 else sources
 
 
 def _told(done: Reproduced) -> str:
