@@ -16,7 +16,7 @@ SETTINGS = {
 }
 
 
-def start(ranks: int | None, *program: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+def start(ranks: int | None, *program: str, timeout: float = 400) -> subprocess.CompletedProcess[str]:
     """python *program on so many ranks, or without mpiexec for None."""
     job = [] if ranks is None else [str(Path(sys.executable).with_name("mpiexec")), "-n", str(ranks)]
     try:
