@@ -257,7 +257,7 @@ def test_sizes(written):
 
 def test_what_a_size_leaves_out_is_checked_all_the_same(written):
     text = SIZED.replace('model = "B", agents = 20', 'model = "B", agents = 30')
-    with pytest.raises(InputError, match=r"^expect\[1\].where.agents in .*mine.toml is 30, which no run will have"):
+    with pytest.raises(InputError, match=r"^expect\['table 1'\].where.agents in .*mine.toml is 30, which no run will have"):
         read(written(text), size="quick")
 
 

@@ -49,8 +49,8 @@ def check_layout(comparison: Comparison, told: str, tasks: Collection[Task] = ()
             _one_of(column, [each for each in columns if each != "model"], table, "over")  # models are what is tested
         if not is_real(test.level) or not 0 < test.level < 1:
             raise table.wrong("level", f"is {test.level!r}: give a number between 0 and 1, such as 0.05")
-    for place, expectation in enumerate(layout.expectations, 1):
-        _check_expectation(expectation, comparison, metrics, Table({}, told, f"expect[{place}]."))
+    for expectation in layout.expectations:
+        _check_expectation(expectation, comparison, metrics, Table({}, told, f"expect[{expectation.source!r}]."))
 
 
 def columns_of(comparison: Comparison) -> dict[str, list[Any]]:

@@ -19,6 +19,7 @@ from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.checking import checked
 from peerlearn.experiments.lab.checking_layout import check_layout
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, Scale, Settings, Where, protocols
+from peerlearn.experiments.lab.expecting import for_each
 from peerlearn.experiments.lab.facts import facts_of, source_of
 from peerlearn.experiments.lab.fields import made_from
 from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
@@ -73,7 +74,9 @@ def _understood(values: dict[str, Any], file: Table) -> tuple[Comparison, Instea
         tables=_specs(top, "tables", TableSpec),
         figures=_specs(top, "figures", FigureSpec),
         statistics=_specs(top, "statistics", StatisticsSpec),
-        expectations=_specs(top, "expect", Expectation),
+        expectations=tuple(
+            made_from(Expectation, each) for table in top.tables("expect", needed=False) for each in for_each(table)
+        ),
     )
     top.done()
     given: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}

@@ -18,6 +18,7 @@ from peerlearn.data import is_at_hand
 from peerlearn.data.recipes import RECIPES
 from peerlearn.data.sources import SOURCES
 from peerlearn.errors import InputError
+from peerlearn.experiments.lab.expecting import expected_in
 from peerlearn.experiments.lab.facts import GENERATORS
 
 PACKAGED = Path(__file__).parents[1] / "thesis"
@@ -85,7 +86,7 @@ def _described(path: Path, took: Mapping[str, float]) -> Reproduction:
         path,
         str(values.get("title", "")),
         _shown(str(each.get("source", "")) for each in expected),
-        len(expected),
+        expected_in(expected),
         tuple(needs),
         tuple(name for name, replaced in needs.items() if replaced),
         took,
