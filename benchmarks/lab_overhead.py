@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from peerlearn.arrays import Array
 from peerlearn.errors import NotConverged
 from peerlearn.experiments import Comparison, Data, Model, read
-from peerlearn.experiments.lab.running import run
+from peerlearn.experiments.lab.runs.running import run
 from peerlearn.experiments.lab.trial import Outcome, Protocol, Trial
 
 FILE = Path(__file__).parent.parent / "experiments" / "ch4-agents.toml"

@@ -104,7 +104,7 @@ def table(results):
 def started(folder, jobs, pause=0.05, **arguments):
     """run(tiny(**arguments), folder, jobs=jobs) in a process group of its own, killed at the end."""
     script = f"run(tiny(**{json.dumps(arguments)}), {str(folder)!r}, jobs={jobs})"
-    imports = "from peerlearn.experiments.lab.running import run; from tests.lab_tiny import tiny; "
+    imports = "from peerlearn.experiments.lab.runs.running import run; from tests.lab_tiny import tiny; "
     process = subprocess.Popen(
         [sys.executable, "-c", imports + script],
         cwd=ROOT,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from peerlearn.experiments.lab.expectations import counted, judged, number, stand_in
 from peerlearn.experiments.lab.layout import Expectation, Layout
+from peerlearn.experiments.lab.report.expectations import counted, judged, number, stand_in
 from peerlearn.experiments.lab.results import Results
 
 CENTRALISED, LOCAL, TOGETHER = (

@@ -13,7 +13,7 @@ from PIL import Image
 
 from peerlearn import graphs
 from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec
-from peerlearn.experiments.lab.report import make_report
+from peerlearn.experiments.lab.report.whole import make_report
 from tests.lab_rows import graph_of, results_of, row, usual
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from peerlearn import RVFLClassifier, SimulatedNetwork, data, graphs
 from peerlearn.errors import InputError
 from peerlearn.experiments import Comparison, Data, Layout, Model, Net, Search, TableSpec, protocol_named, run
-from peerlearn.experiments.lab.checking import checked
+from peerlearn.experiments.lab.checking.whole import checked
 from peerlearn.experiments.lab.protocols.columns import Columns
 from peerlearn.experiments.lab.protocols.signals import Signals
 

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 from peerlearn import RVFLClassifier, SharingADMM, SimulatedNetwork, VerticalRVFLClassifier, graphs, partition
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, protocol_named
-from peerlearn.experiments.lab.loading import split
+from peerlearn.experiments.lab.training.loading import split
 from tests.conftest import closed_form
 from tests.lab_given import classes, comparison, model, numbers, ran
 

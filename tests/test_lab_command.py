@@ -15,9 +15,9 @@ from rich.console import Console
 
 from peerlearn.cli import main
 from peerlearn.experiments.alone import alone
-from peerlearn.experiments.lab import watching
-from peerlearn.experiments.lab.progress import Progress
 from peerlearn.experiments.lab.results import Results
+from peerlearn.experiments.lab.runs import watching
+from peerlearn.experiments.lab.runs.progress import Progress
 from peerlearn.experiments.words import duration
 from tests.lab_tiny import PATIENCE, ROOT, kept, tiny, wait_for
 

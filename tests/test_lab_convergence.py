@@ -13,7 +13,7 @@ from peerlearn.algorithms.smooth import Diffusion
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, Model, protocol_named
 from peerlearn.experiments.lab.protocols import convergence
-from peerlearn.experiments.lab.training import fitted
+from peerlearn.experiments.lab.training.fitting import fitted
 from tests.lab_given import classes, comparison, model, ran
 
 SETTINGS = {"C1": 2.0, "C2": 0.5, "s": 3.0, "positive_share": 0.4}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.expecting import expected_in, for_each
+from peerlearn.experiments.lab.file.expecting import expected_in, for_each
 from peerlearn.keys import Table
 
 
@@ -46,7 +46,7 @@ def test_both_sides_of_a_claim_get_the_values_but_for_those_that_the_other_has_i
     assert [each["where"] for each in found] == [
         {"model": "CONS", "data": data, "agents": agents} for data in "ab" for agents in (5, 10)
     ]
-    assert [each["to"] for each in found] == [{"data": data, "agents": 5, "model": "L"} for data in "ab" for _ in (5, 10)]
+    assert [each["to"] for each in found] == [{"model": "L", "data": data, "agents": 5} for data in "aabb"]
 
 
 def test_a_list_in_where_still_means_any_of_them():

@@ -13,8 +13,8 @@ from peerlearn import NEXT, LapKRRClassifier, S3VMClassifier, SimulatedNetwork, 
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.comparison import Data, Model, protocol_named
-from peerlearn.experiments.lab.loading import split
-from peerlearn.experiments.lab.search import Search
+from peerlearn.experiments.lab.training.loading import split
+from peerlearn.experiments.lab.training.search import Search
 from peerlearn.models.anchor_lap import AnchorLapClassifier
 from tests.lab_given import classes, comparison, model, numbers, ran
 

@@ -23,8 +23,8 @@ from peerlearn.experiments.figures.looks import look
 from peerlearn.experiments.figures.networks import MOST, draw_networks
 from peerlearn.experiments.figures.ranks import ranks_figure
 from peerlearn.experiments.figures.style import STYLE
-from peerlearn.experiments.lab.defaults import shown_figures
 from peerlearn.experiments.lab.layout import FigureSpec, Layout, StatisticsSpec, TableSpec
+from peerlearn.experiments.lab.report.defaults import shown_figures
 from tests.lab_rows import graph_of, results_of, row, usual
 
 LONG = "a_rather long name_with $dollars$, 5 % & more of everything that a name may have in it"

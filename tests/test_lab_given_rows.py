@@ -15,8 +15,8 @@ from peerlearn import RVFLClassifier, graphs
 from peerlearn.data import DataSet
 from peerlearn.errors import InputError
 from peerlearn.experiments import Comparison, Data, Model, Net, Search, read
-from peerlearn.experiments.lab.attempt import attempt
-from peerlearn.experiments.lab.checking import checked
+from peerlearn.experiments.lab.checking.whole import checked
+from peerlearn.experiments.lab.runs.attempt import attempt
 from tests.lab_given import Column, Guess, classes, numbers
 
 TABLE = classes()

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from peerlearn.experiments.lab.running import run
+from peerlearn.experiments.lab.runs.running import run
 from tests.lab_tiny import kept, started, table, tiny, wait_for, watched
 
 

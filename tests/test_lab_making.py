@@ -29,7 +29,7 @@ from peerlearn import (
 )
 from peerlearn.errors import InputError
 from peerlearn.experiments import Comparison, Data, Model, Net
-from peerlearn.experiments.lab.making import estimator_of, kind_of, network_of
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
 from peerlearn.models import described
 
 RING = Net("ring", "ring", 4)

@@ -11,9 +11,9 @@ import pytest
 
 from peerlearn import graphs
 from peerlearn.errors import InputError, MissingExtra
-from peerlearn.experiments.lab import about
 from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
-from peerlearn.experiments.lab.report import make_report
+from peerlearn.experiments.lab.report import about
+from peerlearn.experiments.lab.report.whole import make_report
 from tests.lab_rows import graph_of, results_of, row, usual
 
 HOSTILE = """<script>alert("x")</script><img src=x onerror='y'>&lt;"""

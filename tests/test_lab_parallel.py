@@ -9,11 +9,11 @@ import numpy as np
 from joblib import parallel_config
 
 from peerlearn.data import DataSet
-from peerlearn.experiments.lab import running
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
-from peerlearn.experiments.lab.running import run
-from peerlearn.experiments.lab.sending import Shared
-from peerlearn.experiments.lab.store import Store
+from peerlearn.experiments.lab.runs import running
+from peerlearn.experiments.lab.runs.running import run
+from peerlearn.experiments.lab.runs.sending import Shared
+from peerlearn.experiments.lab.runs.store import Store
 from tests.lab_tiny import Tiny, table, tiny
 
 

@@ -20,8 +20,8 @@ from peerlearn.experiments import (
     TableSpec,
     read,
 )
+from peerlearn.experiments.lab.file.sizes import sized
 from peerlearn.experiments.lab.protocols.rows import Rows
-from peerlearn.experiments.lab.sizes import sized
 
 ROOT = Path(__file__).parent.parent
 SOUND = (ROOT / "tests" / "sound_comparison.toml").read_text()
@@ -257,7 +257,7 @@ def test_sizes(written):
 
 def test_what_a_size_leaves_out_is_checked_all_the_same(written):
     text = SIZED.replace('model = "B", agents = 20', 'model = "B", agents = 30')
-    with pytest.raises(InputError, match=r"^expect\['table 1'\].where.agents in .*mine.toml is 30, which no run will have"):
+    with pytest.raises(InputError, match=r"^expect\['table 1'\].where.agents in .*mine.toml is 30, which no run"):
         read(written(text), size="quick")
 
 
@@ -271,7 +271,7 @@ FROM_FILES = SHORT.replace('name = "g50c"', 'name = "G50C"') + '[[data]]\nname =
 
 
 def test_data_that_is_not_there(written, monkeypatch):
-    monkeypatch.setattr("peerlearn.experiments.lab.reading.fetch_missing", lambda name: None)
+    monkeypatch.setattr("peerlearn.experiments.lab.file.reading.fetch_missing", lambda name: None)
     with pytest.raises(InputError, match=r"^data\['G50C'\] in .*mine.toml cannot be used: data set G50C is read from"):
         read(written(FROM_FILES))
     comparison = read(written(FROM_FILES), without_missing=True)
@@ -283,14 +283,14 @@ def test_data_that_is_not_there(written, monkeypatch):
 
 
 def test_expectations_of_data_that_is_left_out_are_no_mistake(written, monkeypatch):
-    monkeypatch.setattr("peerlearn.experiments.lab.reading.fetch_missing", lambda name: None)
+    monkeypatch.setattr("peerlearn.experiments.lab.file.reading.fetch_missing", lambda name: None)
     expect = '[[expect]]\nsource = "t"\nmetric = "error"\nvalue = 0\nspread = 1\nwhere = { data = "G50C" }\n'
     assert read(written(FROM_FILES + expect), without_missing=True).layout.expectations[0].where == {"data": "G50C"}
 
 
 @pytest.mark.parametrize("without_missing", [False, True])
 def test_a_data_set_in_the_place_of_another(without_missing, written, monkeypatch):
-    monkeypatch.setattr("peerlearn.experiments.lab.reading.fetch_missing", lambda name: None)
+    monkeypatch.setattr("peerlearn.experiments.lab.file.reading.fetch_missing", lambda name: None)
     text = SHORT.replace('name = "g50c"', 'name = "G50C"\ninstead = "g50c"')
     comparison = read(written(text), without_missing=without_missing)
     assert comparison.data == (Data("G50C", source="g50c"),)

@@ -11,7 +11,7 @@ from peerlearn import ADMM, RVFLClassifier, RVFLRegressor, SimulatedNetwork, dat
 from peerlearn.data import DataSet
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, Model, Net, protocol_named
-from peerlearn.experiments.lab.loading import fold_of, prepared, split
+from peerlearn.experiments.lab.training.loading import fold_of, prepared, split
 from tests.conftest import closed_form
 from tests.lab_given import RING, classes, comparison, model, numbers, ran
 

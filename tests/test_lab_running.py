@@ -14,13 +14,14 @@ from sklearn.utils import check_random_state
 from peerlearn import RVFLClassifier
 from peerlearn.errors import InputError
 from peerlearn.experiments.alone import alone
-from peerlearn.experiments.lab import made_with, rows
+from peerlearn.experiments.lab import rows
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
-from peerlearn.experiments.lab.progress import Progress
-from peerlearn.experiments.lab.report import make_report
+from peerlearn.experiments.lab.report.whole import make_report
 from peerlearn.experiments.lab.results import Results
-from peerlearn.experiments.lab.running import run
-from peerlearn.experiments.lab.store import Store
+from peerlearn.experiments.lab.runs import made_with
+from peerlearn.experiments.lab.runs.progress import Progress
+from peerlearn.experiments.lab.runs.running import run
+from peerlearn.experiments.lab.runs.store import Store
 from tests.lab_tiny import Tiny, rows_on_disk, table, tiny, watched
 
 

@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 
 from peerlearn.data import DataSet
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.attempt import attempt
-from peerlearn.experiments.lab.loading import prepared, split
-from peerlearn.experiments.lab.search import Search, best_settings
-from peerlearn.experiments.lab.search import _found as searches
+from peerlearn.experiments.lab.runs.attempt import attempt
+from peerlearn.experiments.lab.training.loading import prepared, split
+from peerlearn.experiments.lab.training.search import Search, best_settings
+from peerlearn.experiments.lab.training.search import _found as searches
 from peerlearn.experiments.lab.trial import Outcome, Trial
 from tests.lab_given import RING, classes, comparison, model, numbers, ran
 

@@ -12,8 +12,8 @@ from sklearn.model_selection import KFold
 from peerlearn import ADMM, ESNRegressor, SimulatedNetwork, data, graphs, partition
 from peerlearn.errors import InputError, NotConverged
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
-from peerlearn.experiments.lab.primal_residuals import WatchedADMM, watched
-from peerlearn.experiments.lab.search import Search
+from peerlearn.experiments.lab.training.primal_residuals import WatchedADMM, watched
+from peerlearn.experiments.lab.training.search import Search
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 

@@ -14,9 +14,9 @@ from peerlearn.errors import InputError, MissingExtra
 from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
 from peerlearn.experiments.lab.results import Results
 from peerlearn.experiments.lab.rows import DONE, FAILED, row_of, versions
-from peerlearn.experiments.lab.running import run
-from peerlearn.experiments.lab.store import Store
-from peerlearn.experiments.lab.sweeping import columns_of, types_of
+from peerlearn.experiments.lab.runs.running import run
+from peerlearn.experiments.lab.runs.store import Store
+from peerlearn.experiments.lab.runs.sweeping import columns_of, types_of
 from peerlearn.experiments.lab.trial import Outcome
 from tests.lab_tiny import Tiny, tiny
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from peerlearn.experiments.lab.cells import Cells
 from peerlearn.experiments.lab.layout import Layout, TableSpec
-from peerlearn.experiments.lab.report import make_report
-from peerlearn.experiments.lab.table_text import as_csv, as_latex, as_markdown, latex, plain
-from peerlearn.experiments.lab.tables import show, table_of, tables_of
+from peerlearn.experiments.lab.report.cells import Cells
+from peerlearn.experiments.lab.report.table_text import as_csv, as_latex, as_markdown, latex, plain
+from peerlearn.experiments.lab.report.tables import show, table_of, tables_of
+from peerlearn.experiments.lab.report.whole import make_report
 from tests.lab_rows import results_of, row, usual
 
 HOSTILE = r"a_b & 100% #1 ^~\{x} <b>|`*[c](d)$e$"

@@ -14,11 +14,13 @@ from sklearn import datasets
 
 from peerlearn.cli import main
 from peerlearn.data import fetching
-from peerlearn.experiments.lab import facts, reproducing, thesis
-from peerlearn.experiments.lab.report import make_report
-from peerlearn.experiments.lab.reproduction_page import main as write_page
-from peerlearn.experiments.lab.reproduction_page import seconds_of
+from peerlearn.experiments.lab import facts
+from peerlearn.experiments.lab.report.whole import make_report
 from peerlearn.experiments.lab.results import Results
+from peerlearn.experiments.lab.thesis import files as thesis
+from peerlearn.experiments.lab.thesis import reproducing
+from peerlearn.experiments.lab.thesis.page import main as write_page
+from peerlearn.experiments.lab.thesis.page import seconds_of
 
 ROOT = Path(__file__).parent.parent
 TOP = """
@@ -310,7 +312,7 @@ def test_an_installed_package_has_them_too(experiments, monkeypatch, tmp_path):
     """The wheel carries experiments/ to where it is looked for."""
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     packaged = Path(wheel["force-include"]["experiments"])
-    assert Path(thesis.__file__).parents[3] / packaged == thesis.PACKAGED
+    assert Path(thesis.__file__).parents[4] / packaged == thesis.PACKAGED
     monkeypatch.setattr(thesis, "CHECKOUT", tmp_path / "site" / "experiments")
     monkeypatch.setattr(thesis, "PACKAGED", experiments)
     assert [each.name for each in thesis.reproductions()] == ["ch4-agents", "ch10-1"]

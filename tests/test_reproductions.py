@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from sklearn import datasets
 
-from peerlearn.experiments.lab import facts, loading
-from peerlearn.experiments.lab.expectations import VERDICTS
-from peerlearn.experiments.lab.reading import read
-from peerlearn.experiments.lab.reproducing import reproduce
-from peerlearn.experiments.lab.thesis import chapter_of, reproductions
+from peerlearn.experiments.lab import facts
+from peerlearn.experiments.lab.file.reading import read
+from peerlearn.experiments.lab.report.expectations import VERDICTS
+from peerlearn.experiments.lab.thesis.files import chapter_of, reproductions
+from peerlearn.experiments.lab.thesis.reproducing import reproduce
+from peerlearn.experiments.lab.training import loading
 from tests.made_up_data import write_made_up
 
 KNOWN = reproductions()

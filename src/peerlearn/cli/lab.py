@@ -65,10 +65,10 @@ def run(context: click.Context, file: Path, quick: bool, jobs: int | None, outpu
     """
     from rich.console import Console
 
-    from peerlearn.experiments.lab.failures import failures
-    from peerlearn.experiments.lab.reading import read
-    from peerlearn.experiments.lab.running import run as run_comparison
-    from peerlearn.experiments.lab.watching import watched
+    from peerlearn.experiments.lab.file.reading import read
+    from peerlearn.experiments.lab.runs.failures import failures
+    from peerlearn.experiments.lab.runs.running import run as run_comparison
+    from peerlearn.experiments.lab.runs.watching import watched
     from peerlearn.experiments.tables import console_of_terminal, say
     from peerlearn.sites.signals import ended_by_signals
 
@@ -97,10 +97,10 @@ def report(folder: Path) -> None:
 
 
 def _show(folder: Path) -> None:
-    from peerlearn.experiments.lab.failures import counts
-    from peerlearn.experiments.lab.report import make_report
+    from peerlearn.experiments.lab.report.tables import show
+    from peerlearn.experiments.lab.report.whole import make_report
     from peerlearn.experiments.lab.results import Results
-    from peerlearn.experiments.lab.tables import show
+    from peerlearn.experiments.lab.runs.failures import counts
     from peerlearn.experiments.tables import console_of_terminal, say
 
     made, console = make_report(folder), console_of_terminal()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from peerlearn.experiments.lab.reproducing import Reproduced
-    from peerlearn.experiments.lab.sizes import Size
-    from peerlearn.experiments.lab.thesis import Reproduction
+    from peerlearn.experiments.lab.file.sizes import Size
+    from peerlearn.experiments.lab.thesis.files import Reproduction
+    from peerlearn.experiments.lab.thesis.reproducing import Reproduced
 
 ALL = "all"
 FAILURES = 1  # exit code where some reproductions broke down or some runs failed
@@ -47,7 +47,7 @@ def reproduce(context: click.Context, name: str | None, quick: bool, jobs: int |
       NAME/                   what peerlearn run leaves: rows, tables, figures
       summary.csv, .md        verdicts of all (of reproduce all)
     """
-    from peerlearn.experiments.lab.thesis import named, reproductions
+    from peerlearn.experiments.lab.thesis.files import named, reproductions
 
     if name is None:
         _list()
@@ -61,8 +61,8 @@ def reproduce(context: click.Context, name: str | None, quick: bool, jobs: int |
 
 
 def _list() -> None:
-    from peerlearn.experiments.lab.thesis import reproductions
-    from peerlearn.experiments.lab.verdicts import show_reproductions
+    from peerlearn.experiments.lab.thesis.files import reproductions
+    from peerlearn.experiments.lab.thesis.verdicts import show_reproductions
     from peerlearn.experiments.tables import console_of_terminal, say
 
     console = console_of_terminal()
@@ -74,9 +74,9 @@ def _run(chosen: list[Reproduction], folder: Path, size: Size, jobs: int | None,
     from rich.console import Console
 
     from peerlearn.experiments.files import result_folder
-    from peerlearn.experiments.lab import reproducing
-    from peerlearn.experiments.lab.verdicts import show_reproduced, show_summary
-    from peerlearn.experiments.lab.watching import watched
+    from peerlearn.experiments.lab.runs.watching import watched
+    from peerlearn.experiments.lab.thesis import reproducing
+    from peerlearn.experiments.lab.thesis.verdicts import show_reproduced, show_summary
     from peerlearn.experiments.tables import console_of_terminal, say
     from peerlearn.sites.signals import ended_by_signals
 

@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from peerlearn.experiments.lab.checked_run import run
     from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
+    from peerlearn.experiments.lab.file.reading import read
     from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
-    from peerlearn.experiments.lab.reading import read
-    from peerlearn.experiments.lab.report import make_report
+    from peerlearn.experiments.lab.report.whole import make_report
     from peerlearn.experiments.lab.results import Results
-    from peerlearn.experiments.lab.search import Search
+    from peerlearn.experiments.lab.runs.checked_run import run
+    from peerlearn.experiments.lab.training.search import Search
 
 __all__ = [
     "Comparison",
@@ -31,13 +31,13 @@ __all__ = [
 ]
 
 FROM = {
-    "checked_run": ("run",),
+    "runs.checked_run": ("run",),
     "comparison": ("Comparison", "Data", "Model", "Net", "protocol_named"),
     "layout": ("Expectation", "FigureSpec", "Layout", "StatisticsSpec", "TableSpec"),
-    "reading": ("read",),
-    "report": ("make_report",),
+    "file.reading": ("read",),
+    "report.whole": ("make_report",),
     "results": ("Results",),
-    "search": ("Search",),
+    "training.search": ("Search",),
 }
 
 

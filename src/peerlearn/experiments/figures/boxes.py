@@ -13,8 +13,8 @@ from matplotlib.patches import Patch, Rectangle
 from peerlearn.experiments.figures import panels
 from peerlearn.experiments.figures.looks import Look, looks, named, y_label
 from peerlearn.experiments.figures.style import FAINT, INK
-from peerlearn.experiments.lab.cells import Cell, Cells
-from peerlearn.experiments.lab.labels import factor
+from peerlearn.experiments.lab.report.cells import Cell, Cells
+from peerlearn.experiments.lab.report.labels import factor
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.layout import FigureSpec

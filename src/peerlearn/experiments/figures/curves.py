@@ -14,8 +14,8 @@ from peerlearn.experiments.figures import panels
 from peerlearn.experiments.figures.ends import End, name_ends
 from peerlearn.experiments.figures.lines import BANDS, DIRECT, SINGLE, SMALL, Curve, drawn, handle
 from peerlearn.experiments.figures.looks import Look, looks, named, plain, y_label
-from peerlearn.experiments.lab.cells import Cells, Row
-from peerlearn.experiments.lab.labels import CURVE, factor
+from peerlearn.experiments.lab.report.cells import Cells, Row
+from peerlearn.experiments.lab.report.labels import CURVE, factor
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.layout import FigureSpec

@@ -16,8 +16,8 @@ from peerlearn.errors import InputError
 from peerlearn.experiments.figures import panels
 from peerlearn.experiments.figures.ends import End, name_ends
 from peerlearn.experiments.figures.looks import Look, axis_label, looks, named, y_label
-from peerlearn.experiments.lab.cells import Cell, Cells
-from peerlearn.experiments.lab.labels import factor
+from peerlearn.experiments.lab.report.cells import Cell, Cells
+from peerlearn.experiments.lab.report.labels import factor
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.layout import FigureSpec

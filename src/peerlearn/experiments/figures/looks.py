@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.colors import to_hex, to_rgb
 
 from peerlearn.experiments.figures.style import BLUE, GREEN, INK, ORANGE, VERMILION
-from peerlearn.experiments.lab.labels import said, setting_said, value_said, with_unit
+from peerlearn.experiments.lab.report.labels import said, setting_said, value_said, with_unit
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.layout import FigureSpec

@@ -16,7 +16,7 @@ from peerlearn import graphs
 from peerlearn.experiments.figures.graph import HIGH, PATHS_UP_TO, WIDE, diameter, places
 from peerlearn.experiments.figures.looks import wrapped
 from peerlearn.experiments.figures.style import BLUE, FAINT, saved
-from peerlearn.experiments.lab.labels import setting_said
+from peerlearn.experiments.lab.report.labels import setting_said
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.results import Results

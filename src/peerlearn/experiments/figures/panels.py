@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.figures.looks import named, plain
-from peerlearn.experiments.lab.cells import Cells, Place
+from peerlearn.experiments.lab.report.cells import Cells, Place
 from peerlearn.experiments.words import short
 
 if TYPE_CHECKING:

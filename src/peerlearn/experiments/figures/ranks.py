@@ -17,10 +17,10 @@ from peerlearn.errors import InputError
 from peerlearn.experiments.figures import panels
 from peerlearn.experiments.figures.looks import wrapped
 from peerlearn.experiments.figures.style import INK, VERMILION
-from peerlearn.experiments.lab.labels import said
 from peerlearn.experiments.lab.layout import StatisticsSpec
-from peerlearn.experiments.lab.significance import examined, probability
-from peerlearn.experiments.lab.statistics import Friedman
+from peerlearn.experiments.lab.report.labels import said
+from peerlearn.experiments.lab.report.significance import examined, probability
+from peerlearn.experiments.lab.report.statistics import Friedman
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.layout import FigureSpec

@@ -1,4 +1,4 @@
-"""What is compared: data sets x models x networks, as plain objects. A file says the same (lab.reading).
+"""What is compared: data sets x models x networks, as plain objects. A file says the same (lab.file.reading).
 
 >>> from peerlearn import Consensus, RVFLClassifier, graphs
 >>> from peerlearn.experiments import Comparison, Data, Model, Net
@@ -31,7 +31,7 @@ from peerlearn.experiments.lab.layout import Layout
 from peerlearn.keys import near
 
 if TYPE_CHECKING:
-    from peerlearn.experiments.lab.search import Search
+    from peerlearn.experiments.lab.training.search import Search
     from peerlearn.experiments.lab.trial import Protocol, Trial
 
 Where = Literal["network", "centralised", "alone"]

@@ -24,9 +24,9 @@ from peerlearn.errors import InputError
 from peerlearn.experiments.lab import metrics
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import facts_of
-from peerlearn.experiments.lab.loading import fold_of
-from peerlearn.experiments.lab.making import estimator_of, kind_of, made, network_of
-from peerlearn.experiments.lab.suitability import objection
+from peerlearn.experiments.lab.training.loading import fold_of
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, made, network_of
+from peerlearn.experiments.lab.training.suitability import objection
 from peerlearn.experiments.lab.trial import Outcome, Trial
 from peerlearn.network import Network, SimulatedNetwork
 

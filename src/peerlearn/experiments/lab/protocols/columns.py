@@ -21,13 +21,13 @@ from peerlearn.errors import InputError
 from peerlearn.experiments.lab import metrics
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import facts_of
-from peerlearn.experiments.lab.kept import Asked, key_of
-from peerlearn.experiments.lab.loading import Fold, fold_key, fold_of
-from peerlearn.experiments.lab.making import estimator_of, kind_of, network_of
-from peerlearn.experiments.lab.measures import CURVES, MEASURES, centre, outcome_of, trained
-from peerlearn.experiments.lab.search import best_settings
-from peerlearn.experiments.lab.suitability import VERTICAL, objection
-from peerlearn.experiments.lab.training import fitted, fitted_alone
+from peerlearn.experiments.lab.training.fitting import fitted, fitted_alone
+from peerlearn.experiments.lab.training.kept import Asked, key_of
+from peerlearn.experiments.lab.training.loading import Fold, fold_key, fold_of
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
+from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, centre, outcome_of, trained
+from peerlearn.experiments.lab.training.search import best_settings
+from peerlearn.experiments.lab.training.suitability import VERTICAL, objection
 from peerlearn.experiments.lab.trial import Outcome, Trial
 from peerlearn.network import SimulatedNetwork
 

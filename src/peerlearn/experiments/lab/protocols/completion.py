@@ -23,10 +23,10 @@ from peerlearn.arrays import Array, is_whole
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import facts_of
-from peerlearn.experiments.lab.labelling import Count
-from peerlearn.experiments.lab.loading import prepared, table_of
-from peerlearn.experiments.lab.making import estimator_of, kind_of, network_of, parameters_of
 from peerlearn.experiments.lab.metrics import distances
+from peerlearn.experiments.lab.training.labelling import Count
+from peerlearn.experiments.lab.training.loading import prepared, table_of
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of, parameters_of
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network import SimulatedNetwork

@@ -22,13 +22,13 @@ from peerlearn.arrays import is_whole
 from peerlearn.errors import InputError, NotConverged
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import facts_of
-from peerlearn.experiments.lab.labelling import UNKNOWN, Labelling
-from peerlearn.experiments.lab.loading import Fold
-from peerlearn.experiments.lab.making import estimator_of, kind_of, network_of
-from peerlearn.experiments.lab.measures import MEASURES, outcome_of, trained
 from peerlearn.experiments.lab.protocols.few_labels import shares_of
-from peerlearn.experiments.lab.suitability import objection
-from peerlearn.experiments.lab.training import fitted
+from peerlearn.experiments.lab.training.fitting import fitted
+from peerlearn.experiments.lab.training.labelling import UNKNOWN, Labelling
+from peerlearn.experiments.lab.training.loading import Fold
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
+from peerlearn.experiments.lab.training.measures import MEASURES, outcome_of, trained
+from peerlearn.experiments.lab.training.suitability import objection
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
 from peerlearn.local.margin_losses import S3VMLosses
 from peerlearn.models.s3vm import S3VMClassifier

@@ -19,12 +19,19 @@ from peerlearn import partition
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.comparison import Data, Model
-from peerlearn.experiments.lab.labelling import UNKNOWN, Labelling
-from peerlearn.experiments.lab.loading import Fold
-from peerlearn.experiments.lab.making import estimator_of, network_of
-from peerlearn.experiments.lab.measures import CURVES, MEASURES, Trained, centralised_distances, outcome_of, trained
-from peerlearn.experiments.lab.suitability import objection
-from peerlearn.experiments.lab.training import fitted, fitted_alone
+from peerlearn.experiments.lab.training.fitting import fitted, fitted_alone
+from peerlearn.experiments.lab.training.labelling import UNKNOWN, Labelling
+from peerlearn.experiments.lab.training.loading import Fold
+from peerlearn.experiments.lab.training.making import estimator_of, network_of
+from peerlearn.experiments.lab.training.measures import (
+    CURVES,
+    MEASURES,
+    Trained,
+    centralised_distances,
+    outcome_of,
+    trained,
+)
+from peerlearn.experiments.lab.training.suitability import objection
 from peerlearn.experiments.lab.trial import Outcome, Trial
 from peerlearn.models.lapkrr import LapKRRClassifier
 from peerlearn.models.unlabelled import PartlyLabelled

@@ -15,12 +15,12 @@ from peerlearn import partition
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import facts_of
-from peerlearn.experiments.lab.loading import Fold, fold_of
-from peerlearn.experiments.lab.making import estimator_of, kind_of, network_of
-from peerlearn.experiments.lab.measures import CURVES, MEASURES, centralised_distances, outcome_of, trained
-from peerlearn.experiments.lab.search import best_settings
-from peerlearn.experiments.lab.suitability import VERTICAL, objection
-from peerlearn.experiments.lab.training import fitted, fitted_alone
+from peerlearn.experiments.lab.training.fitting import fitted, fitted_alone
+from peerlearn.experiments.lab.training.loading import Fold, fold_of
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
+from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, centralised_distances, outcome_of, trained
+from peerlearn.experiments.lab.training.search import best_settings
+from peerlearn.experiments.lab.training.suitability import VERTICAL, objection
 from peerlearn.experiments.lab.trial import Outcome, Trial
 
 DEALS = ("auto", "even", "stratified", "dirichlet")

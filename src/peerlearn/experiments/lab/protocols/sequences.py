@@ -25,12 +25,12 @@ from peerlearn.errors import InputError
 from peerlearn.experiments.lab import metrics
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import SERIES, options_of, source_of
-from peerlearn.experiments.lab.kept import Asked, key_of
-from peerlearn.experiments.lab.loading import Fold, Rows, fold_key, split
-from peerlearn.experiments.lab.making import estimator_of, kind_of, network_of
-from peerlearn.experiments.lab.measures import CURVES, MEASURES, Trained, centre, outcome_of
-from peerlearn.experiments.lab.primal_residuals import watched
-from peerlearn.experiments.lab.training import fitted
+from peerlearn.experiments.lab.training.fitting import fitted
+from peerlearn.experiments.lab.training.kept import Asked, key_of
+from peerlearn.experiments.lab.training.loading import Fold, Rows, fold_key, split
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
+from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, Trained, centre, outcome_of
+from peerlearn.experiments.lab.training.primal_residuals import watched
 from peerlearn.experiments.lab.trial import Outcome, Trial
 from peerlearn.models import ESNRegressor
 from peerlearn.models.echoes import Echoes

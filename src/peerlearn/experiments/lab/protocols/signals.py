@@ -19,7 +19,7 @@ from peerlearn.data import WienerSignals, wiener
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import SIGNALS, options_of, source_of
-from peerlearn.experiments.lab.making import estimator_of, kind_of, network_of
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
 from peerlearn.local.splines import Spline
 from peerlearn.models.filters import LMSFilter, SplineFilter

@@ -22,12 +22,12 @@ from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab import metrics
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import facts_of
-from peerlearn.experiments.lab.loading import Fold, fold_of
-from peerlearn.experiments.lab.making import estimator_of, kind_of, network_of
-from peerlearn.experiments.lab.measures import MEASURES, Trained, centralised_distances, outcome_of, trained
-from peerlearn.experiments.lab.search import best_settings
-from peerlearn.experiments.lab.suitability import VERTICAL, objection
-from peerlearn.experiments.lab.training import fitted, fitted_alone
+from peerlearn.experiments.lab.training.fitting import fitted, fitted_alone
+from peerlearn.experiments.lab.training.loading import Fold, fold_of
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
+from peerlearn.experiments.lab.training.measures import MEASURES, Trained, centralised_distances, outcome_of, trained
+from peerlearn.experiments.lab.training.search import best_settings
+from peerlearn.experiments.lab.training.suitability import VERTICAL, objection
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
 
 

@@ -1,0 +1,1 @@
+"""Whether what a comparison describes can be run, told before the first run."""

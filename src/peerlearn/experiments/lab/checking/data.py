@@ -1,0 +1,98 @@
+"""Whether the data sets of a comparison can be had, prepared, and cut into folds and shares."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import get_args
+
+from peerlearn.experiments.lab.checking.given import with_rows
+from peerlearn.experiments.lab.comparison import Comparison, Data, Scale, Settings
+from peerlearn.experiments.lab.facts import GENERATORS, Facts, facts_of, source_of
+from peerlearn.experiments.lab.training.making import imported, made, parameters_of
+from peerlearn.keys import Table, near
+
+
+def with_given(entry: Data, told: str) -> Data:
+    """The entry, rows that were given as objects in the form that runs need."""
+    table = Table({}, told, f"data[{entry.name!r}].")
+    if entry.scale not in get_args(Scale):
+        raise table.wrong("scale", f"is {entry.scale!r}, which is not known{near(str(entry.scale), get_args(Scale))}")
+    with table.about("given" if entry.given is not None else "task"):
+        return with_rows(entry)
+
+
+def check_data(entry: Data, comparison: Comparison, told: str) -> Facts:
+    """What is known of a data set, if it can be used in this comparison."""
+    with Table({}, told, f"data[{entry.name!r}].").about("options" if entry.options else "source"):
+        facts = facts_of(entry)
+    for place, step in enumerate(entry.prepare, 1):
+        with Table({}, told, f"data[{entry.name!r}].prepare[{place}].").about_all():
+            _check_transformer(step)
+    if facts.classes == 1:
+        raise Table({}, told).wrong(f"data[{entry.name!r}]", "has one class only: give rows of two classes at least")
+    if facts.rows:
+        _check_folds(entry, facts, comparison, Table({}, told))
+        _check_agents(entry, facts, comparison, Table({}, told))
+    return facts
+
+
+def _check_transformer(step: Settings) -> None:
+    if not isinstance(step.get("kind"), str):
+        raise ValueError("kind is missing: give the import path of a transformer, as sklearn.decomposition.PCA")
+    kind, settings = imported(step["kind"]), {key: value for key, value in step.items() if key != "kind"}
+    if not hasattr(kind, "transform"):
+        raise ValueError(f"{kind.__name__} has no transform: give the import path of a transformer")
+    if unknown := sorted(set(settings) - set(parameters_of(kind))):
+        raise ValueError(f"{unknown[0]} is no parameter of {kind.__name__}{near(unknown[0], parameters_of(kind))}")
+    transformer = made(kind, settings)
+    if hasattr(kind, "_parameter_constraints"):  # scikit-learn's own
+        transformer._validate_params()
+
+
+def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) -> None:
+    """Rows of every class in every fold."""
+    folds, search = comparison.folds, comparison.search
+    if folds > facts.rows:
+        raise top.wrong("folds", f"is {folds}, but {entry.name} has {facts.rows} rows: give fewer folds")
+    if facts.classes and folds > facts.rarest:
+        raise top.wrong("folds", f"is {folds}, but {entry.name} has a class with {facts.rarest} rows: give fewer folds")
+    if folds == 1 and facts.rarest == 1:
+        raise top.wrong(
+            f"data[{entry.name!r}]",
+            "has a class with one row, which cannot be both trained and tested on: leave that class out",
+        )
+    fewest, training = max(facts.classes, 1), _training(facts.rows, comparison)
+    if min(training, facts.rows - training) < fewest:
+        raise top.wrong(
+            "test_fraction",
+            f"is {comparison.test_fraction}, which leaves {training} of the {facts.rows} rows of {entry.name} to train "
+            f"on and {facts.rows - training} to test on: {fewest} or more are needed of both",
+        )
+    smallest = _training(facts.rarest, comparison) if facts.classes else training
+    if search is not None and search.folds > smallest:
+        rows = f"a class with {smallest} training rows" if facts.classes else f"{smallest} training rows"
+        raise top.wrong("search.folds", f"is {search.folds}, but {entry.name} has {rows}: give fewer folds")
+
+
+def _check_agents(entry: Data, facts: Facts, comparison: Comparison, top: Table) -> None:
+    """Something for every agent, where a table is dealt as it is; sequences may be cut."""
+    by_columns = comparison.protocol.name == "columns"
+    if (entry.given is None and source_of(entry) in GENERATORS) or (by_columns and entry.prepare):
+        return
+    rows, search = _training(facts.rows, comparison), comparison.search
+    inner = search is not None and search.where == "network"
+    if search is not None and inner:
+        rows -= ceil(rows / search.folds)
+    most, what = (facts.columns, "columns") if by_columns else (rows, "rows")
+    when = "to train on in a fold of the search" if inner and not by_columns else "to train on"
+    for net in comparison.networks:
+        if net.agents > most:
+            raise top.wrong(
+                f"networks[{net.name!r}].agents",
+                f"is {net.agents}, but {entry.name} has {most} {what} {when}: give fewer agents",
+            )
+
+
+def _training(rows: int, comparison: Comparison) -> int:
+    """How many of so many rows are trained on, at the least."""
+    return rows - ceil(rows / comparison.folds if comparison.folds > 1 else rows * comparison.test_fraction)

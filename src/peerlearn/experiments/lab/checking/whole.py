@@ -1,0 +1,120 @@
+"""Whether a comparison can be run: all that can be known before the first run is seen now, and told in one sentence.
+
+A model that cannot do a task is no mistake: its protocol says so, and tables show it as not applicable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from peerlearn.arrays import is_real, is_whole
+from peerlearn.experiments.lab.checking.data import check_data, with_given
+from peerlearn.experiments.lab.checking.layout import check_layout, shown_metrics
+from peerlearn.experiments.lab.checking.models import check_models
+from peerlearn.experiments.lab.checking.networks import check_networks
+from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
+from peerlearn.experiments.lab.facts import Facts
+from peerlearn.experiments.lab.layout import Layout
+from peerlearn.experiments.lab.metrics import METRICS
+from peerlearn.experiments.lab.runs.sweeping import TAKEN
+from peerlearn.experiments.lab.training.search import Search
+from peerlearn.keys import Table, near
+
+
+def checked(comparison: Comparison, file: str = "") -> Comparison:
+    """The comparison, if all of it can be run; what its tables, figures and tests show is among its metrics then."""
+    told = file or "the comparison"
+    top = Table({}, told)
+    _check_types(comparison, top)
+    comparison = _check_numbers(comparison, top)
+    for key, kind in {"data": Data, "models": Model, "networks": Net}.items():
+        _check_entries(key, kind, getattr(comparison, key), top)
+    _check_sweeps(comparison, top)
+    comparison = replace(comparison, data=tuple(with_given(entry, told) for entry in comparison.data))
+    facts = [check_data(entry, comparison, told) for entry in comparison.data]
+    whole = comparison.layout.size == "full" and not comparison.layout.missing  # else it may speak of what is left out
+    _check_metrics(comparison, facts if whole else [], top)
+    networks = check_networks(comparison, told)
+    check_models(comparison, networks, told)
+    if whole:
+        check_layout(comparison, told, {each.task for each in facts})
+    shown = shown_metrics(comparison, {each.task for each in facts})
+    return replace(comparison, metrics=shown)
+
+
+def _check_types(comparison: Comparison, top: Table) -> None:
+    protocol, search, layout = comparison.protocol, comparison.search, comparison.layout
+    if isinstance(protocol, type) or not all(hasattr(protocol, each) for each in ("name", "refuses", "run")):
+        raise top.wrong("protocol", f"is {protocol!r:.80}: give protocol_named('rows') of peerlearn.experiments")
+    if search is not None and not isinstance(search, Search):
+        raise top.wrong("search", f"is {search!r:.80}: give Search(grid={{...}}) of peerlearn.experiments")
+    if not isinstance(layout, Layout):
+        raise top.wrong(
+            "layout", f"is {layout!r:.80}: give Layout(title=...) of peerlearn.experiments, or leave it out"
+        )
+    if not isinstance(comparison.metrics, list | tuple):
+        raise top.wrong("metrics", f"is {comparison.metrics!r:.80}: give a list of names")
+
+
+def _check_numbers(comparison: Comparison, top: Table) -> Comparison:
+    """With numbers of Python: those of numpy cannot be written as JSON."""
+    whole = ("seed", "folds", "repetitions")
+    for key, least, most in (("seed", 0, 2**32 - 1), ("folds", 1, math.inf), ("repetitions", 1, math.inf)):
+        value = getattr(comparison, key)
+        if not is_whole(value) or not least <= value <= most:
+            limits = f"of {least} or more" if most == math.inf else f"from {least} to {most}"
+            raise top.wrong(key, f"is {value!r}: give a whole number {limits}")
+    fraction = comparison.test_fraction
+    if not is_real(fraction) or not 0 < fraction < 1:
+        raise top.wrong("test_fraction", f"is {fraction!r}: give a number between 0 and 1")
+    numbers: dict[str, Any] = {key: int(getattr(comparison, key)) for key in whole}
+    return replace(comparison, test_fraction=float(fraction), **numbers)
+
+
+def _check_entries(key: str, kind: type[Any], entries: Any, top: Table) -> None:
+    """Entries may have the same name if they are values of one sweep."""
+    if not isinstance(entries, list | tuple) or not all(isinstance(entry, kind) for entry in entries):
+        raise top.wrong(key, f"is {entries!r:.80}: give a list of {kind.__name__}")
+    if not entries and kind is not Net:
+        raise top.wrong(key, f"is empty, which leaves nothing to run: give one {kind.__name__} or more")
+    seen: list[tuple[str, Any]] = []
+    for entry in entries:
+        place = f"{key}[{entry.name!r}]"
+        if (identity := (entry.name, dict(entry.swept))) in seen:
+            raise top.wrong(f"{place}.name", "stands twice: give each entry a name of its own")
+        seen.append(identity)
+        if taken := [column for column in entry.swept if column in TAKEN]:
+            raise top.wrong(
+                f"{place}.{taken[0]}",
+                f"is a list, but results have a column {taken[0]} already: write an entry for each of its values",
+            )
+
+
+def _check_sweeps(comparison: Comparison, top: Table) -> None:
+    """A column of the results is swept by entries of one kind."""
+    by_column: dict[str, str] = {}
+    for kind, entries in comparison.entries.items():
+        for entry in entries:
+            for column in entry.swept:
+                if (other := by_column.setdefault(column, kind)) != kind:
+                    raise top.wrong(
+                        f"{kind}[{entry.name!r}].{column}",
+                        f"is a list, and so is {column} in {other}, but results have one column for both: give one "
+                        "value in either",
+                    )
+
+
+def _check_metrics(comparison: Comparison, facts: Sequence[Facts], top: Table) -> None:
+    known, tasks = {*METRICS, *comparison.protocol.measures}, {each.task for each in facts}
+    for name in comparison.metrics:
+        if not isinstance(name, str) or name not in known:
+            raise top.wrong("metrics", f"has {name!r}, which is not known{near(str(name), known)}")
+        if tasks and name not in comparison.protocol.measures and METRICS[name].task not in tasks:
+            of_task = [each for each, metric in METRICS.items() if metric.task in tasks]
+            raise top.wrong(
+                "metrics",
+                f"has {name!r}, which is of {METRICS[name].task}, and no data set is: choose from {', '.join(of_task)}",
+            )

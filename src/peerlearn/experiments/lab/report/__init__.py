@@ -1,0 +1,1 @@
+"""Tables, figures, tests and the page, made from the files of a folder alone."""

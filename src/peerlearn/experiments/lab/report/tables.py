@@ -1,0 +1,216 @@
+"""Tables: the mean over runs and its spread, the best of each comparison marked, and what is missing told apart.
+
+n/a      the model cannot do that task
+failed   all runs have, each named below; where some have, their number stands beside the mean of the others
+-        nothing was run, or the run measures no such thing
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+
+from peerlearn.experiments.lab.layout import TableSpec
+from peerlearn.experiments.lab.report.cells import SENT, Cell, Cells, Place, Row
+from peerlearn.experiments.lab.report.defaults import shown_tables
+from peerlearn.experiments.lab.report.labels import factor, only_said, said, smaller_is_better, value_said, with_unit
+from peerlearn.experiments.lab.report.significance import examined
+from peerlearn.experiments.lab.report.table_text import printed
+
+if TYPE_CHECKING:
+    from peerlearn.experiments.lab.results import Results
+
+ALIKE = 300.0  # largest mean over smallest: up to here all are written with the same decimals
+PLAIN = (1e-3, 1e7)  # between these, no exponents
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell as it is written."""
+
+    cell: Cell
+    mean: str = ""
+    spread: str = ""  # empty: of a single run
+    best: bool = False
+
+    @property
+    def word(self) -> str:
+        """Where there is no mean."""
+        return {"failed": f"failed ({self.cell.failed})", "not applicable": "n/a"}.get(self.cell.status, "-")
+
+
+@dataclass(frozen=True)
+class Line:
+    place: Place
+    labels: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    spec: TableSpec
+    title: str
+    heads: tuple[str, ...]  # of the labels
+    columns: tuple[Any, ...]  # values of the column that runs across
+    names: tuple[str, ...]  # the same in words
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...]
+    failures: tuple[str, ...] = ()  # who failed or refused, and why
+
+
+def tables_of(results: Results) -> list[Table]:
+    """Those that the layout asks for; one per metric if it asks for none."""
+    return [table_of(results, spec) for spec in shown_tables(results)]
+
+
+def show(console: Console, results: Results) -> None:
+    """All tables in the terminal, and what the tests say."""
+    for table in tables_of(results):
+        printed(console, table)
+    for spec in results.layout.statistics:
+        found = examined(results, spec)
+        for line in (f"Tests of {found.title}", *found.sentences, ""):
+            console.print(line, markup=False, style="bold" if line.startswith("Tests of") else None)
+
+
+def table_of(results: Results, spec: TableSpec) -> Table:
+    words = results.facts.get("words", {})
+    cells = Cells.of(results, spec.metric, (*spec.rows, spec.columns), spec.where)
+    across = cells.values(spec.columns)
+    grid = {place: [cells.at((*place, column)) for column in across] for place in cells.places(spec.rows)}
+    # A metric is not of every task nor of every model: lines without a number or failure, and columns of dashes, go.
+    grid = {place: own for place, own in grid.items() if any(cell.runs or cell.failed for cell in own)}
+    kept = [k for k in range(len(across)) if any(own[k].status != "not run" for own in grid.values())]
+    columns = [across[k] for k in kept]
+    grid = {place: [own[k] for k in kept] for place, own in grid.items()}
+    lines = _marked(spec, _written(grid, factor(spec.unit)))
+    title = spec.title or _capital(with_unit(said(spec.metric, words), spec.unit))
+    if spec.unit and spec.unit not in title:
+        title += f", {spec.unit}"
+    return Table(
+        spec,
+        title,
+        tuple(_capital(said(column, words)) for column in spec.rows),
+        tuple(columns),
+        tuple(value_said(column) for column in columns),
+        tuple(lines),
+        tuple(_notes(spec, cells, lines)),
+        tuple(_failures(cells)),
+    )
+
+
+def _capital(text: str) -> str:
+    return text if "." in text else text[:1].upper() + text[1:]
+
+
+def _written(grid: dict[Place, list[Cell]], times: float) -> list[Line]:
+    """Numbers of one size have the same decimals: in the whole table, else in a line, else each has its own."""
+    every = [cell for cells in grid.values() for cell in cells]
+    whole = _decimals(every, times)
+    lines = []
+    for place, cells in grid.items():
+        labels, decimals = tuple(value_said(value) for value in place), whole
+        if decimals is None:
+            decimals = _decimals(cells, times)
+        entries = [_entry(cell, times, _decimals([cell], times) if decimals is None else decimals) for cell in cells]
+        lines.append(Line(place, labels, tuple(entries)))
+    return lines
+
+
+def _decimals(cells: Sequence[Cell], times: float) -> int | None:
+    """How many, or None if the means differ too much in size, or need exponents."""
+    means = np.array([abs(cell.mean) * times for cell in cells if math.isfinite(cell.mean) and cell.mean != 0])
+    if not len(means):
+        return 0
+    if means.max() > ALIKE * means.min() or means.min() < PLAIN[0] or means.max() >= PLAIN[1]:
+        return None
+    spreads = [cell.spread * times for cell in cells if math.isfinite(cell.spread)]
+    if all(float(number).is_integer() for number in (*means, *spreads)):
+        return 0
+    least, most = (math.floor(math.log10(number)) for number in (means.min(), means.max()))
+    return max(0, min(2 - least, 3 - most))  # three digits of the smallest, unless the largest has four already
+
+
+def _entry(cell: Cell, times: float, decimals: int | None) -> Entry:
+    if not cell.runs:
+        return Entry(cell)
+    if cell.lost:
+        return Entry(cell, f"{cell.mean} ({cell.lost} of {cell.runs} runs)" if cell.runs > 1 else f"{cell.mean}")
+    if cell.mean == 0 and cell.spread == 0:
+        return Entry(cell, "0")
+    spread = _number(cell.spread * times, decimals) if math.isfinite(cell.spread) else ""
+    return Entry(cell, _number(cell.mean * times, decimals), spread)
+
+
+def _number(value: float, decimals: int | None) -> str:
+    if decimals is None:
+        return f"{value:.2e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e") if value else "0"
+    return f"{value:,.{decimals}f}"
+
+
+def _marked(spec: TableSpec, lines: list[Line]) -> list[Line]:
+    """The best model of each line, or of each column where models stand in lines; equal as written is as good."""
+    if spec.columns == "model":
+        groups = [[(i, j) for j in range(len(line.entries))] for i, line in enumerate(lines)]
+    elif "model" in spec.rows and lines:
+        at = spec.rows.index("model")
+        rivals: dict[Place, list[int]] = {}
+        for i, line in enumerate(lines):
+            rivals.setdefault((*line.place[:at], *line.place[at + 1 :]), []).append(i)
+        groups = [[(i, j) for i in own] for own, j in product(rivals.values(), range(len(lines[0].entries)))]
+    else:
+        return lines
+    best = {place for group in groups for place in _best(spec.metric, lines, group)}
+    return [
+        replace(line, entries=tuple(replace(entry, best=(i, j) in best) for j, entry in enumerate(line.entries)))
+        for i, line in enumerate(lines)
+    ]
+
+
+def _best(metric: str, lines: list[Line], group: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    entries = {(i, j): lines[i].entries[j] for i, j in group if math.isfinite(lines[i].entries[j].cell.mean)}
+    if metric in SENT:  # who sends nothing at all does not take part
+        entries = {place: entry for place, entry in entries.items() if entry.cell.mean}
+    if entries:  # who was measured on fewer rows, or failed more often, is compared with nobody
+        most = max(entry.cell.splits for entry in entries.values())
+        least = min(entry.cell.failed for entry in entries.values())
+        entries = {k: each for k, each in entries.items() if (each.cell.splits, each.cell.failed) == (most, least)}
+    if len({entry.mean for entry in entries.values()}) < 2:
+        return []  # nobody to be better than
+    first = (min if smaller_is_better(metric) else max)(entries.values(), key=lambda entry: entry.cell.mean)
+    return [place for place, entry in entries.items() if entry.mean == first.mean]
+
+
+def _notes(spec: TableSpec, cells: Cells, lines: list[Line]) -> list[str]:
+    runs = sorted({entry.cell.runs for line in lines for entry in line.entries if entry.cell.runs})
+    if not runs:
+        return [f"No run has measured {spec.metric}."]
+    over = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    notes = [f"Only {only_said(spec.where)}."] if spec.where else []
+    notes += ["One run each." if runs == [1] else f"Mean ± standard deviation over {over} runs."]
+    for column, values in cells.mixed().items():
+        notes.append(f"Means run over {column} as well: {', '.join(value_said(value) for value in values)}.")
+    return notes
+
+
+def _failures(cells: Cells) -> list[str]:
+    """Who failed or refused, how often, and what the first of them said."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in cells.rows:
+        if row["status"] in ("failed", "not applicable"):
+            found.setdefault((row["status"], row["model"], row["data"]), []).append(row)
+    notes = []
+    for (status, model, data), rows in found.items():
+        why = next((row["failure"] for row in rows if row["failure"]), "no reason is known")
+        if status == "failed":
+            count = "1 run" if len(rows) == 1 else f"{len(rows)} runs"
+            notes.append(f"{count} of {model} on {data} failed: {why}")
+        else:
+            notes.append(f"{model} is not applicable to {data}: {why}")
+    return notes

@@ -1,0 +1,58 @@
+"""What a run leaves in its folder before it begins: comparison.json, and a graph of every network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+
+from peerlearn.errors import PeerlearnError
+from peerlearn.experiments.files import file_name, result_folder, write
+from peerlearn.experiments.lab.comparison import Comparison, Net
+from peerlearn.experiments.lab.results import COMPARISON, PAGE, ROWS, description
+from peerlearn.experiments.lab.runs.sweeping import columns_of, order_of
+from peerlearn.experiments.lab.training.making import graph_of
+from peerlearn.experiments.lab.trial import Trial, plain
+
+GRAPHS = "graphs"
+
+
+def describe(folder: Path, comparison: Comparison, trials: Sequence[Trial], keys: Sequence[str]) -> None:
+    """Everything but the rows; rows of an earlier description are no longer results, though they stay in runs/."""
+    for made_of_them in (ROWS, PAGE):
+        (folder / made_of_them).unlink(missing_ok=True)
+    protocol = comparison.protocol
+    facts = {
+        "seed": comparison.seed,
+        "folds": comparison.folds,
+        "test_fraction": comparison.test_fraction,
+        "repetitions": comparison.repetitions,
+        "metrics": list(comparison.metrics),
+        "protocol": {"name": protocol.name, **plain(protocol)},
+        "search": plain(comparison.search),
+        "swept": list(keys),
+        "runs": len(trials),
+        "words": {**protocol.measures, **protocol.curves},
+        "graphs": _graphs(folder, trials),
+    }
+    write(folder / COMPARISON, description(comparison.layout, order_of(trials, columns_of(trials, keys), keys), facts))
+
+
+def _graphs(folder: Path, trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """graphs/NAME.graphml of every network, as in the first repetition, and which network it is."""
+    seeds: dict[int, tuple[Net, int]] = {}
+    for trial in trials:
+        if trial.network is not None and id(trial.network) not in seeds:
+            seeds[id(trial.network)] = trial.network, trial.seed("graph")
+    found = []
+    for network, seed in seeds.values():
+        swept = plain(network.swept)
+        name = file_name(" ".join([network.name, *(f"{key} {value}" for key, value in swept.items())]))
+        with suppress(PeerlearnError):  # of a graph that cannot be drawn, the runs say why
+            lines = nx.generate_graphml(graph_of(network, seed))
+            write(result_folder(folder / GRAPHS) / f"{name}.graphml", "\n".join(lines) + "\n")
+            found.append({"file": f"{GRAPHS}/{name}.graphml", "network": network.name, "swept": swept})
+    return found

@@ -1,0 +1,75 @@
+"""A comparison in the terminal while it runs: what is running, how much is done, and how long it may still take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from peerlearn.experiments.lab.runs.progress import Progress
+from peerlearn.experiments.words import duration
+
+PIPED_EVERY = 30.0  # seconds between two lines where there is no terminal
+MOST_SHOWN = 8  # runs under way that are named
+
+
+@contextmanager
+def watched(console: Console) -> Iterator[Callable[[Progress], None]]:
+    """Yields what `run` tells of its progress: alive on a terminal, a line now and then elsewhere."""
+    if not console.is_terminal:
+        yield _Lines(console).watch
+        return
+    view = _View()
+    with Live(view, console=console, refresh_per_second=4, transient=True):
+        yield view.watch
+
+
+def said(progress: Progress) -> str:
+    """12 of 96 runs, 1 failed, 34 s, about 2 min left"""
+    done, left = progress.kept + progress.done, progress.seconds_left()
+    parts = [f"{done:,} of {done + len(progress.left):,} runs"]
+    if progress.failed:
+        parts.append(f"{progress.failed:,} failed")
+    parts.append(duration(progress.elapsed))
+    if left is not None and progress.left:
+        parts.append(f"about {duration(left)} left")
+    return ", ".join(parts)
+
+
+class _View:
+    """Drawn again and again by rich, from the same object that the runs change."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+
+    def watch(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def __rich__(self) -> RenderableType:
+        now = self._progress
+        if now is None:
+            return Text("  reading what is there", style="dim")
+        done = now.kept + now.done
+        bar = ProgressBar(total=max(done + len(now.left), 1), completed=done, width=30)
+        running = now.now()
+        names = running[:MOST_SHOWN] + ([f"and {len(running) - MOST_SHOWN} more"] if len(running) > MOST_SHOWN else [])
+        lines = [Text(f"  {name}", "dim", no_wrap=True, overflow="ellipsis") for name in names]
+        head = Table.grid(padding=(0, 2))
+        head.add_row(bar, Text(said(now)))
+        return Group(head, *lines)
+
+
+class _Lines:
+    def __init__(self, console: Console) -> None:
+        self._console, self._last = console, time.monotonic()
+
+    def watch(self, progress: Progress) -> None:
+        if time.monotonic() - self._last >= PIPED_EVERY:
+            self._last = time.monotonic()
+            self._console.print(said(progress), markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""The reproductions: the thesis's numbers beside ours."""

@@ -1,0 +1,107 @@
+"""Reproductions in the terminal: the list, the thesis's numbers beside ours, and the summary of many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+
+from peerlearn.experiments.lab.report.expectations import VERDICTS, Judgement, Verdict
+from peerlearn.experiments.lab.thesis.files import Reproduction, chapter_of
+from peerlearn.experiments.lab.thesis.reproducing import Reproduced
+from peerlearn.experiments.tables import say, terminal_table
+from peerlearn.experiments.words import duration
+
+NAMED = 2  # expectations with one reason that are named one by one
+STYLES: dict[Verdict, str] = {"within": "green", "outside": "bold red", "explained": "yellow", "not run": "dim"}
+
+
+def show_reproductions(console: Console, known: Sequence[Reproduction]) -> None:
+    """The list: what each shows, the data it needs and whether they are at hand, and about how long it takes."""
+    headings = ("Name", "Thesis", "What it shows", "Data", "Time", "Quick")
+    table = terminal_table("Reproductions of the thesis", headings, ())
+    table.columns[0].no_wrap = True  # to be copied
+    for each in known:
+        times = [duration(each.seconds[size]) if size in each.seconds else "-" for size in ("full", "quick")]
+        table.add_row(*map(escape, (each.name, _place(each), each.title, _data(each), *times)))
+    console.print(table)
+
+
+def _place(each: Reproduction) -> str:
+    """chapter 4, figures 4.3, 4.4"""
+    told = [f"chapter {chapter_of(each.name)}"]
+    for kind in ("table", "figure"):
+        if numbers := [shown.split()[1] for shown in each.shows if shown.startswith(kind)]:
+            told.append(f"{kind}{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}")
+    return ", ".join(told)
+
+
+def _data(each: Reproduction) -> str:
+    if not each.needs:
+        return "generated"
+    told = [f"{', '.join(here)} at hand"] if (here := [name for name in each.needs if name not in each.absent]) else []
+    told += [f"{', '.join(each.fetched)} to be fetched"] if each.fetched else []
+    replaced = [name for name in each.absent if name in each.replaced and name not in each.fetched]
+    told += [f"{', '.join(replaced)} replaced by another"] if replaced else []
+    left = [name for name in each.absent if name not in {*each.fetched, *replaced}]
+    told += [f"{', '.join(left)} MISSING"] if left else []
+    return "; ".join(told)
+
+
+def show_reproduced(console: Console, done: Reproduced, *, brief: bool = False) -> None:
+    """Every expectation with its verdict, then the reasons and what was left out; brief: only what is not within."""
+    if done.results is None:
+        say(console, f"Not run   {done.why_not}")
+        return
+    shown = [each for each in done.judgements if not brief or each.verdict in ("outside", "explained")]
+    table = terminal_table("", ("Thesis", "What", "It says", "Ours", "Verdict"), ())
+    for each in shown:
+        words = (each.expectation.source, each.what, each.theirs, each.found or "-")
+        table.add_row(*map(escape, words), f"[{STYLES[each.verdict]}]{each.verdict}[/]")
+    if shown:
+        console.print(table)
+    say(console, *_reasons(done.judgements))
+    say(console, *(f"Data      {name}: {why}" for name, why in done.missing.items()))
+    say(console, *(f"Failed    {line}" for line in done.failed))
+    say(console, f"Verdicts  {_told(done)}, size {done.size}, {duration(done.seconds)}")
+    say(console, f"Report    {done.folder / 'report.html'}")
+
+
+def _reasons(judgements: Sequence[Judgement]) -> list[str]:
+    """Each reason once, with what it is about; of many, and of what was not run, where in the thesis they stand."""
+    about: dict[tuple[Verdict, str], list[Judgement]] = {}
+    for each in judgements:
+        if each.reason:
+            about.setdefault((each.verdict, each.reason), []).append(each)
+    return [f"{verdict.capitalize():<10}{_places(of)}: {why}" for (verdict, why), of in about.items()]
+
+
+def _places(of: Sequence[Judgement]) -> str:
+    if len(of) <= NAMED and of[0].verdict != "not run":
+        return "; ".join(f"{each.expectation.source}, {each.what}" for each in of)
+    sources = ", ".join(dict.fromkeys(each.expectation.source for each in of))
+    return f"{sources} ({len(of)} times)" if len(of) > 1 else sources
+
+
+def _told(done: Reproduced) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in done.counts.items() if count) or "none"
+
+
+def show_summary(console: Console, done: Sequence[Reproduced]) -> None:
+    """Names and verdicts."""
+    table = terminal_table(
+        "\nThe thesis and ours",
+        ("Name",),
+        (*(verdict.capitalize() for verdict in VERDICTS), "Time"),
+    )
+    table.add_column("Folder", overflow="fold")
+    for each in done:
+        style = "bold red" if each.broken else None
+        numbers = [str(count) if count else "-" for count in each.counts.values()]
+        table.add_row(each.reproduction.name, *numbers, duration(each.seconds), escape(str(each.folder)), style=style)
+    total = [str(sum(each.counts[verdict] for each in done)) for verdict in VERDICTS]
+    table.add_section()
+    table.add_row("all", *total, duration(sum(each.seconds for each in done)), "")
+    console.print(table)
+    say(console, *(f"{each.reproduction.name}: {each.note}" for each in done if each.note))

@@ -1,0 +1,1 @@
+"""One run from its data to its numbers, whatever the protocol."""
