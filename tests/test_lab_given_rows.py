@@ -6,6 +6,8 @@ import re
 
 import networkx as nx
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -181,6 +183,19 @@ def test_files_beside_the_comparison(folder):
     assert (rows.X.shape, rows.task, rows.y[:3].tolist()) == ((60, 2), "classification", [0, 1, 0])
     assert (net.agents, sorted(net.fixed.edges)) == (3, [(0, 1), (1, 2)])
     assert {attempt(trial)["status"] for trial in whole.trials()} == {"done"}
+
+
+def test_the_same_rows_in_another_kind_of_file(folder):
+    csv = read(folder / "mine.toml").data[0].given
+    named = {"rooms": csv.X[:, 0], "floors": csv.X[:, 1], "price": csv.y}
+    pyarrow.parquet.write_table(pyarrow.table(named), folder / "houses.parquet")
+    np.savez(folder / "houses.npz", X=csv.X, y=csv.y)
+    for file, target in {"houses.parquet": "price", "houses.npz": "y"}.items():
+        text = FILE.replace("houses.csv", file).replace('target = "price"', f'target = "{target}"')
+        (folder / "mine.toml").write_text(text)
+        other = read(folder / "mine.toml").data[0].given
+        assert np.array_equal(other.X, csv.X)
+        assert np.array_equal(other.y, csv.y)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from peerlearn import (
 )
 from peerlearn.errors import InputError
 from peerlearn.experiments import Comparison, Data, Model, Net
-from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
+from peerlearn.experiments.lab.training.making import estimator_of, imported, kind_of, network_of
 from peerlearn.models import described
 
 RING = Net("ring", "ring", 4)
@@ -175,3 +175,12 @@ def test_a_data_set_that_is_given():
     table = data.load("iris")
     trial = trial_of(Model("m", "RVFL"), entry=Data("mine", given=table))
     assert type(estimator_of(trial)) is RVFLClassifier
+
+
+@pytest.mark.parametrize("body", ["raise RuntimeError('no GPU')", "def (", "raise SystemExit(3)"])
+def test_a_rival_whose_module_cannot_be_imported_is_refused_with_what_it_said(body, tmp_path, monkeypatch):
+    name = f"rival_{abs(hash(body))}"
+    (tmp_path / f"{name}.py").write_text(body)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=rf"^{name}.Model cannot be imported \((Runtime|Syntax|System).*: mend {name}"):
+        imported(f"{name}.Model")

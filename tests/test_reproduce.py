@@ -117,7 +117,7 @@ def test_the_list_has_names_places_data_and_times(experiments):
     assert lines == ["ch4-agents", "ch6-table", "ch10-1"]
     said = words(done.stdout)
     assert "150" not in said
-    for part in ("chapter 4", "table 4.9", "figure 4.2", "Error against agents", "generated", "2 min", "12 s"):
+    for part in ("table 4.9", "figure 4.2", "Error against agents", "generated", "2 min", "12 s"):
         assert part in said
     assert "peerlearn reproduce NAME --quick" in said
     (known,) = [each for each in thesis.reproductions() if each.name == "ch6-table"]
@@ -130,9 +130,9 @@ def test_the_list_tells_data_that_are_missing_from_those_to_be_fetched(experimen
         experiments, "ch6-table", "Columns", GARAGEBAND + 'instead = "digits"\n' + SYLVA + '[[data]]\nname = "BCI"\n'
     )
     said = words(run().stdout)
-    assert "Sylva to be fetched" in said
-    assert "Garageband replaced by another" in said
-    assert "BCI MISSING" in said
+    assert "Fetched Sylva: from OpenML" in said
+    assert "Replaced Garageband: not here" in said
+    assert "Missing BCI: what needs them is left out" in said
 
 
 def test_an_unknown_name_gets_the_nearest():
@@ -183,9 +183,9 @@ def test_all_are_run_and_end_with_a_table_of_verdicts():
     assert "0.2 ± 0.2" not in said  # within, which is shown of one alone
     table = done.stdout[done.stdout.index("The thesis and ours") :].splitlines()
     lines = {line.split()[0]: line.split()[1:] for line in table if line.startswith(("ch", "all"))}
-    assert lines["ch4-agents"][:4] == ["2", "-", "1", "-"]
-    assert lines["ch10-1"][-1] == "here/ch10-1"
+    assert lines["ch4-agents"][:5] == ["explained", "2", "-", "1", "-"]
     assert lines["all"][:4] == ["4", "0", "2", "0"]
+    assert "Reports here/NAME/report.html" in said
     with Path("here/summary.csv").open(newline="") as file:
         (first, second) = csv.DictReader(file)
     assert (first["name"], first["size"], first["within"], first["explained"]) == ("ch4-agents", "quick", "2", "1")

@@ -96,5 +96,5 @@ def _run(chosen: list[Reproduction], folder: Path, size: Size, jobs: int | None,
     if not one:
         files = reproducing.write_summary(folder, done)
         show_summary(console, done)
-        say(console, f"Summary  {files[0]}, {files[1].name}")
+        say(console, f"Reports  {folder / 'NAME' / 'report.html'}", f"Summary  {files[0]}, {files[1].name}")
     return done

@@ -110,8 +110,8 @@ def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None
     fewest = fewest_for_friedman(len(models), spec.level)
     if len(values) < fewest:
         return None, [
-            f"Friedman's test is not made: {len(values)} blocks have values of all {len(models)} models, and at least "
-            f"{fewest} are needed at level {spec.level:g}."
+            f"Friedman's test is not made: blocks with values of all {len(models)} models are {len(values)}, and at "
+            f"least {fewest} are needed at level {spec.level:g}."
         ]
     found = friedman(models, values, spec.level, smaller=smaller_is_better(spec.metric))
     a, b = found.freedom

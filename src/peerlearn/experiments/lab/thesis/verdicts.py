@@ -8,45 +8,49 @@ from rich.console import Console
 from rich.markup import escape
 
 from peerlearn.experiments.lab.report.expectations import VERDICTS, Judgement, Verdict
-from peerlearn.experiments.lab.thesis.files import Reproduction, chapter_of
+from peerlearn.experiments.lab.thesis.files import Reproduction
 from peerlearn.experiments.lab.thesis.reproducing import Reproduced
 from peerlearn.experiments.tables import say, terminal_table
 from peerlearn.experiments.words import duration
 
 NAMED = 2  # expectations with one reason that are named one by one
+BADNESS: tuple[Verdict, ...] = ("outside", "explained", "within")
 STYLES: dict[Verdict, str] = {"within": "green", "outside": "bold red", "explained": "yellow", "not run": "dim"}
 
 
 def show_reproductions(console: Console, known: Sequence[Reproduction]) -> None:
     """The list: what each shows, the data it needs and whether they are at hand, and about how long it takes."""
-    headings = ("Name", "Thesis", "What it shows", "Data", "Time", "Quick")
-    table = terminal_table("Reproductions of the thesis", headings, ())
-    table.columns[0].no_wrap = True  # to be copied
+    table = terminal_table(
+        "Reproductions of the thesis", ("Name", "Thesis", "What it shows", "Data"), ("Time", "Quick")
+    )
+    for place in (0, 4, 5):  # names are to be copied
+        table.columns[place].no_wrap = True
     for each in known:
         times = [duration(each.seconds[size]) if size in each.seconds else "-" for size in ("full", "quick")]
-        table.add_row(*map(escape, (each.name, _place(each), each.title, _data(each), *times)))
+        table.add_row(*map(escape, (each.name, _place(each), each.title, ", ".join(each.needs) or "generated", *times)))
     console.print(table)
+    say(console, "", *_not_at_hand(known))
 
 
 def _place(each: Reproduction) -> str:
-    """chapter 4, figures 4.3, 4.4"""
-    told = [f"chapter {chapter_of(each.name)}"]
+    """figures 4.3, 4.4"""
+    told = []
     for kind in ("table", "figure"):
         if numbers := [shown.split()[1] for shown in each.shows if shown.startswith(kind)]:
             told.append(f"{kind}{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}")
     return ", ".join(told)
 
 
-def _data(each: Reproduction) -> str:
-    if not each.needs:
-        return "generated"
-    told = [f"{', '.join(here)} at hand"] if (here := [name for name in each.needs if name not in each.absent]) else []
-    told += [f"{', '.join(each.fetched)} to be fetched"] if each.fetched else []
-    replaced = [name for name in each.absent if name in each.replaced and name not in each.fetched]
-    told += [f"{', '.join(replaced)} replaced by another"] if replaced else []
-    left = [name for name in each.absent if name not in {*each.fetched, *replaced}]
-    told += [f"{', '.join(left)} MISSING"] if left else []
-    return "; ".join(told)
+def _not_at_hand(known: Sequence[Reproduction]) -> list[str]:
+    """Data sets that this machine does not have, and what becomes of the reproductions that need them."""
+    absent = dict.fromkeys(name for each in known for name in each.absent)
+    fetched = [name for name in absent if any(name in each.fetched for each in known)]
+    replaced = [name for name in absent if name not in fetched and any(name in each.replaced for each in known)]
+    left = [name for name in absent if name not in {*fetched, *replaced}]
+    told = [f"Fetched   {', '.join(fetched)}: from OpenML, when first needed"] if fetched else []
+    told += [f"Replaced  {', '.join(replaced)}: not here, and others like them are used"] if replaced else []
+    told += [f"Missing   {', '.join(left)}: what needs them is left out; peerlearn data tells more"] if left else []
+    return told
 
 
 def show_reproduced(console: Console, done: Reproduced, *, brief: bool = False) -> None:
@@ -88,20 +92,23 @@ def _told(done: Reproduced) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in done.counts.items() if count) or "none"
 
 
+def _verdict(each: Reproduced) -> str:
+    """The worst of a reproduction's verdicts on what was run, in its colour."""
+    if each.broken:
+        return "[bold red]broke down[/]"
+    worst: Verdict = next((verdict for verdict in BADNESS if each.counts[verdict]), "not run")
+    return f"[{STYLES[worst]}]{worst}[/]"
+
+
 def show_summary(console: Console, done: Sequence[Reproduced]) -> None:
     """Names and verdicts."""
-    table = terminal_table(
-        "\nThe thesis and ours",
-        ("Name",),
-        (*(verdict.capitalize() for verdict in VERDICTS), "Time"),
-    )
-    table.add_column("Folder", overflow="fold")
+    table = terminal_table("\nThe thesis and ours", ("Name", "Verdict"), (*map(str.capitalize, VERDICTS), "Time"))
+    table.columns[0].no_wrap = True
     for each in done:
-        style = "bold red" if each.broken else None
         numbers = [str(count) if count else "-" for count in each.counts.values()]
-        table.add_row(each.reproduction.name, *numbers, duration(each.seconds), escape(str(each.folder)), style=style)
+        table.add_row(each.reproduction.name, _verdict(each), *numbers, duration(each.seconds))
     total = [str(sum(each.counts[verdict] for each in done)) for verdict in VERDICTS]
     table.add_section()
-    table.add_row("all", *total, duration(sum(each.seconds for each in done)), "")
+    table.add_row("all", "", *total, duration(sum(each.seconds for each in done)))
     console.print(table)
     say(console, *(f"{each.reproduction.name}: {each.note}" for each in done if each.note))
