@@ -69,8 +69,24 @@ def test_a_number_is_met_within_their_spread_not_ours(value, spread, verdict):
 
 def test_the_sentence_has_everything():
     assert judge(value=0.058, spread=0.02).sentence == (
-        "table 4.2, error: G50C, C-RVFL is 0.06 ± 0.01 (3 runs), the thesis has 0.058 ± 0.02: within"
+        "table 4.2, error: G50C, C-RVFL is 0.06 ± 0.01 (3 runs), expected 0.058 ± 0.02: within"
     )
+
+
+@pytest.mark.parametrize(
+    ("relation", "value", "verdict", "told"),
+    [
+        ("below", 0.07, "within", "at most 0.07"),
+        ("below", 0.06, "within", "at most 0.06"),  # on the border
+        ("below", 0.059, "outside", "at most 0.059"),
+        ("above", 0.06, "within", "at least 0.06"),
+        ("above", 0.061, "outside", "at least 0.061"),
+    ],
+)
+def test_a_bound_is_kept_or_not(relation, value, verdict, told):
+    judgement = judge(relation=relation, value=value)
+    assert (judgement.verdict, judgement.theirs) == (verdict, told)
+    assert (judgement.found, judgement.other) == ("0.06 ± 0.01", None)
 
 
 @pytest.mark.parametrize(

@@ -58,14 +58,14 @@ class StatisticsSpec:
 
 @dataclass(frozen=True)
 class Expectation:
-    """A number of the thesis (value and spread), or a claim of it (relation to other rows), and where it stands."""
+    """A number (value and spread), a bound (relation and value) or a claim (relation to other rows), and whose."""
 
     metric: str
     where: Conditions
     source: str  # "table 5.3", "figure 4.2a"
     value: float | None = None
     spread: float | None = None  # theirs; where none is printed, how far a reading of a figure may be off
-    relation: Relation | None = None
+    relation: Relation | None = None  # with a value: below is at most, above at least
     to: Conditions = field(default_factory=dict)
     within: float = 0.0  # equal: |difference| <= within |other|; below, above: by this share of the other
     at: float | None = None  # of a curve: where; the last point if not said

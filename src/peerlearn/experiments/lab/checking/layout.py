@@ -142,11 +142,13 @@ def _check_expectation(expectation: Expectation, comparison: Comparison, metrics
         value = getattr(expectation, key)
         if value is not None and (not is_real(value) or not isfinite(value) or (key != "value" and value < 0)):
             raise table.wrong(key, f"is {value!r}: give a number" + (" of 0 or more" if key != "value" else ""))
-    if expectation.value is not None and expectation.spread is None:
+    if expectation.value is not None and expectation.to:
+        raise table.wrong("to", "stands beside a value: give one of them, and another [[expect]] for the other")
+    if expectation.value is not None and expectation.relation == "equal":
+        raise table.wrong("relation", "is 'equal' to a value: say by `spread` how far from it our mean may be")
+    if expectation.value is not None and expectation.relation is None and expectation.spread is None:
         raise table.wrong("spread", "is missing: say how far from the value our mean may be")
-    if expectation.value is not None and expectation.relation is not None:
-        raise table.wrong("relation", "stands beside a value: give one of them, and another [[expect]] for the other")
-    if expectation.relation is not None and not expectation.to:
+    if expectation.relation is not None and expectation.value is None and not expectation.to:
         raise table.wrong("to", "is missing: say which rows the relation is to")
     if expectation.at is not None and not expectation.metric.startswith(CURVE):
         raise table.wrong("at", f"goes with a curve, and {expectation.metric} is none: leave it out")

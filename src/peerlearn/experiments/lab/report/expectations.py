@@ -1,7 +1,7 @@
-"""What the thesis says beside what the rows say: within its spread, outside of it, explained, or not run.
+"""What is expected beside what the rows say: within, outside, explained, or not run.
 
-A number is met if the mean of our runs is within their spread of it; a claim, if the means of two selections of runs
-stand in the relation that is claimed. Outside with a reason why the thesis cannot be matched is explained.
+A number is met if the mean of our runs is within their spread of it; a bound, if the mean keeps it; a claim, if the
+means of two selections of runs stand in the relation that is claimed. Outside with a reason is explained.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Judgement:
 
     @property
     def theirs(self) -> str:
-        """The thesis's number or claim: "0.058 ± 0.02", "at least 30 % below L-RVFL"."""
+        """The number, bound or claim: "0.058 ± 0.02", "at most 35", "at least 30 % below L-RVFL"."""
         return theirs(self.expectation)
 
     @property
@@ -62,7 +62,7 @@ def counted(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
 
 def _judge(results: Results, expectation: Expectation) -> Judgement:
     ours, other = _Side.of(results, expectation, expectation.where), None
-    if expectation.relation is not None:
+    if expectation.to:
         other = _Side.of(results, expectation, expectation.to)
     about = f"{expectation.source}, {what(expectation)}"
     if why := ours.missing or (other.missing if other else ""):
@@ -72,7 +72,7 @@ def _judge(results: Results, expectation: Expectation) -> Judgement:
     reason = "" if met else expectation.reason or ours.stand_in
     verdict: Verdict = "within" if met else "explained" if reason else "outside"
     found, failed = _found(ours.mean, ours.spread, ours.runs, compared), ours.failed + (other.failed if other else 0)
-    sentence = f"{about} is {found} ({_counted(ours.runs)}), the thesis has {theirs(expectation)}: "
+    sentence = f"{about} is {found} ({_counted(ours.runs)}), expected {theirs(expectation)}: "
     sentence += f"outside, and explained: {reason}" if verdict == "explained" else verdict
     sentence += f"; {_counted(failed)} failed and not counted" if failed else ""
     return Judgement(expectation, ours.mean, ours.spread, verdict, sentence, ours.runs, compared, reason)
@@ -81,9 +81,12 @@ def _judge(results: Results, expectation: Expectation) -> Judgement:
 def _number_met(expectation: Expectation, mean: float) -> bool:
     if expectation.value is None:
         return False
-    # A mean on the very border of the spread is within, whatever the last bit says.
-    slack = 1e-9 * max(abs(expectation.value), abs(mean))
-    return abs(mean - expectation.value) <= (expectation.spread or 0.0) + slack
+    above = mean - expectation.value
+    too_far = {"below": above, "above": -above}.get(
+        expectation.relation or "", abs(above) - (expectation.spread or 0.0)
+    )
+    # A mean on the very border is within, whatever the last bit says.
+    return too_far <= 1e-9 * max(abs(expectation.value), abs(mean))
 
 
 def _claim_holds(expectation: Expectation, ours: float, other: float) -> bool:
@@ -157,6 +160,8 @@ def what(expectation: Expectation) -> str:
 
 def theirs(expectation: Expectation) -> str:
     """The number or the claim, in words."""
+    if expectation.relation is not None and not expectation.to:
+        return f"at {'most' if expectation.relation == 'below' else 'least'} {number(expectation.value)}"
     if expectation.relation is None:
         spread = "" if expectation.spread is None else f" ± {number(expectation.spread)}"
         return number(expectation.value) + spread

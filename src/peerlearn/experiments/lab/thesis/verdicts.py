@@ -59,7 +59,7 @@ def show_reproduced(console: Console, done: Reproduced, *, brief: bool = False) 
         say(console, f"Not run   {done.why_not}")
         return
     shown = [each for each in done.judgements if not brief or each.verdict in ("outside", "explained")]
-    table = terminal_table("", ("Thesis", "What", "It says", "Ours", "Verdict"), ())
+    table = terminal_table("", ("Source", "What", "Expected", "Ours", "Verdict"), ())
     for each in shown:
         words = (each.expectation.source, each.what, each.theirs, each.found or "-")
         table.add_row(*map(escape, words), f"[{STYLES[each.verdict]}]{each.verdict}[/]")
