@@ -177,7 +177,7 @@ def test_runs_that_failed_are_not_counted_and_told():
     judgement = judge(where={"data": "Wine"}, value=0.3, spread=0.0)
     assert (judgement.verdict, judgement.runs) == ("within", 1)
     assert judgement.found == "0.3"  # one run has no spread
-    assert judgement.sentence.endswith("(1 run), the thesis has 0.3 ± 0: within; 1 run failed and not counted")
+    assert judgement.sentence.endswith("(1 run), expected 0.3 ± 0: within; 1 run failed and not counted")
 
 
 def test_a_data_set_in_place_of_another_explains_what_is_outside():

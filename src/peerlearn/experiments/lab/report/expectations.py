@@ -81,10 +81,8 @@ def _judge(results: Results, expectation: Expectation) -> Judgement:
 def _number_met(expectation: Expectation, mean: float) -> bool:
     if expectation.value is None:
         return False
-    above = mean - expectation.value
-    too_far = {"below": above, "above": -above}.get(
-        expectation.relation or "", abs(above) - (expectation.spread or 0.0)
-    )
+    above, spread = mean - expectation.value, expectation.spread or 0.0
+    too_far = {"below": above, "above": -above}.get(expectation.relation or "", abs(above) - spread)
     # A mean on the very border is within, whatever the last bit says.
     return too_far <= 1e-9 * max(abs(expectation.value), abs(mean))
 

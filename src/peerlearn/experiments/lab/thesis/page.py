@@ -71,10 +71,10 @@ def _top(found: dict[str, Results]) -> str:
 Every table and figure of the thesis with results is run again by a file in `experiments/`; this page is written from
 those runs ({told}), by `python -m peerlearn.experiments.lab.thesis.page`. A number of the thesis is *within* if
 the mean of our runs is no farther from it than the spread that the thesis prints, or, where it prints none, than the
-file allows, and says why. A claim is within if the means of our runs stand in that relation; how much is "comparable" or
-"slightly" is ours to say where the thesis does not. *Explained* is outside with a known reason. A source that begins with
-"beside" is not the thesis's word: it is what its formulas give when corrected, or what a model of ours should reach
-there. Our spread is one standard deviation over runs. `peerlearn reproduce` lists all of them, and `--quick`
+file allows. A claim is within if the means of our runs stand in that relation; how much is "comparable" or "slightly"
+is ours to say where the thesis does not. *Explained* is outside with a known reason. A source that begins with "beside"
+is not the thesis's word: it is what its formulas give when corrected, or what a model of ours should reach there. Our
+spread is one standard deviation over runs. `peerlearn reproduce` lists all of them, and `--quick`
 runs any in a minute or so.
 
 Made with {_versions(found)}.
