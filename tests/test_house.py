@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import types
 from pathlib import Path
 
@@ -54,6 +55,14 @@ def test_types():
 def test_lint_and_format():
     run("ruff", "check", ".")
     run("ruff", "format", "--check", ".")
+
+
+def test_install_lines_name_extras_that_there_are():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    named = re.findall(r'MissingExtra\(.*"(\w+)"\)', sources)
+    assert len(named) == sources.count("raise MissingExtra(") > 5
+    assert set(named) <= set(extras)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -196,7 +196,16 @@ def test_rounds_of_each_chunk():
     assert agreeing > 0
     assert outcome.curves["rounds"] == ([1.0, 2.0, 3.0, 4.0, 5.0], [agreeing, 4.0, 0.0, 4.0, 0.0])
     assert outcome.values["chunk_rounds"] == 2.0
+    assert outcome.values["most_rounds"] == 4.0
     assert outcome.values["rounds_kept"] == 0.0  # none in the last quarter, 4 in the first
+
+
+def test_the_first_chunk_is_left_out_unless_it_is_the_only_one():
+    for chunk, most in ((16, 4.0), (80, 6.0)):  # two rounds more in the first, to agree on settings and classes
+        protocol = Stream(chunk)
+        outcome = protocol.run(trials(rvfl(), protocol)[0])
+        assert outcome.curves["rounds"][1][0] == 6.0
+        assert outcome.values["most_rounds"] == outcome.values["chunk_rounds"] == most
 
 
 def test_numbers_are_learned_too():

@@ -58,8 +58,8 @@ def test_it_says_what_it_shows_and_what_it_expects(known):
     assert comparison.layout.about
     assert known.shows
     for each in comparison.layout.expectations:
-        assert (each.value is None) != (each.relation is None)
-        assert each.value is None or each.spread is not None
+        assert (each.value is None) == bool(each.to)
+        assert each.relation is not None or each.spread is not None
 
 
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)

@@ -44,7 +44,7 @@ def _drawn(comparison: Comparison, net: Net, table: Table) -> SimulatedNetwork:
     if net.weights.lower().replace("_", "-") not in mixing.NAMES:
         raise table.wrong("weights", f"is {net.weights!r}, which is not known{near(net.weights, mixing.NAMES)}")
     if net.weights == "fastest" and find_spec("cvxpy") is None:
-        raise MissingExtra(f"networks[{net.name!r}].weights = 'fastest' in {table.path}", "cvxpy", "fastest")
+        raise MissingExtra(f"networks[{net.name!r}].weights = 'fastest' in {table.path}", "cvxpy", "sdp")
     if net.fixed is None:
         _check_parameters(net, table)
     with table.about("graph"):

@@ -44,6 +44,7 @@ class Stream:
     measures: ClassVar[Mapping[str, str]] = {
         **MEASURES,
         "chunk_rounds": "rounds per chunk, the first left out",
+        "most_rounds": "rounds of the chunk that took most, the first left out",
         "rounds_kept": "rounds of chunks in the last quarter, relative to the first",
     }
     curves: ClassVar[Mapping[str, str]] = {
@@ -148,7 +149,7 @@ def _per_chunk(rounds: Array) -> dict[str, float]:
     later = rounds[1:] if len(rounds) > 1 else rounds
     quarter = -(-len(later) // 4)
     kept = metrics.relative(float(later[-quarter:].mean()), float(later[:quarter].mean()))
-    return {"chunk_rounds": float(later.mean()), "rounds_kept": kept}
+    return {"chunk_rounds": float(later.mean()), "most_rounds": float(later.max()), "rounds_kept": kept}
 
 
 def _at_once(models: Sequence[Any], fold: Fold) -> Trained:
