@@ -122,6 +122,18 @@ def test_over_a_network_it_is_the_run_by_hand(name, settings):
     np.testing.assert_allclose(phi, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize(("early", "first"), [(100, 0), (560, 60)])
+def test_the_fastest_agent_is_the_one_with_the_smallest_early_error(early, first):
+    outcome = run("D-SAF", protocol=protocol_named("signals", **PROTOCOL | {"early": early}))
+    settings = {"update": "lms", "step_size": steps(), "spline_step_size": steps(), "cooperation": "combine-then-adapt"}
+    found, signals = filtered(SplineFilter(3, network=network(), **settings))
+    fastest = found.excess(signals.clean)[:, first:early].mean(axis=1).argmin()  # another one in each of the two
+    for name, powers in {"msd": found.msd, "msd_spline": found.msd_spline}.items():
+        at, own = outcome.curves[f"fastest_{name}"]
+        assert at == outcome.curves[name][0]
+        np.testing.assert_allclose(own, powers[fastest, :600].reshape(12, 50).mean(axis=1), rtol=1e-9)
+
+
 def test_a_filter_that_does_not_learn_shows_the_identity():
     outcome, signals = run("still"), heard()
     s, best = map(np.array, outcome.curves["best_spline"])
@@ -133,7 +145,7 @@ def test_a_filter_that_does_not_learn_shows_the_identity():
 
 def test_a_linear_filter_has_no_spline():
     outcome = run("NC-LMS")
-    assert set(outcome.curves) == {"mse", "excess", "msd"}
+    assert set(outcome.curves) == {"mse", "excess", "msd", "fastest_msd"}
     assert "msd_spline_db" not in outcome.values
 
 

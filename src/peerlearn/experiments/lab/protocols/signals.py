@@ -28,6 +28,7 @@ from peerlearn.network import SimulatedNetwork
 
 GRID: Array = np.linspace(-2.0, 2.0, 101)  # outputs of the linear part at which splines are shown
 EARLY_WINDOW = 500  # samples over which an early error is averaged
+DEVIATIONS = ("msd", "msd_spline")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Signals:
         "excess": "error of all agents against the signal without noise",
         "msd": "squared deviation of the coefficients, scale taken out",
         "msd_spline": "squared deviation of the nonlinearity at the usable knots",
+        "fastest_msd": "squared deviation of the coefficients of the agent with the smallest early error",
+        "fastest_msd_spline": "squared deviation of the nonlinearity of the agent with the smallest early error",
         "best_spline": "nonlinearity of the best agent at the end",
         "worst_spline": "nonlinearity of the worst agent at the end",
         "spline_deviation": "squared deviation of the nonlinearity of all agents at the end",
@@ -102,6 +105,8 @@ class Signals:
         early = found["excess"][:, max(self.early - EARLY_WINDOW, 0) : self.early].mean(axis=1)
         values = {f"{name}_db": _decibels(power.mean()) for name, power in last.items()}
         curves = {name: self._curve(power) for name, power in found.items()}
+        fastest = [early.argmin()]
+        curves |= {f"fastest_{name}": self._curve(found[name][fastest]) for name in DEVIATIONS if name in found}
         if isinstance(model, SplineFilter):
             curves |= _nonlinearities(model, heard, last["excess"])
         return Outcome(
