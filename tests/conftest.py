@@ -57,3 +57,16 @@ def draws_do_not_depend_on_the_tests_before(request):
     rng = getattr(request.module, "RNG", None)
     if rng is not None:
         rng.bit_generator.state = STATES.setdefault(request.module.__name__, rng.bit_generator.state)
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """A comparison's text as a file, on a machine without data sets of its own."""
+    monkeypatch.delenv("PEERLEARN_DATA", raising=False)
+
+    def write(text):
+        file = tmp_path / "mine.toml"
+        file.write_text(text)
+        return file
+
+    return write

@@ -7,33 +7,13 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-import pytest
-
 from peerlearn.algorithms.registry import named
 from peerlearn.experiments import read
 from peerlearn.experiments.lab import comparison as compared
 from peerlearn.experiments.lab import protocols
 
 ROOT = Path(__file__).parent.parent
-SHORT = """
-title = "Short"
-[[data]]
-name = "g50c"
-[[models]]
-name = "RVFL"
-kind = "RVFL"
-where = "centralised"
-"""
-
-
-@pytest.fixture
-def written(tmp_path):
-    def write(text):
-        file = tmp_path / "mine.toml"
-        file.write_text(text)
-        return file
-
-    return write
+SHORT = (ROOT / "tests" / "short_comparison.toml").read_text()
 
 
 def test_the_example_is_complete_and_fits_on_a_screen():

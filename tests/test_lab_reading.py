@@ -24,28 +24,8 @@ from peerlearn.experiments.lab.file.sizes import sized
 from peerlearn.experiments.lab.protocols.rows import Rows
 
 ROOT = Path(__file__).parent.parent
+SHORT = (ROOT / "tests" / "short_comparison.toml").read_text()
 SOUND = (ROOT / "tests" / "sound_comparison.toml").read_text()
-SHORT = """
-title = "Short"
-[[data]]
-name = "g50c"
-[[models]]
-name = "RVFL"
-kind = "RVFL"
-where = "centralised"
-"""
-
-
-@pytest.fixture
-def written(tmp_path, monkeypatch):
-    monkeypatch.delenv("PEERLEARN_DATA", raising=False)
-
-    def write(text):
-        file = tmp_path / "mine.toml"
-        file.write_text(text)
-        return file
-
-    return write
 
 
 def test_a_file_becomes_plain_objects(written):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,6 @@ def _run(chosen: list[Reproduction], folder: Path, size: Size, jobs: int | None,
     console = console_of_terminal()
     done: list[Reproduced] = []
     result_folder(folder)
-    made = reproducing.reproduce if one else reproducing.attempt
     with ended_by_signals():
         for number, each in enumerate(chosen, 1):
             of_all = "" if one else f" ({number} of {len(chosen)})"
@@ -91,7 +91,8 @@ def _run(chosen: list[Reproduction], folder: Path, size: Size, jobs: int | None,
             if each.fetched:
                 say(console, f"Fetching {', '.join(each.fetched)} from OpenML, which may take minutes the first time.")
             with watched(Console(stderr=True)) as watch:
-                done.append(made(each, folder, size=size, jobs=jobs, watch=watch))
+                make = partial(reproducing.reproduce, each, folder, size=size, jobs=jobs, watch=watch)
+                done.append(make() if one else reproducing.attempt(make, each, folder, size))
             show_reproduced(console, done[-1], brief=not one)
     if not one:
         files = reproducing.write_summary(folder, done)

@@ -78,18 +78,11 @@ def reproduce(
     return Reproduced(reproduction, size, folder, time.perf_counter() - start, results, judged(results))
 
 
-def attempt(
-    reproduction: Reproduction,
-    output: str | os.PathLike[str],
-    *,
-    size: Size = "full",
-    jobs: int | None = None,
-    watch: Callable[[Progress], None] | None = None,
-) -> Reproduced:
-    """As reproduce, but whatever goes wrong is told in the result, so that others can follow."""
-    start, folder = time.perf_counter(), Path(output).expanduser() / reproduction.name
+def attempt(make: Callable[[], Reproduced], reproduction: Reproduction, output: Path, size: Size) -> Reproduced:
+    """What `make` makes of it; whatever goes wrong is told in the result, so that others can follow."""
+    start, folder = time.perf_counter(), output.expanduser() / reproduction.name
     try:
-        return reproduce(reproduction, output, size=size, jobs=jobs, watch=watch)
+        return make()
     except DataError as error:
         why, broken = str(error), False
     except PeerlearnError as error:
