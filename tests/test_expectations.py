@@ -185,7 +185,9 @@ def test_a_data_set_in_place_of_another_explains_what_is_outside():
     assert judge(where=song, value=0.4, spread=0.01).verdict == "within"
     judgement = judge(where=song, value=0.1, spread=0.01)
     assert judgement.verdict == "explained"
-    assert judgement.reason == "measured on digits in place of Song"
+    assert judgement.reason == "measured on digits instead"
+    assert judgement.what.endswith("Song, C-RVFL (digits in its place)")
+    assert "(on digits) is 0.4" in judgement.sentence
     assert judge(where=song, value=0.1, spread=0.01, missing={}).verdict == "outside"
     results = Results(Path(), ROWS, Layout(missing=MISSING), {}, {})
     assert [stand_in(results, name) for name in ("Song", "Sylva", "G50C")] == ["digits", "", ""]

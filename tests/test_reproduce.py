@@ -155,7 +155,7 @@ def test_one_is_run_reported_and_judged(monkeypatch):
     assert "0.2 ± 0.2" in said
     assert "above L-RVFL" not in said
     assert "above C-RVFL" in said
-    assert "Explained table 4.9, error: G50C, C-RVFL: no error is below zero" in said
+    assert "Explained table 4.9, error: G50C, C-RVFL, -1 ± 0.1: no error is below zero" in said
     assert "Verdicts 2 within, 1 explained, size quick" in said
     folder = Path("peerlearn-reproduction-quick/ch4-agents")
     assert (folder / "report.html").exists()
@@ -320,3 +320,10 @@ def test_an_installed_package_has_them_too(experiments, monkeypatch, tmp_path):
     done = run()
     assert done.exit_code == 2
     assert "there are no reproductions in" in done.stderr
+
+
+def test_a_number_of_jobs_that_cannot_be_is_refused_before_anything():
+    done = run("all", "--jobs", "0")
+    assert done.exit_code == 2
+    assert "there cannot be 0 jobs: choose 1 or more" in done.stderr
+    assert not done.stdout

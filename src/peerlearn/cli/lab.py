@@ -111,6 +111,6 @@ def _show(folder: Path) -> None:
         console,
         f"{counts(results)}\n",
         f"Folder   {folder}",
-        "Report   report.html",
+        f"Report   {folder / 'report.html'}",
         f"Files    {', '.join(f'{each}/' for each in shown)}, results.parquet",
     )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from peerlearn.errors import InputError
+
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.file.sizes import Size
     from peerlearn.experiments.lab.thesis.files import Reproduction
@@ -53,6 +55,8 @@ def reproduce(context: click.Context, name: str | None, quick: bool, jobs: int |
     if name is None:
         _list()
         return
+    if jobs is not None and jobs < 1:  # before data are fetched, and once for all of them
+        raise InputError(f"there cannot be {jobs} jobs: choose 1 or more")
     size: Size = "quick" if quick else "full"
     folder = Path(output or ("peerlearn-reproduction-quick" if quick else "peerlearn-reproduction"))
     chosen = reproductions() if name == ALL else [named(name)]

@@ -117,7 +117,7 @@ def _missing(name: str, folder: Path | None, held: dict[str, Path]) -> DataError
     other += f"; peerlearn data fetch {known.name} gets it from OpenML" if known.name in SOURCES else ""
     other += f"; {known.came_from}"
     if folder is None:
-        return DataError(f"data set {name} is read from a folder: pass folder= or set {VARIABLE}{other}")
+        return DataError(f"data set {name} is read from a folder: name it in {VARIABLE} or by folder={other}")
     return DataError(
         f"data set {name} has no file {known.name}.npz in {folder}: put it there or name another folder{other}"
     )

@@ -33,11 +33,12 @@ class Judgement:
     runs: int = 0
     other: float | None = None  # mean of the runs that a claim compares with
     reason: str = ""
+    stand_in: str = ""  # the data set that was used where the one expected could not be had
 
     @property
     def what(self) -> str:
         """Which rows: "error: G50C, CONS-RVFL, agents 20"."""
-        return what(self.expectation)
+        return what(self.expectation) + (f" ({self.stand_in} in its place)" if self.stand_in else "")
 
     @property
     def theirs(self) -> str:
@@ -64,18 +65,18 @@ def _judge(results: Results, expectation: Expectation) -> Judgement:
     ours, other = _Side.of(results, expectation, expectation.where), None
     if expectation.to:
         other = _Side.of(results, expectation, expectation.to)
-    about = f"{expectation.source}, {what(expectation)}"
+    about = f"{expectation.source}, {what(expectation)}" + (f" (on {ours.stand_in})" if ours.stand_in else "")
     if why := ours.missing or (other.missing if other else ""):
         return Judgement(expectation, None, None, "not run", f"{about} was not run: {why}", reason=why)
     met = _claim_holds(expectation, ours.mean, other.mean) if other else _number_met(expectation, ours.mean)
     compared = other.mean if other else None
-    reason = "" if met else expectation.reason or ours.stand_in
+    reason = "" if met else expectation.reason or (f"measured on {ours.stand_in} instead" if ours.stand_in else "")
     verdict: Verdict = "within" if met else "explained" if reason else "outside"
     found, failed = _found(ours.mean, ours.spread, ours.runs, compared), ours.failed + (other.failed if other else 0)
     sentence = f"{about} is {found} ({_counted(ours.runs)}), expected {theirs(expectation)}: "
     sentence += f"outside, and explained: {reason}" if verdict == "explained" else verdict
     sentence += f"; {_counted(failed)} failed and not counted" if failed else ""
-    return Judgement(expectation, ours.mean, ours.spread, verdict, sentence, ours.runs, compared, reason)
+    return Judgement(expectation, ours.mean, ours.spread, verdict, sentence, ours.runs, compared, reason, ours.stand_in)
 
 
 def _number_met(expectation: Expectation, mean: float) -> bool:
@@ -104,7 +105,7 @@ class _Side:
     runs: int = 0
     failed: int = 0
     missing: str = ""  # why there is no mean
-    stand_in: str = ""  # on which data set it was measured, where the thesis's could not be had
+    stand_in: str = ""  # the data set that was used where the one expected could not be had
 
     @classmethod
     def of(cls, results: Results, expectation: Expectation, where: Conditions) -> _Side:
@@ -119,9 +120,7 @@ class _Side:
         if len(values) == 0:
             return cls(missing=f"no run measured {expectation.metric}")
         mean, spread = done.mean(expectation.metric, expectation.at), done.spread(expectation.metric, expectation.at)
-        name = done.rows[0]["data"]
-        other = f"measured on {stand_in(results, name)} in place of {name}" if stand_in(results, name) else ""
-        return cls(mean, spread, len(values), len(failed), stand_in=other)
+        return cls(mean, spread, len(values), len(failed), stand_in=stand_in(results, done.rows[0]["data"]))
 
 
 def stand_in(results: Results, name: str) -> str:

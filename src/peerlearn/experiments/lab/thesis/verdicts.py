@@ -83,7 +83,7 @@ def _reasons(judgements: Sequence[Judgement]) -> list[str]:
 
 def _places(of: Sequence[Judgement]) -> str:
     if len(of) <= NAMED and of[0].verdict != "not run":
-        return "; ".join(f"{each.expectation.source}, {each.what}" for each in of)
+        return "; ".join(f"{each.expectation.source}, {each.what}, {each.theirs}" for each in of)
     sources = ", ".join(dict.fromkeys(each.expectation.source for each in of))
     return f"{sources} ({len(of)} times)" if len(of) > 1 else sources
 
