@@ -283,13 +283,13 @@ def sentence(name, folder=None):
 
 def test_a_file_name_without_a_folder():
     assert sentence("G50C") == (
-        "data set G50C is read from a folder: name it in PEERLEARN_DATA or by folder=; 'g50c' is generated and needs no "
-        "file; it was offered by Melacci and Belkin with their Laplacian SVMs (Journal of Machine Learning Research "
+        "data set G50C is read from a folder: name it in PEERLEARN_DATA or by folder=; 'g50c' is generated and needs "
+        "no file; it was offered by Melacci and Belkin with their Laplacian SVMs (Journal of Machine Learning Research "
         "12, 2011)"
     )
     assert sentence("Sylva") == (
-        "data set Sylva is read from a folder: name it in PEERLEARN_DATA or by folder=; peerlearn data fetch Sylva gets it "
-        "from OpenML; it was offered at http://www.causality.inf.ethz.ch/al_data/SYLVA.html"
+        "data set Sylva is read from a folder: name it in PEERLEARN_DATA or by folder=; peerlearn data fetch Sylva "
+        "gets it from OpenML; it was offered at http://www.causality.inf.ethz.ch/al_data/SYLVA.html"
     )
 
 
