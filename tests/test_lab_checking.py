@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from sklearn.svm import SVC
 
 from peerlearn import RVFLClassifier, SimulatedNetwork, data, graphs
 from peerlearn.errors import InputError
-from peerlearn.experiments import Comparison, Data, Layout, Model, Net, Search, TableSpec, protocol_named, run
+from peerlearn.experiments import (
+    Comparison,
+    Data,
+    Expectation,
+    FigureSpec,
+    Layout,
+    Model,
+    Net,
+    Search,
+    StatisticsSpec,
+    TableSpec,
+    protocol_named,
+    run,
+)
 from peerlearn.experiments.lab.checking.whole import checked
 from peerlearn.experiments.lab.protocols.columns import Columns
 from peerlearn.experiments.lab.protocols.signals import Signals
@@ -46,7 +60,7 @@ def test_swept_entries_share_a_name():
         ({"metrics": ("eror",)}, "metrics in the comparison has 'eror', which is not known: did you mean error?"),
         (
             {"models": (Model("m", where="centralised"),)},
-            "models['m'].kind in the comparison is missing: say what it is, or give an est",
+            "models['m'].kind in the comparison is missing: give kind='RVFL' or another model of peerlearn, kind=",
         ),
         (
             {"models": (Model("m", estimator=SVC, where="centralised"),)},
@@ -79,6 +93,43 @@ def test_swept_entries_share_a_name():
         (
             {"search": Search({"C": [1.0]}, model="SVM")},
             "search.model in the comparison is 'SVM', which is no name in [[models]]: did you mean SVC?",
+        ),
+        (
+            {"models": (Model("m"),)},
+            "models['m'].kind in the comparison is missing: give kind='RVFL' or another model of peerlearn, kind=",
+        ),
+        (
+            {"networks": (Net("r", "ring", agents=[4, 5]),)},
+            "networks['r'].agents in the comparison is [4, 5]: give one Net per value, all of the same name, each with "
+            "swept={'agents': 4}",
+        ),
+        (
+            {"networks": (Net("r", "ring", agents="5"),)},
+            "networks['r'].agents in the comparison is '5': give a whole number of 1 or more",
+        ),
+        (
+            {"networks": (Net(3, "ring", agents=5),)},
+            "networks[3].name in the comparison is 3: give a text in quotes",
+        ),
+        (
+            {"layout": Layout(figures=(FigureSpec("f", "zzz", "error"),))},
+            "figures['f'].kind in the comparison is 'zzz', which is not known: there are bars, boxes, curves, lines",
+        ),
+        (
+            {"layout": Layout(figures=(TableSpec("t", "error"),))},
+            "layout.figures in the comparison is (TableSpec(",
+        ),
+        (
+            {"layout": Layout(statistics=(StatisticsSpec("error", tests="friedman"),))},
+            "statistics[1].tests in the comparison is 'friedman': give a list of which each is a text in quotes",
+        ),
+        (
+            {"layout": Layout(expectations=(Expectation("error", {}, "table 1", 1.0, relation="under"),))},
+            "expect['table 1'].relation in the comparison is 'under': give one of below, above, equal",
+        ),
+        (
+            {"repetitions": 100_001},
+            "the comparison makes 100,001 runs, and 100,000 are the most: give shorter lists, or fewer folds or rep",
         ),
         (
             {"layout": Layout(tables=(TableSpec("t", "errors"),))},
@@ -122,6 +173,57 @@ def test_classes_with_one_row():
     lonely = data.DataSet("few", table.X[:51], table.y[:51], "classification", "made up", None)
     with pytest.raises(InputError, match=r"^data\['mine'\] in the comparison has a class with one row, which cannot"):
         checked(Comparison((Data("mine", given=lonely),), RIVAL))
+
+
+@pytest.mark.parametrize(
+    ("folds", "said"),
+    [
+        (
+            1,
+            "data['mine'] in the comparison has a class with one row, which cannot be both trained and tested on: ",
+        ),
+        (2, "folds in the comparison is 2, but mine has a class with one row: give fewer folds"),
+    ],
+)
+def test_whole_numbers_that_may_be_amounts(folds, said):
+    X, way_out = data.load("iris").X[:60], "; or, if its 30 classes are amounts, give it task = 'regression'"
+    amounts = [*np.arange(29).repeat(2).tolist(), 28, 99]
+
+    def refused(y):
+        with pytest.raises(InputError) as error:
+            checked(Comparison((Data("mine", given=(X, y)),), RIVAL, folds=folds))
+        return str(error.value)
+
+    assert refused(amounts).startswith(said)
+    assert refused(amounts).endswith(way_out)
+    assert "regression" not in refused([f"class {each}" for each in amounts])
+    assert "regression" not in refused([0] * 59 + [1])
+    forest = (Model("m", "sklearn.linear_model.Ridge"),)
+    checked(Comparison((Data("mine", given=(X, amounts), task="regression"),), forest, folds=folds))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("my.toml", "a comparison is needed, and 'my.toml' is a text: give read('my.toml')"),
+        ({"data": "iris"}, "a comparison is needed, and this is a dict: give Comparison(data=..., models=...) of peer"),
+    ],
+)
+def test_what_is_no_comparison(given, said, tmp_path):
+    with pytest.raises(InputError) as refused:
+        run(given, tmp_path)
+    assert str(refused.value).startswith(said)
+
+
+def test_very_many_runs_are_said_before_they_are_checked(caplog):
+    checked(Comparison(G50C, RIVAL, repetitions=5_001))
+    assert caplog.messages == ["the comparison makes 5,001 runs, and it takes a while to check them"]
+
+
+def test_runs_are_counted_without_making_them():
+    models = (*RIVAL, Model("m", "RVFL"), Model("n", "RVFL", "alone"))
+    whole = Comparison((*G50C, Data("iris")), models, (*RING, Net("r", "ring", 3)), folds=3, repetitions=2)
+    assert whole.runs == len(list(whole.trials())) == 2 * 3 * 2 * 5
 
 
 def test_a_model_that_cannot_do_a_task_is_no_mistake():

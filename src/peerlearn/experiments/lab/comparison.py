@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Where = Literal["network", "centralised", "alone"]
 Settings = Mapping[str, Any]
 Scale = Literal["as loaded", "none", "unit", "signed", "standard"]
+MOST_RUNS = 100_000  # of a comparison: more are a slip of the pen, and writing them out takes long
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,12 @@ class Comparison:
     def entries(self) -> dict[str, tuple[Data | Model | Net, ...]]:
         """All that is compared, by the name of its list."""
         return {"data": self.data, "models": self.models, "networks": self.networks}
+
+    @property
+    def runs(self) -> int:
+        """How many there are, counted without making them."""
+        per_fold = sum(1 if model.where == "centralised" else len(self.networks) for model in self.models)
+        return len(self.data) * self.repetitions * self.folds * per_fold
 
     def trials(self) -> Iterator[Trial]:
         """Every run, those of one data set, repetition and fold together; who needs no network is run once."""

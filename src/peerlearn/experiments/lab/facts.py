@@ -29,6 +29,7 @@ class Facts:
     columns: int
     rarest: int  # rows of the smallest class; 0: no classes
     classes: int = 0
+    counted: bool = False  # classes are whole numbers, which may be amounts after all
 
 
 def source_of(entry: Data) -> str:
@@ -82,4 +83,4 @@ def _told(table: DataSet) -> Facts:
     if table.task == "regression":
         return Facts(table.task, N, columns, 0)
     rows = np.unique(table.y, return_counts=True)[1]
-    return Facts(table.task, N, columns, int(rows.min()), len(rows))
+    return Facts(table.task, N, columns, int(rows.min()), len(rows), table.y.dtype.kind in "iu")

@@ -7,8 +7,10 @@ A list that is the value itself is written as the only item of another, [[1, 2]]
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import Any
 
 
@@ -28,6 +30,11 @@ def written_out(values: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[st
     return found
 
 
+def combinations(values: Mapping[str, Any]) -> int:
+    """How many there are, counted without writing them out."""
+    return prod(len(listed) for _, listed in _lists(values) if not _is_value(listed))
+
+
 def empty_lists(values: Mapping[str, Any]) -> list[str]:
     """Dotted keys that leave nothing to run."""
     return [key for key, listed in _lists(values) if not listed]
@@ -36,7 +43,7 @@ def empty_lists(values: Mapping[str, Any]) -> list[str]:
 def repeated(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Dotted keys that list a value more than once, and that value."""
     lists = [(key, listed) for key, listed in _lists(values) if not _is_value(listed)]
-    return [(key, each) for key, listed in lists for each in listed if listed.count(each) > 1]
+    return [(key, each) for key, listed in lists for each in _twice(listed)]
 
 
 def with_key(values: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
@@ -69,6 +76,13 @@ def _lists(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, l
             yield from _lists(value, f"{before}{key}.")
         elif isinstance(value, list | tuple):
             yield f"{before}{key}", list(value)
+
+
+def _twice(listed: list[Any]) -> list[Any]:
+    """Lists and tables are compared one by one, which would take long of thousands of numbers."""
+    compared = (list, tuple, dict)
+    counts = Counter(each for each in listed if not isinstance(each, compared))
+    return [each for each in listed if (listed.count(each) if isinstance(each, compared) else counts[each]) > 1]
 
 
 def _is_value(listed: list[Any]) -> bool:

@@ -11,6 +11,8 @@ from peerlearn.experiments.lab.facts import GENERATORS, Facts, facts_of, source_
 from peerlearn.experiments.lab.training.making import imported, made, parameters_of
 from peerlearn.keys import Table, near
 
+FEW_CLASSES = (2, 20)  # as many are no amounts; between them, it depends on the number of rows
+
 
 def with_given(entry: Data, told: str) -> Data:
     """The entry, rows that were given as objects in the form that runs need."""
@@ -54,24 +56,34 @@ def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) 
     folds, search = comparison.folds, comparison.search
     if folds > facts.rows:
         raise top.wrong("folds", f"is {folds}, but {entry.name} has {facts.rows} rows: give fewer folds")
+    amounts = _if_amounts(entry, facts)
     if facts.classes and folds > facts.rarest:
-        raise top.wrong("folds", f"is {folds}, but {entry.name} has a class with {facts.rarest} rows: give fewer folds")
+        rows = "one row" if facts.rarest == 1 else f"{facts.rarest} rows"
+        raise top.wrong("folds", f"is {folds}, but {entry.name} has a class with {rows}: give fewer folds{amounts}")
     if folds == 1 and facts.rarest == 1:
         raise top.wrong(
             f"data[{entry.name!r}]",
-            "has a class with one row, which cannot be both trained and tested on: leave that class out",
+            f"has a class with one row, which cannot be both trained and tested on: leave that class out{amounts}",
         )
     fewest, training = max(facts.classes, 1), _training(facts.rows, comparison)
     if min(training, facts.rows - training) < fewest:
         raise top.wrong(
             "test_fraction",
             f"is {comparison.test_fraction}, which leaves {training} of the {facts.rows} rows of {entry.name} to train "
-            f"on and {facts.rows - training} to test on: {fewest} or more are needed of both",
+            f"on and {facts.rows - training} to test on: {fewest} or more are needed of both{amounts}",
         )
     smallest = _training(facts.rarest, comparison) if facts.classes else training
     if search is not None and search.folds > smallest:
         rows = f"a class with {smallest} training rows" if facts.classes else f"{smallest} training rows"
         raise top.wrong("search.folds", f"is {search.folds}, but {entry.name} has {rows}: give fewer folds")
+
+
+def _if_amounts(entry: Data, facts: Facts) -> str:
+    """The end of a sentence about classes that are too small: whole numbers may be amounts, if there are many."""
+    many = facts.classes > max(FEW_CLASSES[0], min(FEW_CLASSES[1], facts.rows / 10))
+    if entry.task is not None or not facts.counted or not many:
+        return ""
+    return f"; or, if its {facts.classes:,} classes are amounts, give it task = 'regression'"
 
 
 def _check_agents(entry: Data, facts: Facts, comparison: Comparison, top: Table) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 from peerlearn.arrays import is_real
 from peerlearn.data.dataset import Task
 from peerlearn.experiments.lab.comparison import Comparison
-from peerlearn.experiments.lab.layout import Expectation, FigureSpec
+from peerlearn.experiments.lab.file.fields import typed
+from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout
 from peerlearn.experiments.lab.metrics import METRICS, USUAL
 from peerlearn.experiments.lab.report.labels import CURVE, FACTORS
 from peerlearn.keys import Table, near
@@ -51,6 +52,19 @@ def check_layout(comparison: Comparison, told: str, tasks: Collection[Task] = ()
             raise table.wrong("level", f"is {test.level!r}: give a number between 0 and 1, such as 0.05")
     for expectation in layout.expectations:
         _check_expectation(expectation, comparison, metrics, Table({}, told, f"expect[{expectation.source!r}]."))
+
+
+def typed_layout(layout: Layout, told: str) -> Layout:
+    """The layout, every field of its parts of the type that files are held to."""
+    typed(layout, Table({}, told, "layout."))
+    parts: dict[str, Any] = {}
+    for key in ("tables", "figures", "statistics"):
+        specs = enumerate(getattr(layout, key), 1)
+        parts[key] = tuple(
+            typed(spec, Table({}, told, f"{key}[{getattr(spec, 'name', place)!r}].")) for place, spec in specs
+        )
+    expected = (typed(each, Table({}, told, f"expect[{each.source!r}].")) for each in layout.expectations)
+    return replace(layout, expectations=tuple(expected), **parts)
 
 
 def columns_of(comparison: Comparison) -> dict[str, list[Any]]:

@@ -44,8 +44,6 @@ def check_models(comparison: Comparison, networks: Sequence[SimulatedNetwork], t
 
 
 def _kinds(comparison: Comparison, model: Model, table: Table) -> set[type[Any]]:
-    if model.estimator is None and not model.kind:
-        raise table.wrong("kind", "is missing: say what it is, or give an estimator")
     if model.estimator is not None and model.kind:
         raise table.wrong("kind", f"is {model.kind!r}, beside an estimator that is given: leave out one of them")
     if isinstance(model.estimator, type):

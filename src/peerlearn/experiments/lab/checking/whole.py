@@ -5,34 +5,48 @@ A model that cannot do a task is no mistake: its protocol says so, and tables sh
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from peerlearn.arrays import is_real, is_whole
+from peerlearn.errors import InputError
 from peerlearn.experiments.lab.checking.data import check_data, with_given
-from peerlearn.experiments.lab.checking.layout import check_layout, shown_metrics
+from peerlearn.experiments.lab.checking.layout import check_layout, shown_metrics, typed_layout
 from peerlearn.experiments.lab.checking.models import check_models
 from peerlearn.experiments.lab.checking.networks import check_networks
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
+from peerlearn.experiments.lab.comparison import MOST_RUNS, Comparison, Data, Model, Net
 from peerlearn.experiments.lab.facts import Facts
+from peerlearn.experiments.lab.file.fields import typed
 from peerlearn.experiments.lab.layout import Layout
 from peerlearn.experiments.lab.metrics import METRICS
 from peerlearn.experiments.lab.runs.sweeping import TAKEN
 from peerlearn.experiments.lab.training.search import Search
 from peerlearn.keys import Table, near
 
+MANY = 5_000  # runs: fewer are checked in a moment
+TYPED: Mapping[type[Any], tuple[str, ...]] = {  # fields that no other check speaks of in its own words
+    Data: ("name", "source", "options", "prepare", "settings", "swept"),
+    Model: ("name", "kind", "settings", "swept"),
+    Net: ("name", "parameters", "swept"),
+}
+log = logging.getLogger("peerlearn.lab")
+
 
 def checked(comparison: Comparison, file: str = "") -> Comparison:
     """The comparison, if all of it can be run; what its tables, figures and tests show is among its metrics then."""
     told = file or "the comparison"
     top = Table({}, told)
+    _check_is_one(comparison)
     _check_types(comparison, top)
-    comparison = _check_numbers(comparison, top)
+    comparison = _check_numbers(replace(comparison, layout=typed_layout(comparison.layout, told)), top)
     for key, kind in {"data": Data, "models": Model, "networks": Net}.items():
         _check_entries(key, kind, getattr(comparison, key), top)
     _check_sweeps(comparison, top)
+    _check_runs(comparison, told)
     comparison = replace(comparison, data=tuple(with_given(entry, told) for entry in comparison.data))
     facts = [check_data(entry, comparison, told) for entry in comparison.data]
     whole = comparison.layout.size == "full" and not comparison.layout.missing  # else it may speak of what is left out
@@ -43,6 +57,29 @@ def checked(comparison: Comparison, file: str = "") -> Comparison:
         check_layout(comparison, told, {each.task for each in facts})
     shown = shown_metrics(comparison, {each.task for each in facts})
     return replace(comparison, metrics=shown)
+
+
+def _check_is_one(given: Any) -> None:
+    if isinstance(given, Comparison):
+        return
+    if isinstance(given, str | os.PathLike):
+        raise InputError(f"a comparison is needed, and {os.fspath(given)!r} is a text: give read({os.fspath(given)!r})")
+    raise InputError(
+        f"a comparison is needed, and this is a {type(given).__name__}: give Comparison(data=..., models=...) of "
+        "peerlearn.experiments, or read(FILE)"
+    )
+
+
+def _check_runs(comparison: Comparison, told: str) -> None:
+    """Counted before anything that takes long of many."""
+    runs = comparison.runs
+    if runs > MOST_RUNS:
+        raise InputError(
+            f"{told} makes {runs:,} runs, and {MOST_RUNS:,} are the most: give shorter lists, or fewer folds or "
+            "repetitions"
+        )
+    if runs > MANY and comparison.layout.size == "full":
+        log.warning("%s makes %s runs, and it takes a while to check them", told, f"{runs:,}")
 
 
 def _check_types(comparison: Comparison, top: Table) -> None:
@@ -83,6 +120,15 @@ def _check_entries(key: str, kind: type[Any], entries: Any, top: Table) -> None:
     seen: list[tuple[str, Any]] = []
     for entry in entries:
         place = f"{key}[{entry.name!r}]"
+        typed(entry, Table({}, str(top.path), f"{place}."), *TYPED[kind])
+        if isinstance(entry, Net):
+            _check_number_of_agents(entry, Table({}, str(top.path), f"{place}."))
+        if isinstance(entry, Model) and entry.estimator is None and not entry.kind:
+            raise top.wrong(
+                f"{place}.kind",
+                "is missing: give kind='RVFL' or another model of peerlearn, kind='sklearn.svm.SVC' or another import "
+                "path, or an object, estimator=SVC()",
+            )
         if (identity := (entry.name, dict(entry.swept))) in seen:
             raise top.wrong(f"{place}.name", "stands twice: give each entry a name of its own")
         seen.append(identity)
@@ -91,6 +137,17 @@ def _check_entries(key: str, kind: type[Any], entries: Any, top: Table) -> None:
                 f"{place}.{taken[0]}",
                 f"is a list, but results have a column {taken[0]} already: write an entry for each of its values",
             )
+
+
+def _check_number_of_agents(net: Net, table: Table) -> None:
+    given: Any = net.agents
+    if isinstance(given, list | tuple | range):
+        swept = f"swept={{'agents': {given[0] if given else 5}}}"
+        raise table.wrong(
+            "agents", f"is {given!r:.80}: give one Net per value, all of the same name, each with {swept}"
+        )
+    if not is_whole(given):
+        raise table.wrong("agents", f"is {given!r:.80}: give a whole number of 1 or more")
 
 
 def _check_sweeps(comparison: Comparison, top: Table) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from peerlearn.arrays import is_real, is_whole
 from peerlearn.keys import Table, near
 
 WORDS: dict[Any, str] = {
@@ -21,14 +22,23 @@ WORDS: dict[Any, str] = {
 def made_from(kind: Any, table: Table) -> Any:
     """An object of this dataclass; a key that is none of its fields is refused."""
     hints, given = get_type_hints(kind), {}
+    values = {each.name: table.take(each.name, object, MISSING, what=words(hints[each.name])) for each in fields(kind)}
+    table.done()  # before what is missing: a misspelt key is both
     for each in fields(kind):
         hint, needed = hints[each.name], each.default is MISSING and each.default_factory is MISSING
-        value = table.take(each.name, object, ... if needed else MISSING, what=words(hint))
-        if value is not MISSING:
-            given[each.name] = _checked(table, each.name, value, hint)
-    table.done()
+        if values[each.name] is not MISSING:
+            given[each.name] = _checked(table, each.name, values[each.name], hint)
+        elif needed:
+            raise table.wrong(each.name, f"is missing: give {words(hint)}")
     with table.about_all():
         return kind(**given)
+
+
+def typed(given: Any, table: Table, *names: str) -> Any:
+    """An object made in Python, held to the types of its fields as one of a file is; only these fields, if named."""
+    hints = get_type_hints(type(given))
+    chosen = names or [each.name for each in fields(given)]
+    return replace(given, **{name: _checked(table, name, getattr(given, name), hints[name]) for name in chosen})
 
 
 def _checked(table: Table, key: str, value: Any, hint: Any) -> Any:
@@ -41,7 +51,7 @@ def _checked(table: Table, key: str, value: Any, hint: Any) -> Any:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value of a file is of this type; a tuple is written as a list."""
+    """Whether a value is of this type; files write a tuple as a list."""
     origin, inner = get_origin(hint) or hint, get_args(hint)
     if hint is Any:
         return True
@@ -50,11 +60,12 @@ def fits(value: Any, hint: Any) -> bool:
     if origin in (Union, UnionType):
         return any(fits(value, each) for each in inner)
     if origin is tuple:
-        several = inner[:1] * len(value) if isinstance(value, list) and inner[-1] is ... else inner
-        return isinstance(value, list) and len(value) == len(several) and all(map(fits, value, several))
-    if origin is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return isinstance(value, origin) and (origin is bool or not isinstance(value, bool))
+        listed = isinstance(value, list | tuple)
+        several = inner[:1] * len(value) if listed and inner[-1] is ... else inner
+        return listed and len(value) == len(several) and all(map(fits, value, several))
+    if origin in (int, float):
+        return is_whole(value) if origin is int else is_real(value)
+    return isinstance(value, origin)
 
 
 def words(hint: Any) -> str:
@@ -67,7 +78,9 @@ def words(hint: Any) -> str:
     if origin is tuple:
         several = "a list of which each is" if inner[-1] is ... else f"a list of {len(inner)}, each"
         return f"{several} {words(inner[0])}"
-    return WORDS.get(origin, "a table" if origin in (dict, Mapping) else "a value")
+    if origin in (dict, Mapping):
+        return "a table"
+    return WORDS.get(origin) or (f"a {origin.__name__}" if isinstance(origin, type) else "a value")
 
 
 def _converted(value: Any, hint: Any) -> Any:
@@ -77,4 +90,4 @@ def _converted(value: Any, hint: Any) -> Any:
         return next(_converted(value, each) for each in inner if fits(value, each))
     if origin is tuple:
         return tuple(_converted(each, inner[0]) for each in value)
-    return float(value) if origin is float else value
+    return origin(value) if origin in (int, float) else value

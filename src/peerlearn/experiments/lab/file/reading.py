@@ -18,13 +18,23 @@ from peerlearn.data.folder import guessed_task
 from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.checking.layout import check_layout
 from peerlearn.experiments.lab.checking.whole import checked
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, Scale, Settings, Where, protocols
+from peerlearn.experiments.lab.comparison import (
+    MOST_RUNS,
+    Comparison,
+    Data,
+    Model,
+    Net,
+    Scale,
+    Settings,
+    Where,
+    protocols,
+)
 from peerlearn.experiments.lab.facts import facts_of, source_of
 from peerlearn.experiments.lab.file.expecting import for_each
 from peerlearn.experiments.lab.file.fields import made_from
 from peerlearn.experiments.lab.file.sizes import SIZES, Size, about_size, sized
 from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
-from peerlearn.experiments.lab.sweeps import empty_lists, repeated, written_out
+from peerlearn.experiments.lab.sweeps import combinations, empty_lists, repeated, written_out
 from peerlearn.experiments.lab.training.search import Search
 from peerlearn.keys import Table, near
 
@@ -108,6 +118,11 @@ def _swept(table: Table, *whole: str) -> Iterator[tuple[Table, Settings]]:
     given = {key: value for key, value in table.values.items() if key not in whole}
     for key in empty_lists(given):
         raise table.wrong(key, "is an empty list, which leaves nothing to run: give one value or more")
+    if (number := combinations(given)) > MOST_RUNS:
+        raise InputError(
+            f"{table.prefix.rstrip('.')} in {table.path} has lists that make {number:,} combinations, and "
+            f"{MOST_RUNS:,} are the most: give shorter lists"
+        )
     for key, value in repeated(given):
         raise table.wrong(key, f"has {value!r:.80}, which stands twice in the list: give each value once")
     for values, swept in written_out(given):
