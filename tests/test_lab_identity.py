@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import os
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
+from sklearn.svm import SVC
 
+from peerlearn import RVFLClassifier
+from peerlearn.experiments.lab import own_code
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model
 from peerlearn.experiments.lab.protocols.rows import Rows
 from peerlearn.experiments.lab.trial import Trial, plain, rows_of_file
 
+ROOT = Path(__file__).parent.parent
 PROGRAM = """
 import json, sys
 import numpy as np
@@ -79,3 +87,101 @@ def test_rows_of_a_file_are_part_of_a_run(tmp_path, monkeypatch):
     for name in ("iris", "narma10", "missing"):
         assert key(name, X, y) == key(name, X + 1, y)
     rows_of_file.cache_clear()
+
+
+OWN = """
+import layers
+from sklearn.base import BaseEstimator, ClassifierMixin
+class Model(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        return self
+    def predict(self, X):
+        return X[:, 0] * {factor}
+def doubled(x):
+    return layers.doubled(x)
+"""
+LAYERS = "def doubled(x):\n    return {factor} * x\n"
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Writes a module of one's own, and another that it uses, and imports them as a new process would."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def written(factor=1, inner=1):
+        (tmp_path / "own.py").write_text(OWN.format(factor=factor))
+        (tmp_path / "layers.py").write_text(LAYERS.format(factor=inner))
+        importlib.invalidate_caches()
+        for name in ("own", "layers"):
+            sys.modules.pop(name, None)
+            own_code.known.pop(name, None)
+        sys.dont_write_bytecode = True  # or a file that changes twice within a second is not read again
+        return importlib.import_module("own")
+
+    before = sys.dont_write_bytecode
+    yield written
+    sys.dont_write_bytecode = before
+    for name in ("own", "layers"):
+        sys.modules.pop(name, None)
+        own_code.known.pop(name, None)
+
+
+def key_of(model, **data):
+    entry = Data("iris", **data)
+    return Trial(Comparison(data=(entry,), models=(model,), protocol=Rows()), entry, model, None, 0, 0).key
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        lambda own: key_of(Model("m", "own.Model")),
+        lambda own: key_of(Model("m", estimator=own.Model())),
+        lambda own: key_of(
+            Model("m", "sklearn.ensemble.BaggingClassifier", settings={"estimator": {"kind": "own.Model"}})
+        ),
+        lambda own: key_of(Model("m", "RVFL"), prepare=({"kind": "own.Model"},)),
+        lambda own: key_of(Model("m", "RVFL", settings={"activation": own.doubled})),
+        lambda own: key_of(Model("m", "RVFL", settings={"kinds": [own.Model]})),
+    ],
+)
+def test_code_of_ones_own_is_part_of_a_run(own, key):
+    """Another class of the same name, another run; also if it is a module that it uses which has changed."""
+    first = key(own())
+    assert key(own()) == first
+    assert len({first, key(own(factor=2)), key(own(inner=2))}) == 3
+
+
+def test_what_is_installed_is_told_by_its_name():
+    for value in (SVC(), RVFLClassifier(), SVC, np.sin, json.dumps, {"kind": "sklearn.svm.SVC"}, Model("m", "RVFL")):
+        assert '"own"' not in json.dumps(plain(value))
+
+
+SCRIPT = """
+import sys
+from sklearn.base import BaseEstimator, ClassifierMixin
+from peerlearn.experiments import Comparison, Data, Model, run
+class Zeros(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        return self
+    def predict(self, X):
+        return X[:, 0] * 0 + guess()
+def guess():
+    return {guess}
+if __name__ == "__main__":
+    whole = Comparison((Data("iris"),), (Model("m", estimator=Zeros()),), folds=3)
+    print([row["run"] for row in run(whole, sys.argv[1], jobs=int(sys.argv[2])).rows])
+"""
+
+
+def test_a_class_of_a_script_is_the_same_in_other_processes(tmp_path):
+    file = tmp_path / "mine.py"
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+
+    def keys(guess, jobs):
+        file.write_text(SCRIPT.format(guess=guess))
+        command = [sys.executable, str(file), str(tmp_path / f"results-{jobs}"), str(jobs)]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
+
+    assert keys(0, jobs=1) == keys(0, jobs=2) != keys(1, jobs=1)
+    named = {path.stem for path in (tmp_path / "results-2/runs").glob("[!b]*.parquet")}
+    assert not named  # every row had the name that was waited for, so all are in one batch

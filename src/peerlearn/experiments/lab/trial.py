@@ -23,6 +23,7 @@ from peerlearn.data import DataSet
 from peerlearn.errors import PeerlearnError
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
 from peerlearn.experiments.lab.facts import GENERATORS, source_of
+from peerlearn.experiments.lab.own_code import own_code
 from peerlearn.network.base import Counts
 
 Curve = tuple[Sequence[float], Sequence[float]]  # where, and how much
@@ -114,7 +115,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {**{str(key): plain(each) for key, each in value.items()}, **_of_kind(value.get("kind"))}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     if isinstance(value, np.ndarray) and value.dtype.hasobject:  # the bytes of texts from pandas are pointers
@@ -131,16 +132,22 @@ def plain(value: Any) -> Any:
         return {"partial": plain(value.func), "args": plain(value.args), "keywords": plain(value.keywords)}
     if isinstance(value, type | BuiltinFunctionType | np.ufunc | FunctionType):
         name = f"{getattr(value, '__module__', 'numpy')}.{getattr(value, '__qualname__', value.__name__)}"
-        return {"name": name, **(_of_code(value) if isinstance(value, FunctionType) else {})}
+        code = _of_code(value) if isinstance(value, FunctionType) else {}
+        return {"name": name, **code, **own_code(str(value.__module__) if hasattr(value, "__module__") else "")}
     if isinstance(value, DataSet):
         return _of_rows(value)
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    who = {"class": f"{type(value).__module__}.{type(value).__qualname__}", **own_code(type(value).__module__)}
     if hasattr(value, "get_params"):
-        return {"class": kind, **plain(value.get_params(deep=False))}
+        return {**who, **plain(value.get_params(deep=False))}
     if is_dataclass(value):
         names = (each.name for each in fields(value) if each.name != "swept")  # what was swept is in the settings too
-        return {"class": kind, **{name: plain(getattr(value, name)) for name in names}}
-    return {"class": kind, "repr": repr(value)}
+        return {**who, **{name: plain(getattr(value, name)) for name in names}, **_of_kind(getattr(value, "kind", ""))}
+    return {**who, "repr": repr(value)}
+
+
+def _of_kind(path: Any) -> dict[str, str]:
+    """The code of a class that is named by its import path."""
+    return own_code(path.rpartition(".")[0]) if isinstance(path, str) else {}
 
 
 def _of_code(function: FunctionType) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from joblib import wrap_non_picklable_objects
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.files import write
+from peerlearn.experiments.lab import own_code
 from peerlearn.experiments.lab.comparison import Comparison
 from peerlearn.experiments.lab.runs.store import Store
 from peerlearn.experiments.lab.trial import Trial
@@ -43,8 +44,8 @@ class Shared:
     def send(self) -> None:
         """Leave the file that other processes read."""
         try:
-            both = wrap_non_picklable_objects((self.comparison, self.store), keep_wrapper=False)
-            content = pickle.dumps(both)  # also of classes that only the user's own script has
+            whole = wrap_non_picklable_objects((self.comparison, self.store, own_code.known), keep_wrapper=False)
+            content = pickle.dumps(whole)  # also of classes that only the user's own script has
         except Exception as error:  # whatever an object of the user's says when it is pickled
             raise InputError(f"this comparison cannot be sent to other processes ({error}): use one job") from error
         self.file = self.store.folder / f".comparison-{hashlib.sha256(content).hexdigest()[:20]}.pickle"
@@ -61,5 +62,6 @@ class Shared:
 @lru_cache(maxsize=2)
 def received(file: str) -> Shared:
     """In another process: read once, for all runs that it makes; it may send it on, as Dask does."""
-    found: tuple[Comparison, Store] = pickle.loads(Path(file).read_bytes())
-    return Shared(*found, Path(file))
+    comparison, store, known = pickle.loads(Path(file).read_bytes())
+    own_code.known |= known  # a script, which runs are named by, is another one here
+    return Shared(comparison, store, Path(file))

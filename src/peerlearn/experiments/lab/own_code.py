@@ -1,0 +1,57 @@
+"""Code of one's own that a run follows from: under the same name it may be another tomorrow, as rows of a file may.
+
+What is installed is told by its name, for every row has its version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import peerlearn
+
+INSTALLED = {"site-packages", "dist-packages"}
+WITH_PYTHON = tuple(Path(sysconfig.get_path(each)).resolve() for each in ("stdlib", "platstdlib"))
+OURS = Path(peerlearn.__file__).resolve().parent
+known: dict[
+    str, str
+] = {}  # by module, for the life of a process, as its classes are; sent to other processes with runs
+
+
+def own_code(module: str) -> dict[str, str]:
+    """A digest of a module's file and of all others of one's own that it uses; nothing of one that is installed."""
+    if module not in known and module in sys.modules:
+        files = dict[str, str]()
+        _read(sys.modules[module], files)
+        known[module] = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest() if files else ""
+    return {"own": known[module]} if known.get(module) else {}
+
+
+def _read(module: ModuleType, found: dict[str, str]) -> None:
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str) or file in found or not _is_own(Path(file).resolve()):
+        return
+    try:
+        found[file] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError:  # within an archive, or no longer there
+        return
+    for name in _used(module):
+        if name in sys.modules:
+            _read(sys.modules[name], found)
+
+
+def _is_own(file: Path) -> bool:
+    return not INSTALLED & set(file.parts) and not any(map(file.is_relative_to, (*WITH_PYTHON, OURS)))
+
+
+def _used(module: ModuleType) -> Iterator[str]:
+    """Modules whose names, classes or functions it has."""
+    for value in list(vars(module).values()):
+        if type(value) is ModuleType:
+            yield value.__name__
+        elif type(value) is FunctionType or issubclass(type(value), type):
+            yield str(value.__module__)
