@@ -66,7 +66,7 @@ def command(*arguments):
 
 def test_a_run_shows_its_tables_and_leaves_a_report(folder):
     done = command("run", "small.toml", "--jobs", 1)
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "12 runs, 1 at a time\n")
     assert "12 runs: 9 done, 3 not applicable" in done.stdout
     for word in ("iris", "one place", "together", "n/a", "peerlearn-small", "report.html"):
         assert word in done.stdout
@@ -148,7 +148,7 @@ def stopped_by(number, folder):
 
 def test_stopped_by_ctrl_c_it_says_how_to_go_on_and_does(folder):
     assert stopped_by(signal.SIGINT, folder) == (
-        "peerlearn: stopped by Ctrl-C; the same command goes on where this ended\n",
+        "1,200 runs, 1 at a time\npeerlearn: stopped by Ctrl-C; the same command goes on where this ended\n",
         130,
     )
     partly = command("report", "there")
@@ -176,10 +176,26 @@ def test_lines_now_and_then_where_there_is_no_terminal(progress, monkeypatch):
     console = Console(file=io.StringIO(), width=40)
     with watching.watched(console) as watch:
         watch(progress)
-        assert console.file.getvalue() == ""
+        watch(progress)
+        first = "60 runs: 3 are there already, 57 are made now, 2 at a time\n"
+        assert console.file.getvalue() == first
         monkeypatch.setattr(watching, "PIPED_EVERY", 0.0)
         watch(progress)
-    assert console.file.getvalue() == "3 of 60 runs, 2 failed, 0 s, about 28 min left\n"
+    assert console.file.getvalue() == f"{first}3 of 60 runs, 2 failed, 0 s, about 28 min left\n"
+
+
+@pytest.mark.parametrize(
+    ("kept", "left", "said"),
+    [
+        (0, 1, "1 run, made now"),
+        (0, 1200, "1,200 runs, 2 at a time"),
+        (12, 0, "12 runs, there already"),
+        (1, 1, "2 runs: 1 is there already, 1 is made now"),
+        (26, 38, "64 runs: 26 are there already, 38 are made now, 2 at a time"),
+    ],
+)
+def test_what_is_said_at_the_start(kept, left, said):
+    assert watching.begun(Progress([], jobs=2, kept=kept, left=dict.fromkeys(range(left)))) == said
 
 
 def test_what_runs_now_on_a_terminal(progress):
@@ -187,6 +203,7 @@ def test_what_runs_now_on_a_terminal(progress):
     with watching.watched(console) as watch:
         watch(progress)
     shown = console.file.getvalue()
+    assert "60 runs: 3 are there already, 57 are made now, 2 at a time" in shown
     assert "3 of 60 runs, 2 failed, 0 s, about 28 min left" in shown
     assert "a, n, ring, agents 4, repetition 1 of 2, fold 1 of 3" in shown
     assert "a, n, ring, agents 5, repetition 1 of 2, fold 1 of 3" in shown

@@ -6,6 +6,9 @@ import logging
 
 import pytest
 
+from peerlearn.experiments.lab.report.whole import make_report
+from peerlearn.experiments.lab.results import Results
+from peerlearn.experiments.lab.runs.failures import counts
 from peerlearn.experiments.lab.runs.running import run
 from tests.lab_tiny import kept, started, table, tiny, wait_for, watched
 
@@ -27,6 +30,19 @@ def test_killed_again_and_again_and_resumed_it_is_the_same_table(undisturbed, tm
     assert kills[-1] <= found < len(results.rows)
     assert table(results) == table(undisturbed)
     assert {path.name[:6] for path in (tmp_path / "runs").iterdir()} == {"batch-"}
+
+
+def test_killed_it_leaves_what_can_be_shown(tmp_path):
+    """All but the last moments; given again, the command has all of it before it begins."""
+    with started(tmp_path, 1, pause=0.1) as process:
+        wait_for(lambda: kept(tmp_path) >= 25 or process.poll() is not None)
+    partly = Results.read(tmp_path)
+    assert 5 < len(partly.rows) < 60
+    assert f"60 runs: {len(partly.rows)} done, {60 - len(partly.rows)} not made yet" == counts(partly)
+    make_report(tmp_path)
+    first = []
+    run(tiny(), tmp_path, jobs=1, watch=lambda progress: first.append(len(Results.read(tmp_path).rows)))
+    assert first[0] >= 25
 
 
 def test_a_damaged_file_is_named_and_its_runs_are_made_again(undisturbed, tmp_path, caplog):

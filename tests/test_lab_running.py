@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
-from peerlearn import RVFLClassifier
+from peerlearn import RVFLClassifier, graphs
 from peerlearn.errors import InputError
 from peerlearn.experiments.alone import alone
 from peerlearn.experiments.lab import rows
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
 from peerlearn.experiments.lab.report.whole import make_report
-from peerlearn.experiments.lab.results import Results
-from peerlearn.experiments.lab.runs import made_with
+from peerlearn.experiments.lab.results import ROWS, Results
+from peerlearn.experiments.lab.runs import made_with, writing
+from peerlearn.experiments.lab.runs.checked_run import run as run_checked
 from peerlearn.experiments.lab.runs.progress import Progress
 from peerlearn.experiments.lab.runs.running import run
 from peerlearn.experiments.lab.runs.store import Store
@@ -83,6 +86,69 @@ def test_a_run_is_what_its_numbers_follow_from():
     assert key(Net("ring", "ring", 4), One(3)) == key(Net("ring", "ring", 4), One(3)) != key(Net("ring", "ring", 4))
 
 
+def test_what_there_is_can_be_shown_while_runs_go_on(tmp_path, monkeypatch):
+    """Before the first run, too, what earlier times have left."""
+    monkeypatch.setattr(writing, "PAUSE", 0.0)
+    monkeypatch.setattr(writing, "SHARE", 1e9)
+    seen = []
+
+    def look(progress):
+        if progress.kept + progress.done:
+            seen.append((progress.kept + progress.done, len(Results.read(tmp_path).rows)))
+
+    run(tiny(data=["a"], agents=[4]), tmp_path, jobs=1, watch=look)
+    assert seen == [(k, k) for k in range(1, 19)]
+    run(tiny(data=["a"], agents=[4, 6]), tmp_path, jobs=1, watch=look)
+    assert seen[18:] == [(k, k) for k in range(18, 31)]
+
+
+def test_what_is_shown_stays_until_there_is_something_new(tmp_path):
+    run(tiny(data=["a"]), tmp_path, jobs=1)
+    page = make_report(tmp_path)[-1]
+    there = []
+    run(tiny(data=["a"]), tmp_path, jobs=1, watch=lambda progress: there.append(page.exists()))
+    assert there == [True]
+    shutil.rmtree(tmp_path / "runs")
+    run(tiny(data=["a"]), tmp_path, jobs=1, watch=lambda progress: there.append((tmp_path / ROWS).exists()))
+    assert there[1] is False  # rows that are made again are not those of before
+
+
+def test_the_folder_is_ones_own_until_the_report_is_made(tmp_path):
+    def report(folder):
+        with pytest.raises(InputError, match="a comparison runs in"):
+            run(tiny(data=["a"]), folder, jobs=1)
+        made.extend(make_report(folder))
+
+    made = []
+    run(tiny(data=["a"]), tmp_path, jobs=1, then=report)
+    assert made[-1] == tmp_path / "report.html"
+
+
+GRAPHS = {
+    "erdos_renyi": {"p": 0.8},
+    "small_world": {"k": 2, "rewire": 0.2},
+    "scale_free": {"m": 2},
+    "grid": {"rows": 2, "columns": 3},
+    "geometric": {"radius": 0.9},
+}
+
+
+def test_every_kind_of_graph(tmp_path):
+    """Also one whose agents have what GraphML cannot hold."""
+    kinds = tuple(Net(kind, kind, 0 if kind == "grid" else 6, GRAPHS.get(kind, {})) for kind in graphs.GENERATORS)
+    placed = nx.random_geometric_graph(6, 0.9, seed=1)
+    model = Model("m", "RVFL", settings={"n_hidden": 5})
+    results = run_checked(
+        Comparison((Data("iris"),), (model,), (*kinds, Net("placed", fixed=placed))), tmp_path, jobs=1
+    )
+    assert {row["network"]: row["status"] for row in results.rows} == dict.fromkeys(
+        [*graphs.GENERATORS, "placed"], "done"
+    )
+    drawn = {each["network"]: nx.read_graphml(tmp_path / each["file"]) for each in results.facts["graphs"]}
+    assert {len(graph) for graph in drawn.values()} == {6}
+    assert drawn["placed"].size() == placed.size()
+
+
 def test_rows_of_an_earlier_comparison_are_not_its_results(tmp_path):
     def broken(progress):
         raise RuntimeError
@@ -92,7 +158,7 @@ def test_rows_of_an_earlier_comparison_are_not_its_results(tmp_path):
     with pytest.raises(RuntimeError):
         run(tiny(data=["b"]), tmp_path, jobs=1, watch=broken)
     assert not (tmp_path / "report.html").exists()
-    with pytest.raises(InputError, match=r"has no results.parquet, so its run is not at its end"):
+    with pytest.raises(InputError, match=r"has no results.parquet, for none of its runs has ended"):
         Results.read(tmp_path)
 
 

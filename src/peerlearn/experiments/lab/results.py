@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,17 @@ import numpy as np
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.layout import Conditions, Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
-from peerlearn.experiments.lab.parquet import LISTS, SECONDS, TYPES, opened
+from peerlearn.experiments.lab.metrics import METRICS
+from peerlearn.experiments.lab.parquet import LISTS, SECONDS, TEXTS, TYPES, opened
+from peerlearn.keys import near
 
+CHOSEN = "best."  # how columns with what a search chose begin
 ROWS, COMPARISON, PAGE = "results.parquet", "comparison.json", "report.html"
 FACTS, NAMED = ("metrics", "runs"), ("data", "model", "network")  # that a description has at least
 PARTS = {"tables": TableSpec, "figures": FigureSpec, "statistics": StatisticsSpec, "expectations": Expectation}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """One row per run, in the order of the file, and what is to be shown of them.
 
@@ -36,6 +40,7 @@ class Results:
     layout: Layout
     order: dict[str, list[Any]]
     facts: dict[str, Any]
+    columns: tuple[str, ...] = ()  # of the rows, though there be none
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Results:
@@ -44,7 +49,7 @@ class Results:
         layout, order, facts = read_description(place)
         file = place / ROWS
         if not file.exists():
-            raise InputError(f"{place} has no {ROWS}, so its run is not at its end: give the same run command again")
+            raise InputError(f"{place} has no {ROWS}, for none of its runs has ended: give the same run command again")
         with opened(file) as stored:
             names = stored.schema_arrow.names
             if lacking := [name for name in (*TYPES, *SECONDS) if name not in names]:
@@ -52,16 +57,39 @@ class Results:
             rows: list[dict[str, Any]] = stored.read().to_pylist()
             measured = [name for name in names if _is_metric(name, order)]
         _check_rows(file, rows, names, order)
-        return cls(place, rows, layout, order, {**facts, "metrics": facts["metrics"] or measured})
+        chosen = [name for name in measured if name.startswith(CHOSEN)]  # nobody asks for them, and all want to know
+        metrics = list(dict.fromkeys([*(facts["metrics"] or measured), *chosen]))
+        return cls(place, rows, layout, order, {**facts, "metrics": metrics}, tuple(names))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Results({_counted(self.rows)} of {self.folder.name or self.folder}{_statuses(self.rows)})"
+
+    def frame(self) -> Any:
+        """The rows as a data frame of pandas."""
+        try:
+            import pandas
+        except ImportError:
+            raise InputError(
+                "a data frame needs the package pandas, which is not installed: pip install pandas"
+            ) from None
+        return pandas.DataFrame(self.rows, columns=list(self.columns) or None)
 
     def where(self, conditions: Conditions) -> Results:
         """Only the rows that have these values; a list stands for any of its values."""
+        for column in conditions:
+            self._check_known(column, "column")
         wanted = {column: value if isinstance(value, list | tuple) else [value] for column, value in conditions.items()}
         kept = [row for row in self.rows if all(row.get(column) in any_of for column, any_of in wanted.items())]
         return replace(self, rows=kept)
 
     def values(self, metric: str, at: float | None = None) -> Array:
         """One number per run that is done and has it; of a curve its last point, or the one at or before `at`."""
+        self._check_known(metric, "metric")
+        if metric in TEXTS:
+            raise InputError(f"{metric} is a text, of which there are no numbers: name a metric, such as seconds")
         found = (_number(row, metric, at) for row in self.rows if row["status"] == "done")
         return np.array([number for number in found if number is not None], dtype=float)
 
@@ -74,6 +102,34 @@ class Results:
         """The standard deviation over runs; zero of a single one."""
         values = self.values(metric, at)
         return float(values.std(ddof=1)) if len(values) > 1 else 0.0 if len(values) else float("nan")
+
+    def _check_known(self, name: str, what: str) -> None:
+        """A name of some row, or one that the description has: at a smaller size a run may lack what others measure."""
+        if name in self.columns or any(name in row for row in self.rows):
+            return
+        known = {*self.columns, *(key for row in self.rows for key in row), *self._described()}
+        if name not in known:
+            raise InputError(f"{name} is no {what} of these results{near(name, known)}")
+
+    def _described(self) -> Iterator[str]:
+        yield from (*TYPES, *SECONDS, *METRICS, *self.order, *self.facts.get("metrics", ()))
+        for word in self.facts.get("words", {}):
+            yield from (word, f"curve.{word}")
+        for table in self.layout.tables:
+            yield from (table.metric, *table.where)
+        for figure in self.layout.figures:
+            yield from (figure.y, *figure.where)
+        for expectation in self.layout.expectations:
+            yield from (expectation.metric, *expectation.where, *expectation.to)
+
+
+def _counted(rows: list[dict[str, Any]]) -> str:
+    return "1 run" if len(rows) == 1 else f"{len(rows):,} runs"
+
+
+def _statuses(rows: list[dict[str, Any]]) -> str:
+    found = Counter(row["status"] for row in rows)
+    return ": " + ", ".join(f"{number:,} {status}" for status, number in found.items()) if found else ""
 
 
 def _check_rows(file: Path, rows: list[dict[str, Any]], names: list[str], order: Mapping[str, list[Any]]) -> None:

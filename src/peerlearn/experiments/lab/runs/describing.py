@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,18 @@ from peerlearn.errors import PeerlearnError
 from peerlearn.experiments.files import file_name, result_folder, write
 from peerlearn.experiments.lab.comparison import Comparison, Net
 from peerlearn.experiments.lab.results import COMPARISON, PAGE, ROWS, description
-from peerlearn.experiments.lab.runs.sweeping import columns_of, order_of
+from peerlearn.experiments.lab.runs.sweeping import order_of
 from peerlearn.experiments.lab.training.making import graph_of
 from peerlearn.experiments.lab.trial import Trial, plain
 
 GRAPHS = "graphs"
 
 
-def describe(folder: Path, comparison: Comparison, trials: Sequence[Trial], keys: Sequence[str]) -> None:
-    """Everything but the rows; rows of an earlier description are no longer results, though they stay in runs/."""
-    for made_of_them in (ROWS, PAGE):
-        (folder / made_of_them).unlink(missing_ok=True)
-    protocol = comparison.protocol
+def describe(
+    folder: Path, comparison: Comparison, trials: Sequence[Trial], columns: Sequence[Mapping[str, Any]]
+) -> None:
+    """Everything but the rows; rows of another description are no longer results, though they stay in runs/."""
+    protocol, keys = comparison.protocol, list(columns[0])
     facts = {
         "seed": comparison.seed,
         "folds": comparison.folds,
@@ -33,12 +33,17 @@ def describe(folder: Path, comparison: Comparison, trials: Sequence[Trial], keys
         "metrics": list(comparison.metrics),
         "protocol": {"name": protocol.name, **plain(protocol)},
         "search": plain(comparison.search),
-        "swept": list(keys),
+        "swept": keys,
         "runs": len(trials),
         "words": {**protocol.measures, **protocol.curves},
         "graphs": _graphs(folder, trials),
     }
-    write(folder / COMPARISON, description(comparison.layout, order_of(trials, columns_of(trials, keys), keys), facts))
+    file, text = folder / COMPARISON, description(comparison.layout, order_of(trials, columns, keys), facts)
+    if file.exists() and file.read_bytes() == text.encode():
+        return
+    for made_of_them in (ROWS, PAGE):
+        (folder / made_of_them).unlink(missing_ok=True)
+    write(file, text)
 
 
 def _graphs(folder: Path, trials: Sequence[Trial]) -> list[dict[str, Any]]:
@@ -52,7 +57,15 @@ def _graphs(folder: Path, trials: Sequence[Trial]) -> list[dict[str, Any]]:
         swept = plain(network.swept)
         name = file_name(" ".join([network.name, *(f"{key} {value}" for key, value in swept.items())]))
         with suppress(PeerlearnError):  # of a graph that cannot be drawn, the runs say why
-            lines = nx.generate_graphml(graph_of(network, seed))
+            lines = nx.generate_graphml(_bare(graph_of(network, seed)))
             write(result_folder(folder / GRAPHS) / f"{name}.graphml", "\n".join(lines) + "\n")
             found.append({"file": f"{GRAPHS}/{name}.graphml", "network": network.name, "swept": swept})
     return found
+
+
+def _bare(graph: nx.Graph) -> nx.Graph:
+    """Agents and links alone: GraphML cannot hold every attribute, such as places in the plane."""
+    bare = nx.Graph()
+    bare.add_nodes_from(list(graph))
+    bare.add_edges_from(graph.edges())
+    return bare

@@ -9,20 +9,18 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.alone import alone
-from peerlearn.experiments.files import result_folder, write
+from peerlearn.experiments.files import result_folder
 from peerlearn.experiments.lab.comparison import Comparison
-from peerlearn.experiments.lab.parquet import content
-from peerlearn.experiments.lab.results import ROWS, Results
+from peerlearn.experiments.lab.results import Results
 from peerlearn.experiments.lab.rows import FAILED
 from peerlearn.experiments.lab.runs.describing import describe
 from peerlearn.experiments.lab.runs.made_with import of_other_versions
@@ -30,7 +28,8 @@ from peerlearn.experiments.lab.runs.parallel import finished
 from peerlearn.experiments.lab.runs.progress import Progress
 from peerlearn.experiments.lab.runs.sending import Shared
 from peerlearn.experiments.lab.runs.store import Row, Store
-from peerlearn.experiments.lab.runs.sweeping import columns_of, swept_keys, types_of
+from peerlearn.experiments.lab.runs.sweeping import columns_of, swept_keys
+from peerlearn.experiments.lab.runs.writing import Written
 
 Watch = Callable[[Progress], None]
 log = logging.getLogger("peerlearn.lab")
@@ -43,12 +42,14 @@ def run(
     *,
     jobs: int | None = None,
     watch: Watch | None = None,
+    then: Callable[[Path], object] | None = None,
 ) -> Results:
     """All runs of a comparison that the folder does not have yet, and the results of all.
 
     jobs: runs at a time, each in a process of its own; if not given, as many as there are cores, or as joblib's
     parallel_config says. Its back end is used: on a cluster of Dask or Ray all machines have to see the folder.
-    watch: called whenever a run has ended. A run that failed has a row that says why, and is tried again next time.
+    watch: called before the first run and whenever one has ended. then: called at the end with the folder, which nobody
+    else runs in meanwhile. A run that failed has a row that says why, and is tried again next time.
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"there cannot be {jobs} jobs: choose 1 or more")
@@ -58,20 +59,23 @@ def run(
     place = Path(output).expanduser().absolute()  # other processes may stand elsewhere
     with alone(result_folder(place), "a comparison"):
         shared = Shared(comparison, Store.at(place))
-        describe(place, comparison, shared.trials, keys)
-        rows = shared.store.read()
+        rows, columns = shared.store.read(), columns_of(shared.trials, keys)
+        written = Written(place, shared.keys, columns)
+        describe(place, comparison, shared.trials, columns)
+        written.write(rows)
         for told in of_other_versions((rows[key] for key in shared.first if _is_kept(rows.get(key))), place):
             log.warning("%s", told)
         try:
-            _run_missing(shared, rows, jobs, watch)
-        except KeyboardInterrupt:
-            _write(place, shared, rows, keys)
-            raise
-        _write(place, shared, rows, keys)
-    return Results.read(place)
+            _run_missing(shared, rows, written, jobs, watch)
+        finally:  # also if it was stopped
+            written.write(rows)
+        results = Results.read(place)
+        if then is not None:
+            then(place)
+    return results
 
 
-def _run_missing(shared: Shared, rows: dict[str, Row], jobs: int | None, watch: Watch | None) -> None:
+def _run_missing(shared: Shared, rows: dict[str, Row], written: Written, jobs: int | None, watch: Watch | None) -> None:
     """Make the runs that have no row, or one that failed, and add theirs."""
     progress, fresh = Progress(shared.trials), dict[str, Row]()
     for key, number in shared.first.items():
@@ -88,6 +92,7 @@ def _run_missing(shared: Shared, rows: dict[str, Row], jobs: int | None, watch: 
         for number, row in runs:
             key = shared.keys[number]
             rows[key] = fresh[key] = row
+            written.write_now_and_then(rows)
             progress.finish(number, row)
             if watch is not None:
                 watch(progress)
@@ -99,19 +104,3 @@ def _run_missing(shared: Shared, rows: dict[str, Row], jobs: int | None, watch: 
 
 def _is_kept(row: Row | None) -> bool:
     return row is not None and row["status"] != FAILED
-
-
-def _write(folder: Path, shared: Shared, rows: dict[str, Row], keys: Sequence[str]) -> None:
-    """The rows that there are, in the order of the file, each with what was swept."""
-    columns = columns_of(shared.trials, keys)
-    flat = [_flat(rows[key], swept) for key, swept in zip(shared.keys, columns, strict=True) if key in rows]
-    if flat:
-        write(folder / ROWS, content(flat, types_of(columns, keys)))
-
-
-def _flat(row: Row, swept: dict[str, Any]) -> Row:
-    """Swept keys stand behind the names; the agents of a network are there already."""
-    names = list(row)
-    before, after = names[: names.index("repetition")], names[names.index("repetition") :]
-    added = {key: value for key, value in swept.items() if key != "agents"}
-    return {**{name: row[name] for name in before}, **added, **{name: row[name] for name in after}}

@@ -21,13 +21,26 @@ MOST_SHOWN = 8  # runs under way that are named
 
 @contextmanager
 def watched(console: Console) -> Iterator[Callable[[Progress], None]]:
-    """Yields what `run` tells of its progress: alive on a terminal, a line now and then elsewhere."""
+    """Yields what `run` tells of its progress: a line at the start; then alive on a terminal, else one now and then."""
     if not console.is_terminal:
         yield _Lines(console).watch
         return
-    view = _View()
+    view = _View(console)
     with Live(view, console=console, refresh_per_second=4, transient=True):
         yield view.watch
+
+
+def begun(progress: Progress) -> str:
+    """96 runs: 12 are there already, 84 are made now, 2 at a time"""
+    left, whole = len(progress.left), progress.kept + progress.done + len(progress.left)
+    runs = f"{whole:,} {'run' if whole == 1 else 'runs'}"
+    if not left:
+        return f"{runs}, there already"
+    now = f"{progress.jobs:,} at a time" if left > 1 else "made now"
+    if left == whole:
+        return f"{runs}, {now}"
+    there = "1 is" if whole - left == 1 else f"{whole - left:,} are"
+    return f"{runs}: {there} there already, {f'{left:,} are made now, {now}' if left > 1 else '1 is made now'}"
 
 
 def said(progress: Progress) -> str:
@@ -45,10 +58,13 @@ def said(progress: Progress) -> str:
 class _View:
     """Drawn again and again by rich, from the same object that the runs change."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Console) -> None:
+        self._console = console
         self._progress: Progress | None = None
 
     def watch(self, progress: Progress) -> None:
+        if self._progress is None:
+            _say(self._console, begun(progress))
         self._progress = progress
 
     def __rich__(self) -> RenderableType:
@@ -67,9 +83,19 @@ class _View:
 
 class _Lines:
     def __init__(self, console: Console) -> None:
-        self._console, self._last = console, time.monotonic()
+        self._console = console
+        self._last: float | None = None
 
     def watch(self, progress: Progress) -> None:
-        if time.monotonic() - self._last >= PIPED_EVERY:
-            self._last = time.monotonic()
-            self._console.print(said(progress), markup=False, highlight=False, soft_wrap=True)
+        now = time.monotonic()
+        if self._last is None:
+            _say(self._console, begun(progress))
+        elif now - self._last >= PIPED_EVERY:
+            _say(self._console, said(progress))
+        else:
+            return
+        self._last = now
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
