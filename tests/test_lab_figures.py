@@ -20,11 +20,12 @@ from peerlearn.experiments.figures.curves import curves_figure, mean_curve
 from peerlearn.experiments.figures.ends import spread
 from peerlearn.experiments.figures.lines import lines_figure
 from peerlearn.experiments.figures.looks import look
-from peerlearn.experiments.figures.networks import MOST, draw_networks
+from peerlearn.experiments.figures.networks import MOST, distinct, draw_networks
 from peerlearn.experiments.figures.ranks import ranks_figure
 from peerlearn.experiments.figures.style import STYLE
 from peerlearn.experiments.lab.layout import FigureSpec, Layout, StatisticsSpec, TableSpec
 from peerlearn.experiments.lab.report.defaults import shown_figures
+from peerlearn.experiments.lab.report.whole import make_report
 from tests.lab_rows import graph_of, results_of, row, usual
 
 LONG = "a_rather long name_with $dollars$, 5 % & more of everything that a name may have in it"
@@ -200,6 +201,31 @@ def test_curves_are_averaged_where_runs_differ():
     assert mean_curve(rows[2:], "curve.e", FigureSpec("f", "curves", "e")) is None
 
 
+def test_bands_on_logarithmic_axes_are_percentiles_of_the_runs(tmp_path):
+    values = 10.0 ** -np.arange(11)  # one standard deviation below their mean there is nothing
+    rows = [
+        row("A", "x", "N", agents=k, fold=f, error=v, **{"curve.e": [v, v]})
+        for k in (5, 9)
+        for f, v in enumerate(values)
+    ]
+    results = results_of(tmp_path, rows, Layout("x"), ("agents",))
+    low, high = values[9], values[1]  # the 10th and the 90th percentile of eleven
+    plain, steep = (mean_curve(rows[:11], "curve.e", FigureSpec("f", "curves", "e", log=log)) for log in ("", "y"))
+    assert steep.mean == pytest.approx(plain.mean)
+    assert (steep.low[0], steep.high[0]) == pytest.approx((low, high))
+    assert plain.high[0] - plain.mean[0] == pytest.approx(np.std(values, ddof=1))
+    decibels = mean_curve(rows[:11], "curve.e", FigureSpec("f", "curves", "e", unit="dB"))
+    assert (decibels.low[0], decibels.mean[0], decibels.high[0]) == pytest.approx(
+        (-90, 10 * np.log10(values.mean()), -10)
+    )
+    figure, _ = drawn(lines_figure, results, FigureSpec("f", "lines", "error", "agents", log="y"))
+    band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == pytest.approx((low, high))
+    for log, said in (("", "one standard deviation to either side"), ("y", "the 10th to 90th percentile of the runs")):
+        results_of(tmp_path, rows, Layout(figures=(FigureSpec("f", "bars", "error", log=log),)), ("agents",))
+        assert f"ean over runs, and {said}." in make_report(tmp_path)[-1].read_text(encoding="utf-8")
+
+
 def test_long_curves_are_thinned(tmp_path):
     rows = [row("A", "x", **{"curve.e": list(np.arange(10_000.0)), "curve.e.at": list(range(10_000))})]
     figure, _ = drawn(curves_figure, results_of(tmp_path, rows), FigureSpec("f", "curves", "e"))
@@ -255,6 +281,35 @@ def test_networks_are_drawn_from_their_files(tmp_path):
     few = results_of(tmp_path, usual(), graphs=[graph_of(tmp_path, "one", graphs.complete(1)), entries[0]])
     assert draw_networks(few, tmp_path)[1] == ""
     assert draw_networks(results_of(tmp_path, usual(), graphs=[]), tmp_path) == (None, "")
+
+
+def test_the_same_graph_is_drawn_once(tmp_path):
+    entries = [
+        graph_of(tmp_path, "ring", graphs.ring(agents), weights=weights, agents=agents)
+        for agents, weights in itertools.product((4, 6), ("metropolis", "fastest"))
+    ]
+    results = results_of(tmp_path, usual(), graphs=entries)
+    known, same = distinct(results)
+    assert [(entry["swept"], len(graph)) for entry, graph in known] == [({"agents": 4}, 4), ({"agents": 6}, 6)]
+    assert same == {"weights": ["metropolis", "fastest"]}
+    told = draw_networks(results, tmp_path)[1]
+    assert told == "They are the same for these values of weights: metropolis, fastest."
+
+
+def test_a_figure_for_each_swept_key_of_who_has_it(tmp_path):
+    """A forest of several sizes, and agents of several numbers: neither is a mean over the values of the other."""
+    rows = [row("A", "forest", fold=f, n_estimators=n, error=0.1 / n) for n in (5, 50) for f in (0, 1)]
+    rows += [row("A", "in one place", fold=f, error=0.1 + f) for f in (0, 1)]
+    for k, weights, f in itertools.product((4, 8), ("a", "b"), (0, 1)):
+        sent = {"bytes": 9 * k + f, "error": 0.01 * k + f, "seconds": 0.1}
+        rows.append(row("A", "together", "N", agents=k, weights=weights, fold=f, **sent))
+    results = results_of(tmp_path, rows, swept=("n_estimators", "agents", "weights"))
+    assert [(each.name, each.kind, each.where) for each in shown_figures(results)] == [
+        ("error-against-agents", "lines", {"model": ["in one place", "together"]}),
+        ("error-against-n_estimators", "lines", {"model": ["forest", "in one place"]}),
+        ("seconds", "boxes", {}),
+        ("bytes-against-agents", "lines", {"model": ["in one place", "together"]}),
+    ]
 
 
 def test_figures_where_the_layout_has_none(tmp_path):

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from html.parser import HTMLParser
+from itertools import product
 
 import pytest
 
@@ -13,7 +14,7 @@ from peerlearn import graphs
 from peerlearn.errors import InputError, MissingExtra
 from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
 from peerlearn.experiments.lab.report import about
-from peerlearn.experiments.lab.report.whole import make_report
+from peerlearn.experiments.lab.report.whole import make_report, report_of
 from tests.lab_rows import graph_of, results_of, row, usual
 
 HOSTILE = """<script>alert("x")</script><img src=x onerror='y'>&lt;"""
@@ -113,7 +114,7 @@ def test_everything_is_told(page):
         "Misclassification error, %",
         "The figure 'none' is not drawn, for no run has measured mae",
         "Friedman's test over 8 blocks",
-        "table 1 error: G50C, C-RVFL 0.06 ± 0.01",
+        "within table 1 error: G50C, C-RVFL 0.06 ± 0.01",
         "Where ours differs table 2, error: G50C, C-RVFL is",
         "KNN on G50C, 2 of 2 runs: ValueError: too few Traceback of the first Traceback line 1",
         "Did not converge ADMM-RVFL on G50C, 4 of 24 runs",
@@ -188,6 +189,40 @@ def test_runs_that_are_not_drawn_are_told_below_the_figure(tmp_path):
     page = made(tmp_path, rows, Layout(figures=(FigureSpec("f", "boxes", "error"),)), ())
     assert "Of x on A 1 of 4 runs failed and are left out." in page.text
     assert "Of y on A 1 of 4 runs have no finite value." in page.text
+
+
+def test_a_figure_that_was_asked_for_and_is_not_drawn_is_told(tmp_path):
+    rows = [row("A", model, error=error) for model, error in (("x", 0.1), ("y", 0.2))]
+    why = "blocks with values of all 2 models are 1, and at least 6 are needed at level 0.05"
+    for tests in ((), (StatisticsSpec("error"),)):
+        results_of(tmp_path, rows, Layout(figures=(FigureSpec("cd", "ranks", "error"),), statistics=tests))
+        made = report_of(tmp_path)
+        assert made.said == [f"The figure 'cd' is not drawn: Friedman's test is not made: {why}."]
+        assert made.said[0] in read(made.files[-1]).text
+    results_of(tmp_path, rows[:1], Layout(figures=(FigureSpec("cd", "ranks", "error"),)))
+    alone = "There is nothing to test: x alone has misclassification error."
+    assert report_of(tmp_path).said == [f"The figure 'cd' is not drawn: {alone}"]
+    results_of(tmp_path, rows, Layout(statistics=(StatisticsSpec("error"),)))
+    assert report_of(tmp_path).said == []  # nobody asked for it
+
+
+def test_runs_that_did_not_converge_are_told_by_what_was_swept(tmp_path):
+    key, rows = "solver.max_iterations", []
+    for steps, agents, fold in product((20, 100), (4, 8), (0, 1)):
+        said = {"converged": steps > 20 and fold == 1, "warnings": f"stopped after {steps} iterations"}
+        settings = {"solver": {"name": "admm", "max_iterations": steps}}
+        rows.append(row("A", "M", "N", agents=agents, fold=fold, settings=settings, error=0.1, **{key: steps}, **said))
+    page = made(tmp_path, rows, swept=(key, "agents"))
+    assert "M, solver.max_iterations = 20, on A, 4 of 4 runs: stopped after 20 iterations" in page.text
+    assert "M, solver.max_iterations = 100, on A, 2 of 4 runs: stopped after 100 iterations" in page.text
+    assert "Did not converge : 6 runs of M." in page.text
+    assert report_of(tmp_path).said == ["Did not converge: 6 runs of M"]
+
+
+def test_notes_that_differ_in_numbers_are_one(tmp_path):
+    said = ("rho = 0.5", "rho = 1.2e-03", "rho = 11", "sums by tree")
+    results = results_of(tmp_path, [row("A", f"m{k % 2}", fold=k, note=note) for k, note in enumerate(said)])
+    assert about.notes(results) == [("rho = 0.5", "m0, m1; 2 more with other numbers"), ("sums by tree", "m1")]
 
 
 def test_only_files_of_reports_are_removed(tmp_path):

@@ -180,6 +180,24 @@ def test_blocks_of_one_data_set_are_its_runs(tmp_path):
     assert local.p == 2 / 2**9
 
 
+def test_only_data_sets_that_have_the_metric_count(tmp_path):
+    """Two tasks, and so one data set for each metric: a block is a run."""
+    noise = RNG.standard_normal((2, 10))
+    rows = [
+        row("A", model, fold=k, error=0.1 + 0.01 * noise[0, k] + m) for m, model in enumerate("xy") for k in range(10)
+    ]
+    rows += [row("B", model, fold=k, nrmse=1 + noise[1, k] + m) for m, model in enumerate("xy") for k in range(10)]
+    rows += [row("B", "z", status="failed"), row("A", "z", status="not applicable")]
+    results = results_of(tmp_path, rows)
+    for metric in ("error", "nrmse"):
+        found = examined(results, StatisticsSpec(metric))
+        assert (found.blocks.columns, found.blocks.averaged, found.blocks.values.shape) == (("fold",), False, (10, 2))
+        assert found.friedman is not None
+        assert found.pairs[0].p == pytest.approx(2 / 2**10)
+    both = examined(results, StatisticsSpec("seconds"))
+    assert both.blocks.averaged
+
+
 def test_centralised_models_stand_in_every_block_and_sweeps_of_some_models_are_models(tmp_path):
     rows = [row(data, "C", error=0.1, repetition=run) for data in "AB" for run in range(2)]
     for data in "AB":

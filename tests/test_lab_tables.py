@@ -82,12 +82,56 @@ def test_a_centralised_model_stands_beside_every_network_and_a_sweep_beside_who_
     assert mixed.notes[2:] == ("Means run over agents as well: 20, 5.", "Means run over p as well: 0.5, 0.25.")
 
 
-def test_models_in_lines_are_compared_within_their_column(tmp_path):
+def best_of(table):
+    return [[entry.best for entry in line.entries] for line in table.lines]
+
+
+def test_only_models_beside_each_other_are_marked(tmp_path):
     rows = [
         row("A", m, "N", agents=k, mcc=v) for m, k, v in (("x", 5, 0.1), ("y", 5, 0.2), ("x", 9, 0.3), ("y", 9, 0.1))
     ]
-    table = table_of(results_of(tmp_path, rows, swept=("agents",)), TableSpec("t", "mcc", ("data", "model"), "agents"))
-    assert [[entry.best for entry in line.entries] for line in table.lines] == [[False, True], [True, False]]
+    results = results_of(tmp_path, rows, swept=("agents",))
+    assert best_of(table_of(results, TableSpec("t", "mcc", ("agents",)))) == [[False, True], [True, False]]
+    lying = table_of(results, TableSpec("t", "mcc", ("data", "model"), "agents"))
+    assert best_of(lying) == [[False, False], [False, False]]
+    assert lying.marks == ""
+
+
+def test_no_mark_where_a_model_stands_in_other_lines(tmp_path):
+    """Each of two models has a key of its own; between them and a third no line has all."""
+    rows = [row("A", "x", p=p, error=0.1) for p in (1, 2)] + [row("A", "y", q=q, error=0.2) for q in (3, 4)]
+    rows += [row("A", "z", error=0.3)]
+    table = table_of(results_of(tmp_path, rows, swept=("p", "q")), TableSpec("t", "error", ("p", "q")))
+    assert texts(table)[-1] == ["-", "0.200", "0.300"]
+    assert not any(map(any, best_of(table)))
+    alone = table_of(results_of(tmp_path, rows[:2] + rows[4:], swept=("p",)), TableSpec("t", "error", ("p",)))
+    assert best_of(alone) == [[True, False], [True, False]]
+
+
+def test_every_form_says_what_a_mark_is(tmp_path):
+    rows = [row("A", "x", "N", error=0.1, mcc=0.5, bytes=9), row("A", "y", "N", error=0.2, mcc=0.6, bytes=12)]
+    rows += [row("A", "z", "N", error=0.3, mcc=0.1)]
+    specs = tuple(TableSpec(metric, metric, ("data",)) for metric in ("error", "mcc", "bytes"))
+    results = results_of(tmp_path, rows, Layout("x", tables=specs))
+    page = make_report(tmp_path)[-1].read_text(encoding="utf-8")
+    said = ("smallest mean", "largest mean", "smallest mean of models that send")
+    for table, which in zip(tables_of(results), said, strict=True):
+        marks = f"the best of its line, which is the {which}"
+        assert table.marks == marks
+        assert f"- Bold: {marks}.\n" in as_markdown(table)
+        assert f". Bold: {marks}. One run each.}}" in as_latex(table)
+        assert f"Bold, with a dot: {marks}.<" in page
+        assert f"* {marks}\n" in printed(results)
+    alike = [row("A", "x", error=0.1), row("A", "y", error=0.1)]
+    assert "Bold" not in as_markdown(table_of(results_of(tmp_path, alike), specs[0]))
+
+
+def test_a_better_mean_of_fewer_runs_is_passed_over_and_said(tmp_path):
+    rows = [row("A", model, fold=k, error=error) for model, error in (("x", 0.2), ("y", 0.3)) for k in range(2)]
+    rows += [row("A", "z", error=0.1), row("A", "z", fold=1, status="failed")]
+    table = table_of(results_of(tmp_path, rows), TableSpec("t", "error", ("data",)))
+    assert best_of(table) == [[True, False, False]]
+    assert table.marks.endswith("the smallest mean, but for models that have fewer runs than others")
 
 
 def test_decimals_follow_the_size_of_numbers(tmp_path):
@@ -148,7 +192,7 @@ def test_without_a_layout_there_is_a_table_per_metric(tmp_path):
     results = results_of(tmp_path, usual(), swept=("agents",))
     tables = tables_of(results)
     assert [table.spec.name for table in tables] == ["error", "seconds", "bytes"]
-    assert tables[0].heads == ("Data set", "Agents")
+    assert tables[0].heads == ("Data set", "agents")
     values = [
         each["error"]
         for each in results.rows
@@ -173,6 +217,32 @@ def test_lines_and_columns_without_anything_are_left_out(tmp_path):
     for form in (as_csv, as_markdown, as_latex):
         assert form(empty)
     assert "No run has measured mae." in printed(results_of(tmp_path, rows, Layout("x", tables=(empty.spec,))))
+
+
+def test_a_failure_does_not_bring_a_line_of_the_other_task(tmp_path):
+    rows = [row("A", model, error=0.1) for model in "xyz"]
+    rows += [row("B", "x", rmse=2.0), row("B", "y", status="not applicable"), row("B", "z", status="failed")]
+    rows += [row("C", "x", status="failed"), row("C", "y", status="not applicable"), row("C", "z", status="failed")]
+    table = table_of(results_of(tmp_path, rows), TableSpec("t", "error", ("data",)))
+    assert [line.labels for line in table.lines] == [("A",), ("C",)]  # of C nobody knows
+    assert not any("on B" in text or "to B" in text for text in table.failures)
+
+
+def test_who_has_nobody_to_send_to_has_no_column(tmp_path):
+    rows = [row("A", "x", "N", bytes=5), row("A", "y", "N", bytes=7), row("A", "z", status="failed")]
+    table = table_of(results_of(tmp_path, rows), TableSpec("t", "bytes", ("data",)))
+    assert (table.names, best_of(table)) == (("x", "y"), [[True, False]])
+
+
+def test_what_is_missing_is_said_once(tmp_path):
+    rows = [row("A", "x", error=0.1, mcc=0.2), row("A", "y", status="failed", failure="too big")]
+    rows += [row("A", "z", status="not applicable", failure="it measures")]
+    specs = tuple(TableSpec(metric, metric, ("data",)) for metric in ("error", "mcc", "seconds"))
+    text = printed(results_of(tmp_path, rows, Layout("x", tables=specs)))
+    assert text.count("1 run of y on A failed: too big\n") == 1
+    assert text.count("z is not applicable to A: it measures\n") == 1
+    page = make_report(tmp_path)[-1].read_text(encoding="utf-8")
+    assert page.count("too big") == page.count("it measures") == 1
 
 
 def test_csv_has_plain_numbers(tmp_path):
@@ -242,6 +312,18 @@ def test_the_terminal_shows_all_columns_in_any_width(tmp_path):
             assert re.search(rf"\bmodel\b.*\b{letter}\b", words)
         assert table.count("±") == 9 * 4 + 1
         assert "* the best" in text
+
+
+def test_words_are_whole_in_the_terminal(tmp_path):
+    rows = [row("A", "x", "N", error=0.1, **{"solver.max_iterations": k, "n_estimators": k}) for k in (5, 10)]
+    results = results_of(tmp_path, rows, swept=("solver.max_iterations", "n_estimators"))
+    table = table_of(results, TableSpec("t", "error", ("data", "solver.max_iterations"), title="Misclassification" * 2))
+    assert table.heads == ("Data set", "solver.max_iterations")
+    text = printed(results_of(tmp_path, rows, Layout("x", tables=(table.spec,)), swept=("solver.max_iterations",)), 34)
+    assert "MisclassificationMisclassification\n" in text
+    assert re.search(r"^ +solver\. +\nData set +max_iterations +x $", text, re.MULTILINE)
+    long = [row("A", "extraordinarily_long", error=0.1)]
+    assert "extraordinarily_long \n" in printed(results_of(tmp_path, long), 60)
 
 
 def test_brackets_in_names_are_no_markup(tmp_path):

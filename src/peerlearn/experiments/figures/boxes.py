@@ -13,18 +13,18 @@ from matplotlib.patches import Patch, Rectangle
 from peerlearn.experiments.figures import panels
 from peerlearn.experiments.figures.looks import Look, looks, named, y_label
 from peerlearn.experiments.figures.style import FAINT, INK
+from peerlearn.experiments.lab.layout import FigureSpec
 from peerlearn.experiments.lab.report.cells import Cell, Cells
 from peerlearn.experiments.lab.report.labels import factor
 
 if TYPE_CHECKING:
-    from peerlearn.experiments.lab.layout import FigureSpec
     from peerlearn.experiments.lab.results import Results
 
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "oooo", "++++", "||||", "**", "//..", "xx--")
 FEW = 25  # runs that are drawn one by one over their box
 REACH = 1.5  # box widths that whiskers reach at most (Tukey, Exploratory data analysis, 1977)
 ROW = 0.3  # inches that a box takes
-Draw = Callable[[Axes, float, Cell, Look, float, float], None]
+Draw = Callable[[Axes, float, Cell, Look, FigureSpec, float], None]
 
 
 def boxes_figure(results: Results, spec: FigureSpec) -> Figure:
@@ -51,7 +51,7 @@ def _figure(results: Results, spec: FigureSpec, draw: Draw) -> Figure:
             place = tuple(value for value, column in ((panel, spec.panels), (group, spec.x)) if column)
             cell = cells.at((*place, name))
             if np.isfinite(cell.values).any():
-                draw(each, height, cell, style[name], factor(spec.unit), series.index(name) if spec.x else 0)
+                draw(each, height, cell, style[name], spec, series.index(name) if spec.x else 0)
             else:
                 word = {"not applicable": "n/a", "failed": "failed"}.get(cell.status, "-")
                 each.text(0.02, height, word, transform=each.get_yaxis_transform(), color=FAINT, va="center", size=8.5)
@@ -100,8 +100,8 @@ def _name_rows(
         axes.set_yticks(heights, [named(spec.series, name) for name in series] if first else [""] * len(series))
 
 
-def _box(axes: Axes, height: float, cell: Cell, own: Look, times: float, hatch: float) -> None:
-    values = times * np.array([value for value in cell.values if np.isfinite(value)])
+def _box(axes: Axes, height: float, cell: Cell, own: Look, spec: FigureSpec, hatch: float) -> None:
+    values = factor(spec.unit) * np.array([value for value in cell.values if np.isfinite(value)])
     low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
     inside = values[(values >= low - REACH * (high - low)) & (values <= high + REACH * (high - low))]
     whiskers = (min(inside.min(), low), max(inside.max(), high))
@@ -120,13 +120,15 @@ def _box(axes: Axes, height: float, cell: Cell, own: Look, times: float, hatch: 
         axes.plot(outside, np.full(len(outside), height), "o", color="none", markeredgecolor=INK, markersize=3.4)
 
 
-def _bar(axes: Axes, height: float, cell: Cell, own: Look, times: float, hatch: float) -> None:
+def _bar(axes: Axes, height: float, cell: Cell, own: Look, spec: FigureSpec, hatch: float) -> None:
     look: dict[str, Any] = {
         "edgecolor": INK,
         "linewidth": 0.8,
         "hatch": HATCHES[int(hatch) % len(HATCHES)],
         "alpha": 0.6,
     }
-    axes.barh(height, times * cell.mean, 0.66, color=own.colour, **look)
+    mean, (low, high) = cell.mean, cell.band("y" in spec.log)
+    axes.barh(height, factor(spec.unit) * mean, 0.66, color=own.colour, **look)
     if cell.runs > 1:
-        axes.errorbar(times * cell.mean, height, xerr=times * cell.spread, color=INK, elinewidth=1.1, capsize=2.5)
+        ends = factor(spec.unit) * np.maximum([[mean - low], [high - mean]], 0.0)
+        axes.errorbar(factor(spec.unit) * mean, height, xerr=ends, color=INK, elinewidth=1.1, capsize=2.5)

@@ -1,4 +1,4 @@
-"""What runs measured as they went on: the mean curve of each series, and a band of one standard deviation."""
+"""What runs measured as they went on: the mean curve of each series, and a band of its runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from peerlearn.experiments.figures import panels
 from peerlearn.experiments.figures.ends import End, name_ends
 from peerlearn.experiments.figures.lines import BANDS, DIRECT, SINGLE, SMALL, Curve, drawn, handle
 from peerlearn.experiments.figures.looks import Look, looks, named, plain, y_label
-from peerlearn.experiments.lab.report.cells import Cells, Row
+from peerlearn.experiments.lab.report.cells import Cells, Row, percentiles
 from peerlearn.experiments.lab.report.labels import CURVE, factor
 
 if TYPE_CHECKING:
@@ -66,14 +66,16 @@ def mean_curve(rows: Sequence[Row], name: str, spec: FigureSpec) -> Curve | None
         spaced = np.geomspace(1, len(x), POINTS) if "x" in spec.log else np.linspace(1, len(x), POINTS)
         x = x[np.unique(spaced.round().astype(int)) - 1]
     values = factor(spec.unit) * np.array([np.interp(x, at, curve) for at, curve in runs])
-    mean = values.mean(axis=0)
-    spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
-    decibels = spec.unit == "dB"
-    low = np.maximum(mean - spread, values.min(axis=0)) if "y" in spec.log or decibels else mean - spread
+    mean, decibels = values.mean(axis=0), spec.unit == "dB"
+    if "y" in spec.log or decibels:
+        low, high = percentiles(values)
+    else:
+        spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
+        low, high = mean - spread, mean + spread
     if decibels:  # of a power, and of the mean of the powers
         with np.errstate(divide="ignore", invalid="ignore"):
-            return Curve(x, *(10 * np.log10(each) for each in (mean, low, mean + spread)))
-    return Curve(x, mean, low, mean + spread)
+            return Curve(x, *(10 * np.log10(each) for each in (mean, low, high)))
+    return Curve(x, mean, low, high)
 
 
 def _at(row: Row, name: str) -> Array:

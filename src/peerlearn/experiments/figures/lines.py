@@ -85,13 +85,8 @@ def _curve(cells: Cells, place: tuple[Any, ...], x: list[Any], scale: _Scale, sp
 
 def _spread(found: list[Cell], at: Array, spec: FigureSpec, *, level: bool = False) -> Curve:
     times = factor(spec.unit)
-    mean = times * np.array([cell.mean for cell in found])
-    spread = times * np.array([cell.spread if cell.runs > 1 else 0.0 for cell in found])
-    least = times * np.array([min(cell.values, default=np.nan) for cell in found])
-    low = mean - spread
-    if "y" in spec.log:  # a logarithm has no room for less than the least run
-        low = np.maximum(low, least)
-    return Curve(at, mean, low, mean + spread, level)
+    low, high = times * np.array([cell.band("y" in spec.log) for cell in found]).T
+    return Curve(at, times * np.array([cell.mean for cell in found]), low, high, level)
 
 
 def _apart(curves: dict[Any, Curve], scale: _Scale) -> dict[Any, Curve]:
@@ -118,7 +113,7 @@ def _draw(axes: Axes, curves: dict[Any, Curve], style: dict[Any, Look], scale: _
             axes.plot(curve.x, curve.mean, **drawn(own), linewidth=3 - 1.8 * thin, markersize=8.5 - 4 * thin)
             axes.fill_between(curve.x, curve.low, curve.high, color=own.colour, alpha=0.15, linewidth=0)
         else:
-            bars = np.array([curve.mean - curve.low, curve.high - curve.mean])
+            bars = np.maximum([curve.mean - curve.low, curve.high - curve.mean], 0.0)  # a mean may be above most runs
             look = {**drawn(own), "linewidth": 1.7, "markersize": 5.5}
             axes.errorbar(curve.x, curve.mean, yerr=bars, elinewidth=0.9, capsize=2, **look)
     if scale.values:

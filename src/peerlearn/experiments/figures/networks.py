@@ -16,38 +16,59 @@ from peerlearn import graphs
 from peerlearn.experiments.figures.graph import HIGH, PATHS_UP_TO, WIDE, diameter, places
 from peerlearn.experiments.figures.looks import wrapped
 from peerlearn.experiments.figures.style import BLUE, FAINT, saved
-from peerlearn.experiments.lab.report.labels import setting_said
+from peerlearn.experiments.lab.report.labels import setting_said, value_said
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.results import Results
 
 ACROSS, MOST = 4, 12  # pictures beside each other, and in all
 LARGEST = 500  # agents; more are a blot
+Drawn = tuple[Any, nx.Graph]  # an entry of comparison.json, and its graph
 
 
 def draw_networks(results: Results, folder: Path) -> tuple[tuple[Path, Path] | None, str]:
-    """networks.png and networks.svg in the folder, if there is any to draw, and a sentence on what they do not show."""
-    known = [each for each in results.facts.get("graphs", ()) if (results.folder / each["file"]).exists()]
-    drawn = [
-        (each, graph)
-        for each in _some(known)
-        if len(graph := graphs.from_file(results.folder / each["file"])) <= LARGEST
-    ]
-    left = len(known) - len(drawn)
-    told = f"{left} more of the networks' graphs are in the folder graphs." if left else ""
+    """networks.png and networks.svg in the folder, if there is any to draw, and what they do not show in sentences."""
+    known, same = distinct(results)
+    drawn = [each for each in _some(known) if len(each[1]) <= LARGEST]
+    told = [f"They are the same for these values of {key}: {', '.join(values)}." for key, values in same.items()]
+    if left := len(known) - len(drawn):
+        told.append(f"{left} more of the networks' graphs are in the folder graphs.")
     if not drawn:
-        return None, told
-    return saved(lambda: _figure(drawn), folder, "networks"), told
+        return None, " ".join(told)
+    return saved(lambda: _figure(drawn), folder, "networks"), " ".join(told)
 
 
-def _some(known: list[Any]) -> list[Any]:
+def distinct(results: Results) -> tuple[list[Drawn], dict[str, list[str]]]:
+    """Each graph of a network once, with the swept values that are its own; the values of a key that share it."""
+    found: dict[Any, list[Any]] = {}
+    for entry in results.facts.get("graphs", ()):
+        if (results.folder / entry["file"]).exists():
+            graph = graphs.from_file(results.folder / entry["file"])
+            links = frozenset(map(frozenset, graph.edges))
+            found.setdefault((entry["network"], len(graph), links), []).append((entry, graph))
+    known, same = [], dict[str, dict[str, None]]()
+    for group in found.values():
+        (first, graph), *others = group
+        own = {
+            key: value
+            for key, value in first["swept"].items()
+            if all(each["swept"].get(key) == value for each, _ in others)
+        }
+        for key in first["swept"]:
+            if key not in own:
+                same.setdefault(key, {}).update(dict.fromkeys(value_said(each["swept"].get(key)) for each, _ in group))
+        known.append(({**first, "swept": own}, graph))
+    return known, {key: list(values) for key, values in same.items()}
+
+
+def _some(known: list[Drawn]) -> list[Drawn]:
     """All, or MOST of them, evenly from the first to the last."""
     if len(known) <= MOST:
         return known
     return [known[round(k * (len(known) - 1) / (MOST - 1))] for k in range(MOST)]
 
 
-def _figure(drawn: list[tuple[Any, nx.Graph]]) -> Figure:
+def _figure(drawn: list[Drawn]) -> Figure:
     across = min(len(drawn), ACROSS)
     down = -(-len(drawn) // across)
     side = 2.5
@@ -55,7 +76,7 @@ def _figure(drawn: list[tuple[Any, nx.Graph]]) -> Figure:
     every = list(figure.subplots(down, across, squeeze=False).flat)
     for axes, (entry, graph) in zip(every, drawn, strict=False):
         _draw(axes, graph, 72 * side / (1.2 * WIDE))
-        swept = [setting_said(key, value) for key, value in entry.get("swept", {}).items()]
+        swept = [setting_said(key, value) for key, value in entry["swept"].items()]
         size = f"{len(graph)} agents, {graph.number_of_edges()} links"
         head = f"{wrapped(', '.join([entry['network'], *swept]), 30)}\n{size}"
         axes.set_title(head, fontsize=8.5, loc="center", weight="normal")

@@ -36,7 +36,8 @@ def ranks_figure(results: Results, spec: FigureSpec) -> Figure:
     asked = [each for each in results.layout.statistics if each.metric == spec.y and "friedman" in each.tests]
     found = examined(results, (asked or [StatisticsSpec(spec.y, ("friedman",))])[0])
     if found.friedman is None:
-        raise InputError(f"the figure {spec.name!r} is not drawn: {found.sentences[-1]}")
+        why = found.sentences[-1 if len(found.blocks.models) > 1 else 0]
+        raise InputError(f"the figure {spec.name!r} is not drawn: {why}")
     heading = f"Mean ranks by {said(spec.y, results.facts.get('words', {}))}, 1 the best"
     diagram = _Diagram(found.friedman)
     figure, (axes,) = panels.grid(1, (AXIS + diagram.names_wide, diagram.high), spec.title or heading)

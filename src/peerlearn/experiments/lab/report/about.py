@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from peerlearn.experiments.lab.report.cells import Row
-from peerlearn.experiments.lab.report.labels import value_said
+from peerlearn.experiments.lab.report.labels import setting_said, value_said
+from peerlearn.experiments.lab.sweeps import has_key
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.results import Results
 
 HIDDEN = ("name", "class", "given", "estimator", "fixed")  # told in their own way, or too long
+NUMBER = re.compile(r"\d[\d,.]*(?:e[+-]?\d+)?")
 Entry = tuple[str, str]  # a name, and its settings in words
 
 
@@ -28,6 +31,7 @@ class Trouble:
     of: int
     sentence: str
     traceback: str = ""
+    settings: str = ""  # the model's swept ones, where runs are told apart by them
 
 
 def entries(results: Results, part: str) -> list[Entry]:
@@ -118,16 +122,25 @@ def warned(results: Results) -> list[Trouble]:
 
 
 def _troubles(results: Results, rows: Sequence[Row], told: str) -> list[Trouble]:
-    """By model and data set, and by what is said where that is the fault itself."""
-    every = Counter((row["model"], row["data"]) for row in results.rows)
-    groups: dict[tuple[str, str, str], list[Row]] = {}
+    """By model and data set, and by what is said where that is the fault itself, else by the model's swept settings:
+    a warning has numbers of its run, and those of 20 iterations say nothing of those of 100."""
+    fault = told == "failure"
+    every = Counter((row["model"], row["data"], "" if fault else _own_sweep(results, row)) for row in results.rows)
+    groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in rows:
-        says = row[told] if told == "failure" else ""
-        groups.setdefault((row["model"], row["data"], says), []).append(row)
+        apart = (row["failure"], "") if fault else ("", _own_sweep(results, row))
+        groups.setdefault((row["model"], row["data"], *apart), []).append(row)
     return [
-        Trouble(model, data, len(group), every[model, data], _first(group, told), _first(group, "traceback"))
-        for (model, data, _), group in groups.items()
+        Trouble(model, data, len(group), every[model, data, own], _first(group, told), _first(group, "traceback"), own)
+        for (model, data, _, own), group in groups.items()
     ]
+
+
+def _own_sweep(results: Results, row: Row) -> str:
+    """The swept settings of a run's model, not those of its network."""
+    keys = [key for key in results.order if key not in ("data", "model", "network") and row.get(key) is not None]
+    settings = json.loads(row["settings"])["model"]["settings"] if keys else {}
+    return ", ".join(setting_said(key, row[key]) for key in keys if has_key(settings, key))
 
 
 def by_model(troubles: Sequence[Trouble]) -> list[tuple[str, int]]:
@@ -138,17 +151,31 @@ def by_model(troubles: Sequence[Trouble]) -> list[tuple[str, int]]:
     return list(found.items())
 
 
+def unconverged_said(results: Results) -> list[str]:
+    """How many runs of whom did not converge, in a line; none if all did."""
+    found = by_model(unconverged(results))
+    told = ", ".join(f"{count:,} {'run' if count == 1 else 'runs'} of {model}" for model, count in found)
+    return [f"Did not converge: {told}"] if found else []
+
+
 def _first(rows: Sequence[Row], column: str) -> str:
     return next((str(row[column]) for row in rows if row.get(column)), "")
 
 
 def notes(results: Results) -> list[Entry]:
-    """What runs said of themselves, each once, and who said it."""
-    found: dict[str, dict[str, None]] = {}
+    """What runs said of themselves and who said it; of those that differ in numbers alone the first, and how many."""
+    found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for row in results.rows:
         if row["note"]:
-            found.setdefault(row["note"], {})[row["model"]] = None
-    return [(note, ", ".join(models)) for note, models in found.items()]
+            texts, models = found.setdefault(NUMBER.sub("#", row["note"]), ({}, {}))
+            texts[row["note"]] = models[row["model"]] = None
+    return [
+        (
+            next(iter(texts)),
+            ", ".join(models) + (f"; {len(texts) - 1} more with other numbers" if len(texts) > 1 else ""),
+        )
+        for texts, models in found.values()
+    ]
 
 
 def versions(results: Results) -> list[Entry]:

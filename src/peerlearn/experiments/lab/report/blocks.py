@@ -1,7 +1,8 @@
 """Blocks of a test: what models are compared on, each of them measured by the same runs.
 
-A block is a data set (Demšar, JMLR 2006), so that blocks are independent; of a single data set it is a run. Whatever
-tells runs of a block apart, as folds or networks, is averaged over. A run that a model lacks counts for nobody.
+A block is a data set (Demšar, JMLR 2006), so that blocks are independent; of a single data set it is a run. Only data
+sets that have the metric count, for it may be of one task. Whatever tells runs of a block apart, as folds or networks,
+is averaged over. A run that a model lacks counts for nobody.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from peerlearn.arrays import Array
 from peerlearn.experiments.lab.layout import StatisticsSpec
-from peerlearn.experiments.lab.report.cells import Cells, Place, Row, known
+from peerlearn.experiments.lab.report.cells import Cells, Place, Row, known, of_its_task
 from peerlearn.experiments.lab.report.labels import setting_said
 from peerlearn.experiments.lab.sweeps import has_key
 
@@ -48,9 +49,11 @@ class Blocks:
 def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
     """What the specification says, beside the runs where there is a single data set."""
     apart, shared = _swept_settings(results)
-    rows = [{**row, TREATMENT: _treatment(row, apart)} for row in results.rows]
+    rows = [
+        {**row, TREATMENT: _treatment(row, apart)} for row in of_its_task(results.rows, spec.metric) or results.rows
+    ]
     names = list(dict.fromkeys(row[TREATMENT] for row in sorted(rows, key=lambda row: _rank(results, row))))
-    averaged = len({row["data"] for row in rows}) > 1
+    averaged = len({row["data"] for row in rows if row["status"] == "done"}) > 1
     columns = list(dict.fromkeys([*spec.over, *(() if averaged else RUNS)]))
     values, unpaired, runs = list[Array](), 0, 0
     found = _measured(results, spec.metric, rows, names, columns, shared)

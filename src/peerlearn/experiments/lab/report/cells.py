@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from peerlearn.arrays import Array
 from peerlearn.experiments.lab.layout import Conditions
 
 if TYPE_CHECKING:
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 SENT = ("rounds", "messages", "bytes")
 Place = tuple[Any, ...]  # a value per column; None: of all values
+MIDDLE = (10, 90)  # percentiles of the runs, between which a band is on a logarithmic axis
+
+
+def percentiles(values: Array) -> Array:
+    """The ends of that band, over the first axis."""
+    with np.errstate(invalid="ignore"):  # infinite ones
+        return np.asarray(np.percentile(values, MIDDLE, axis=0))
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,16 @@ class Cell:
             found = float(np.std(self.values, ddof=1))
         return found if math.isfinite(found) else math.nan
 
+    def band(self, log: bool) -> tuple[float, float]:
+        """What is drawn around the mean; of a single run nothing. Logarithms have no room for a standard deviation
+        below the mean, which may be less than nothing, and so there the band is of the runs themselves."""
+        if len(self.values) < 2:
+            return self.mean, self.mean
+        if log:
+            low, high = percentiles(np.array(self.values))
+            return float(low), float(high)
+        return self.mean - self.spread, self.mean + self.spread
+
     @property
     def status(self) -> str:
         """done, failed, not applicable, or not run."""
@@ -84,6 +102,13 @@ def chosen(results: Results, where: Conditions) -> list[Row]:
     return [row for row in results.rows if all(_fits(known(row, key), value) for key, value in where.items())]
 
 
+def of_its_task(rows: Sequence[Row], metric: str) -> list[Row]:
+    """Without data sets on which runs were done and none has such a number, for it is of another task."""
+    done = [row for row in rows if row["status"] == "done"]
+    without = {row["data"] for row in done} - {row["data"] for row in done if number(row, metric) is not None}
+    return [row for row in rows if row["data"] not in without]
+
+
 def _fits(value: Any, wanted: Any) -> bool:
     return value is None or (value in wanted if isinstance(wanted, list | tuple) else value == wanted)
 
@@ -109,7 +134,7 @@ class Cells:
         return found
 
     def at(self, place: Place) -> Cell:
-        rows = self.rows_at(place)
+        rows = [row for row in self.rows_at(place) if row["network"] or self.metric not in SENT]  # nobody to send to
         values = (number(row, self.metric) for row in rows if row["status"] == "done")
         return Cell(
             tuple(value for value in values if value is not None),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from peerlearn.experiments.lab.layout import FigureKind, FigureSpec, TableSpec
 from peerlearn.experiments.lab.metrics import METRICS
-from peerlearn.experiments.lab.report.cells import known
+from peerlearn.experiments.lab.report.cells import Place, Row, chosen, known, number
 from peerlearn.experiments.lab.report.labels import CURVE
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.results import Results
 
 SHARES = ("error", "balanced_error")  # shown in percent
+APART = ("data", "model", "network", "repetition", "fold")  # what tells runs apart beside what is swept
+EQUAL = 1e-9  # numbers that differ by less, of the larger, differ by rounding
 ENOUGH = 4  # runs that a box is drawn of; fewer are a bar
 
 
@@ -37,17 +40,60 @@ def shown_figures(results: Results) -> tuple[FigureSpec, ...]:
 
 
 def _figures(results: Results) -> list[FigureSpec]:
-    """Lines over the first key that was swept, else boxes, or bars where runs are few; each network in its own."""
-    keys, drawn = swept(results), list[FigureSpec]()
-    kind: FigureKind = "lines" if keys else "boxes" if _runs_per_cell(results) >= ENOUGH else "bars"
+    """Lines over each swept key that a metric varies over, agents first; else boxes, or bars where runs are few. Each
+    network has its own."""
+    keys = sorted(swept(results), key=lambda key: key != "agents")
+    kind: FigureKind = "boxes" if _runs_per_cell(results) >= ENOUGH else "bars"
+    drawn = list[FigureSpec]()
     for metric in measured(results):
-        name, x = (f"{metric}-against-{keys[0]}", keys[0]) if keys else (metric, "")
-        drawn.append(FigureSpec(name, kind, metric, x, unit=unit_of(metric)))
-    drawn += [FigureSpec(name.removeprefix(CURVE), "curves", name) for name in curves(results)]
+        lines = [figure for key in keys for figure in _against(results, metric, key)]
+        drawn += lines or _each_network(results, FigureSpec(metric, kind, metric, unit=unit_of(metric)))
+    for name in curves(results):
+        drawn += _each_network(results, FigureSpec(name.removeprefix(CURVE), "curves", name))
+    return drawn
+
+
+def _each_network(results: Results, figure: FigureSpec) -> list[FigureSpec]:
     if not varied(results, "network"):
-        return drawn
-    networks = results.order["network"]
-    return [replace(each, name=f"{each.name}-{name}", where={"network": name}) for each in drawn for name in networks]
+        return [figure]
+    return [
+        replace(figure, name=f"{figure.name}-{name}", where={"network": name, **figure.where})
+        for name in results.order["network"]
+    ]
+
+
+def _against(results: Results, metric: str, key: str) -> list[FigureSpec]:
+    """The metric over a swept key, if it varies over it: of the models that have the key and, as levels, of those that
+    have no swept one. Who has another alone would be a mean over all its values, which says nothing here."""
+    whole, others = FigureSpec(f"{metric}-against-{key}", "lines", metric, key, unit=unit_of(metric)), swept(results)
+    of_network = any(row["network"] for row in results.rows if known(row, key) is not None)
+    found = []
+    for figure in _each_network(results, whole) if of_network else [whole]:
+        rows = chosen(results, figure.where)
+        own = {model: [row for row in rows if row["model"] == model] for model in results.order["model"]}
+        shown = [
+            model
+            for model, rows in own.items()
+            if _several(rows, key) or not any(_several(rows, each) for each in ("network", *others))
+        ]
+        only = {} if len(shown) == len(own) else {"model": shown}
+        found += [replace(figure, where={**figure.where, **only})] if _varies(rows, metric, key, others) else []
+    return found
+
+
+def _varies(rows: Sequence[Row], metric: str, key: str, keys: Sequence[str]) -> bool:
+    """Whether runs that differ in that key alone have different numbers."""
+    same = [*APART, *(each for each in keys if each != key)]
+    found: dict[Place, list[float]] = {}
+    for row in rows:
+        value = number(row, metric) if row["status"] == "done" and known(row, key) is not None else None
+        if value is not None:
+            found.setdefault(tuple(known(row, column) for column in same), []).append(value)
+    return any(max(own) - min(own) > EQUAL * max(map(abs, own)) for own in found.values())
+
+
+def _several(rows: Sequence[Row], key: str) -> bool:
+    return len({known(row, key) for row in rows} - {None}) > 1
 
 
 def measured(results: Results) -> list[str]:
@@ -71,7 +117,7 @@ def swept(results: Results) -> list[str]:
 
 def varied(results: Results, column: str) -> tuple[str, ...]:
     """The column if it tells runs apart, else none."""
-    return (column,) if len({known(row, column) for row in results.rows} - {None}) > 1 else ()
+    return (column,) if _several(results.rows, column) else ()
 
 
 def unit_of(metric: str) -> str:

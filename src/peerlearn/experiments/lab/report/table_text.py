@@ -26,6 +26,7 @@ LATEX = {
     "|": r"\textbar{}",
     "±": r"$\pm$",
 }
+LONG = 14  # letters of a key that stand on one line
 NARROW = 11  # letters that the name of a column may have on a line, wherever its numbers are shorter
 MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&])")
 
@@ -37,29 +38,35 @@ def printed(console: Console, table: Table) -> None:
         last = columns
         while last > first + 1 and _width(console, _grid(table, first, last)) > console.width:
             last -= 1
+        # As the grid's own title it would be broken in the middle of words, where the grid is narrow.
+        console.print(table.title + (" (continued)" if first else ""), markup=False, style="bold")
         console.print(_grid(table, first, last))
         first = max(last, 1)
-    marked = any(entry.best for line in table.lines for entry in line.entries)
-    for note in (*(("* the best",) if marked else ()), *table.notes, *table.failures):
-        console.print(note, markup=False, style="dim", soft_wrap=True)
+    for note in (*((f"* {table.marks}",) if table.marks else ()), *table.notes):
+        console.print(note, markup=False, style="dim")
     console.print()
 
 
 def _grid(table: Table, first: int, last: int) -> Grid:
-    title = escape(table.title) + (" (continued)" if first else "")
-    grid = Grid(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     grid.show_edge = False
     for head in table.heads:
-        grid.add_column(escape(head), overflow="fold")
+        grid.add_column(escape(_key(head)), overflow="fold")
     for k, name in enumerate(table.names[first:last], first):
         wide = max((len(plain(line.entries[k])) for line in table.lines), default=0)
-        grid.add_column(escape("\n".join(textwrap.wrap(name, max(NARROW, wide)))), justify="right", overflow="fold")
+        lines = textwrap.wrap(name, max(NARROW, wide), break_long_words=False)
+        grid.add_column(escape("\n".join(lines)), justify="right", overflow="fold")
     before: tuple[str, ...] = ()
     for line in table.lines:
         entries = [_marked(entry) for entry in line.entries[first:last]]
         grid.add_row(*map(escape, unrepeated(line.labels, before)), *entries)
         before = line.labels
     return grid
+
+
+def _key(head: str) -> str:
+    """A long key in several lines, after its dots."""
+    return head.replace(".", ".\n") if len(head) > LONG else head
 
 
 def _width(console: Console, grid: Grid) -> int:
@@ -111,7 +118,12 @@ def as_markdown(table: Table) -> str:
     for line in table.lines:
         cells = (f"**{plain(entry)}**" if entry.best else plain(entry) for entry in line.entries)
         lines.append(_bar([*map(_markdown, line.labels), *cells]))
-    return "\n".join([*lines, "", *(f"- {_markdown(note)}" for note in (*table.notes, *table.failures))]) + "\n"
+    notes = (*_bold(table), *table.notes, *table.failures)
+    return "\n".join([*lines, "", *(f"- {_markdown(note)}" for note in notes)]) + "\n"
+
+
+def _bold(table: Table) -> tuple[str, ...]:
+    return (f"Bold: {table.marks}.",) if table.marks else ()
 
 
 def _bar(cells: Any) -> str:
@@ -128,7 +140,7 @@ def as_latex(table: Table) -> str:
     lines = [
         r"\begin{table}[htbp]",
         r"\centering",
-        rf"\caption{{{latex(table.title)}. {' '.join(latex(note) for note in table.notes)}}}",
+        rf"\caption{{{latex(table.title)}. {' '.join(latex(note) for note in (*_bold(table), *table.notes))}}}",
         rf"\label{{tab:{re.sub('[^A-Za-z0-9:-]+', '-', table.spec.name)}}}",
         rf"\begin{{tabular}}{{{'l' * len(table.heads)}{'r' * len(table.names)}}}",
         r"\toprule",

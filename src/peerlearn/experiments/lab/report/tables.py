@@ -1,7 +1,7 @@
-"""Tables: the mean over runs and its spread, the best of each comparison marked, and what is missing told apart.
+"""Tables: the mean over runs and its spread, the best model of each line marked, and what is missing told apart.
 
 n/a      the model cannot do that task
-failed   all runs have, each named below; where some have, their number stands beside the mean of the others
+failed   all runs have; where some have, their number stands beside the mean of the others
 -        nothing was run, or the run measures no such thing
 """
 
@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 
 from peerlearn.experiments.lab.layout import TableSpec
-from peerlearn.experiments.lab.report.cells import SENT, Cell, Cells, Place, Row
+from peerlearn.experiments.lab.report.cells import SENT, Cell, Cells, Place, Row, chosen, of_its_task
 from peerlearn.experiments.lab.report.defaults import shown_tables
 from peerlearn.experiments.lab.report.labels import factor, only_said, said, smaller_is_better, value_said, with_unit
 from peerlearn.experiments.lab.report.significance import examined
@@ -26,6 +25,8 @@ from peerlearn.experiments.lab.report.table_text import printed
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.results import Results
 
+NAMED = ("data", "model", "network")  # columns that are no keys of the file
+FEWER = ", but for models that have fewer runs than others"
 ALIKE = 300.0  # largest mean over smallest: up to here all are written with the same decimals
 PLAIN = (1e-3, 1e7)  # between these, no exponents
 
@@ -61,6 +62,7 @@ class Table:
     names: tuple[str, ...]  # the same in words
     lines: tuple[Line, ...]
     notes: tuple[str, ...]
+    marks: str = ""  # what is marked; empty: nothing
     failures: tuple[str, ...] = ()  # who failed or refused, and why
 
 
@@ -70,9 +72,11 @@ def tables_of(results: Results) -> list[Table]:
 
 
 def show(console: Console, results: Results) -> None:
-    """All tables in the terminal, and what the tests say."""
+    """All tables in the terminal, what is missing in them, and what the tests say."""
     for table in tables_of(results):
         printed(console, table)
+    for line in (*(missing := _failures(results.rows)), *([""] if missing else [])):
+        console.print(line, markup=False, style="dim", soft_wrap=True)
     for spec in results.layout.statistics:
         found = examined(results, spec)
         for line in (f"Tests of {found.title}", *found.sentences, ""):
@@ -81,7 +85,8 @@ def show(console: Console, results: Results) -> None:
 
 def table_of(results: Results, spec: TableSpec) -> Table:
     words = results.facts.get("words", {})
-    cells = Cells.of(results, spec.metric, (*spec.rows, spec.columns), spec.where)
+    rows = of_its_task(chosen(results, spec.where), spec.metric)
+    cells = Cells(results, spec.metric, (*spec.rows, spec.columns), rows)
     across = cells.values(spec.columns)
     grid = {place: [cells.at((*place, column)) for column in across] for place in cells.places(spec.rows)}
     # A metric is not of every task nor of every model: lines without a number or failure, and columns of dashes, go.
@@ -96,13 +101,19 @@ def table_of(results: Results, spec: TableSpec) -> Table:
     return Table(
         spec,
         title,
-        tuple(_capital(said(column, words)) for column in spec.rows),
+        tuple(_head(column) for column in spec.rows),
         tuple(columns),
         tuple(value_said(column) for column in columns),
         tuple(lines),
         tuple(_notes(spec, cells, lines)),
-        tuple(_failures(cells)),
+        _marks(spec.metric, lines),
+        tuple(_failures(cells.rows)),
     )
+
+
+def _head(column: str) -> str:
+    """Names in words; keys as they are in the file."""
+    return _capital(said(column)) if column in NAMED else column
 
 
 def _capital(text: str) -> str:
@@ -155,36 +166,48 @@ def _number(value: float, decimals: int | None) -> str:
 
 
 def _marked(spec: TableSpec, lines: list[Line]) -> list[Line]:
-    """The best model of each line, or of each column where models stand in lines; equal as written is as good."""
-    if spec.columns == "model":
-        groups = [[(i, j) for j in range(len(line.entries))] for i, line in enumerate(lines)]
-    elif "model" in spec.rows and lines:
-        at = spec.rows.index("model")
-        rivals: dict[Place, list[int]] = {}
-        for i, line in enumerate(lines):
-            rivals.setdefault((*line.place[:at], *line.place[at + 1 :]), []).append(i)
-        groups = [[(i, j) for i in own] for own, j in product(rivals.values(), range(len(lines[0].entries)))]
-    else:
+    """The best model of each line; equal as written is as good. Models in lines have no marks, for a mark would be of
+    its column, and look as if it were of its line."""
+    if spec.columns != "model":
         return lines
-    best = {place for group in groups for place in _best(spec.metric, lines, group)}
-    return [
-        replace(line, entries=tuple(replace(entry, best=(i, j) in best) for j, entry in enumerate(line.entries)))
-        for i, line in enumerate(lines)
-    ]
+    return [replace(line, entries=_best(spec.metric, line.entries)) for line in lines]
 
 
-def _best(metric: str, lines: list[Line], group: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    entries = {(i, j): lines[i].entries[j] for i, j in group if math.isfinite(lines[i].entries[j].cell.mean)}
+def _best(metric: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    if any(entry.cell.status == "not run" and not entry.cell.splits for entry in entries):
+        return entries  # a model stands in other lines, swept over a key of its own, and may be better there
+    rivals = [entry for entry in entries if math.isfinite(entry.cell.mean)]
     if metric in SENT:  # who sends nothing at all does not take part
-        entries = {place: entry for place, entry in entries.items() if entry.cell.mean}
-    if entries:  # who was measured on fewer rows, or failed more often, is compared with nobody
-        most = max(entry.cell.splits for entry in entries.values())
-        least = min(entry.cell.failed for entry in entries.values())
-        entries = {k: each for k, each in entries.items() if (each.cell.splits, each.cell.failed) == (most, least)}
-    if len({entry.mean for entry in entries.values()}) < 2:
-        return []  # nobody to be better than
-    first = (min if smaller_is_better(metric) else max)(entries.values(), key=lambda entry: entry.cell.mean)
-    return [place for place, entry in entries.items() if entry.mean == first.mean]
+        rivals = [entry for entry in rivals if entry.cell.mean]
+    if rivals:  # who was measured on fewer rows, or failed more often, is compared with nobody
+        most, least = max(entry.cell.splits for entry in rivals), min(entry.cell.failed for entry in rivals)
+        rivals = [entry for entry in rivals if (entry.cell.splits, entry.cell.failed) == (most, least)]
+    if len({entry.mean for entry in rivals}) < 2:
+        return entries  # nobody to be better than
+    first = (min if smaller_is_better(metric) else max)(rivals, key=lambda entry: entry.cell.mean)
+    return tuple(replace(entry, best=entry in rivals and entry.mean == first.mean) for entry in entries)
+
+
+def _marks(metric: str, lines: Sequence[Line]) -> str:
+    """What a mark says, if there is one."""
+    if not any(entry.best for line in lines for entry in line.entries):
+        return ""
+    most = "smallest" if smaller_is_better(metric) else "largest"
+    who = " of models that send" if metric in SENT else ""
+    return f"the best of its line, which is the {most} mean{who}" + (FEWER if _passed_over(metric, lines) else "")
+
+
+def _passed_over(metric: str, lines: Sequence[Line]) -> bool:
+    """Whether some mean is better than the marked one of its line."""
+    sign = 1 if smaller_is_better(metric) else -1
+    for line in lines:
+        marked = [sign * entry.cell.mean for entry in line.entries if entry.best]
+        others = [sign * entry.cell.mean for entry in line.entries if not entry.best]
+        if metric in SENT:
+            others = [mean for mean in others if mean]
+        if marked and any(mean < min(marked) for mean in others):
+            return True
+    return False
 
 
 def _notes(spec: TableSpec, cells: Cells, lines: list[Line]) -> list[str]:
@@ -199,17 +222,17 @@ def _notes(spec: TableSpec, cells: Cells, lines: list[Line]) -> list[str]:
     return notes
 
 
-def _failures(cells: Cells) -> list[str]:
+def _failures(rows: Sequence[Row]) -> list[str]:
     """Who failed or refused, how often, and what the first of them said."""
     found: dict[tuple[str, str, str], list[Row]] = {}
-    for row in cells.rows:
+    for row in rows:
         if row["status"] in ("failed", "not applicable"):
             found.setdefault((row["status"], row["model"], row["data"]), []).append(row)
     notes = []
-    for (status, model, data), rows in found.items():
-        why = next((row["failure"] for row in rows if row["failure"]), "no reason is known")
+    for (status, model, data), own in found.items():
+        why = next((row["failure"] for row in own if row["failure"]), "no reason is known")
         if status == "failed":
-            count = "1 run" if len(rows) == 1 else f"{len(rows)} runs"
+            count = "1 run" if len(own) == 1 else f"{len(own)} runs"
             notes.append(f"{count} of {model} on {data} failed: {why}")
         else:
             notes.append(f"{model} is not applicable to {data}: {why}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.files import file_name, result_folder, write
 from peerlearn.experiments.lab.layout import FigureSpec
-from peerlearn.experiments.lab.report.cells import Cells, Place, number
+from peerlearn.experiments.lab.report.about import unconverged_said
+from peerlearn.experiments.lab.report.cells import MIDDLE, Cells, Place, number
 from peerlearn.experiments.lab.report.defaults import shown_figures
 from peerlearn.experiments.lab.report.labels import only_said, said, value_said
 from peerlearn.experiments.lab.report.log_axes import drawable
@@ -24,8 +26,21 @@ WRITTEN = ".report"  # the files of the last report, a line for each
 ENDINGS = {"tables": tuple(f".{ending}" for ending in FORMS), "figures": (".png", ".svg")}
 
 
+@dataclass(frozen=True)
+class Report:
+    """What was made, and what nobody should miss who does not open it."""
+
+    files: list[Path]  # the page last
+    said: list[str]  # runs that did not converge, figures that were asked for and are not drawn
+
+
 def make_report(folder: str | os.PathLike[str]) -> list[Path]:
     """tables/, figures/ and report.html of the runs in the folder; the files that were written, the page last."""
+    return report_of(folder).files
+
+
+def report_of(folder: str | os.PathLike[str]) -> Report:
+    """The same, and what there is to say of it."""
     results = Results.read(folder)
     tables = tables_of(results)
     written, place = _write_tables(results, tables), result_folder(results.folder / "figures")
@@ -38,7 +53,7 @@ def make_report(folder: str | os.PathLike[str]) -> list[Path]:
     path = results.folder / PAGE
     write(path, page(results, tables, pictures, networks))
     _remove_earlier(results.folder, written)
-    return [*written, path]
+    return Report([*written, path], [*unconverged_said(results), *(each.caption for each in pictures if not each.svg)])
 
 
 def _remove_earlier(folder: Path, written: list[Path]) -> None:
@@ -66,14 +81,14 @@ def _picture(results: Results, spec: FigureSpec, place: Path) -> Picture | None:
     """None: one that nobody asked for cannot be drawn."""
     from peerlearn.experiments.figures.comparison import draw_figure  # matplotlib is slow to import
 
-    asked = spec in results.layout.figures
+    asked = spec.name in {figure.name for figure in results.layout.figures}
     spec, linear = drawable(results, spec)
     try:
         svg = draw_figure(results, spec, place)[1]
     except InputError as error:
         if spec.kind == "ranks" and not asked:
             return None  # of a test that could not be made, which says so itself
-        return Picture(spec.name, _sentence(str(error)), "")
+        return Picture(spec.name, _sentence(str(error).removesuffix(".")), "")
     caption, what = _captions(results, spec)
     return Picture(spec.name, " ".join([caption, *linear]), what, svg.read_bytes())
 
@@ -81,7 +96,11 @@ def _picture(results: Results, spec: FigureSpec, place: Path) -> Picture | None:
 def _captions(results: Results, spec: FigureSpec) -> tuple[str, str]:
     """How it is drawn and over what its means run, for those who see it, and what it is for those who do not."""
     words = results.facts.get("words", {})
-    spread = "mean over runs, and one standard deviation to either side"
+    spread = "mean over runs, and " + (
+        f"the {MIDDLE[0]}th to {MIDDLE[1]}th percentile of the runs"
+        if "y" in spec.log or spec.unit == "dB"
+        else "one standard deviation to either side"
+    )
     told = {
         "lines": spread,
         "curves": spread,
