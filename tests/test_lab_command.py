@@ -100,6 +100,19 @@ def test_runs_that_fail_are_named_at_the_end(folder):
     assert (folder / "peerlearn-small/report.html").exists()
 
 
+def test_what_nobody_should_miss_is_said(folder):
+    """By the run and by the report: what did not converge, and a figure that was asked for and is not drawn."""
+    lazy = 'n_hidden = 10\nsolver = { name = "admm", max_iterations = 2 }\n[[models]]\nname = "a line"'
+    figure = '[[figures]]\nname = "error"\nkind = "ranks"\ny = "error"\n[quick]'
+    text = FILE.replace('n_hidden = 10\n[[models]]\nname = "a line"', lazy).replace("[quick]", figure)
+    (folder / "small.toml").write_text(text)
+    for done in (command("run", "small.toml", "--jobs", 1), command("report", "peerlearn-small")):
+        assert done.exit_code == 0, done.output
+        last = done.stdout[done.stdout.index("12 runs: ") :]
+        assert "\nDid not converge: 6 runs of together\n" in last
+        assert "\nThe figure 'error' is not drawn: " in last
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

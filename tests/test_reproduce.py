@@ -15,7 +15,7 @@ from sklearn import datasets
 from peerlearn.cli import main
 from peerlearn.data import fetching
 from peerlearn.experiments.lab import facts
-from peerlearn.experiments.lab.report.whole import make_report
+from peerlearn.experiments.lab.report.whole import Report, report_of
 from peerlearn.experiments.lab.results import Results
 from peerlearn.experiments.lab.thesis import files as thesis
 from peerlearn.experiments.lab.thesis import reproducing
@@ -82,7 +82,7 @@ def experiments(tmp_path, monkeypatch):
 
     monkeypatch.setattr(datasets, "fetch_openml", fetch_openml)
     monkeypatch.setattr(fetching, "_given_up", [])
-    monkeypatch.setattr(reproducing, "make_report", lambda folder: [])
+    monkeypatch.setattr(reproducing, "report_of", lambda folder: Report([], ["Did not converge: 3 runs of X"]))
     monkeypatch.delenv("PEERLEARN_DATA", raising=False)
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "nothing fetched"))
     facts._loaded.cache_clear()
@@ -147,7 +147,7 @@ def test_an_unknown_name_gets_the_nearest():
 
 
 def test_one_is_run_reported_and_judged(monkeypatch):
-    monkeypatch.setattr(reproducing, "make_report", make_report)
+    monkeypatch.setattr(reproducing, "report_of", report_of)
     done = run("ch4-agents", "--quick", "--jobs", "1")
     assert done.exit_code == 0, done.output
     said = words(done.stdout)
@@ -205,6 +205,7 @@ def test_missing_data_are_named_and_the_rest_runs(experiments):
     assert "Data Garageband: data set Garageband is read from a folder" in said
     assert "it was offered by Mierswa and Morik" in said
     assert "2 within, 1 explained" in said
+    assert "Note Did not converge: 3 runs of X" in said
 
 
 def test_one_that_fails_does_not_stop_the_others(experiments, monkeypatch):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from peerlearn.experiments.lab.report.whole import Report
 
 FAILURES = 1  # exit code where everything was run, and some runs failed
 
@@ -66,6 +70,7 @@ def run(context: click.Context, file: Path, quick: bool, jobs: int | None, outpu
     from rich.console import Console
 
     from peerlearn.experiments.lab.file.reading import read
+    from peerlearn.experiments.lab.report.whole import report_of
     from peerlearn.experiments.lab.runs.failures import failures
     from peerlearn.experiments.lab.runs.running import run as run_comparison
     from peerlearn.experiments.lab.runs.watching import watched
@@ -73,10 +78,13 @@ def run(context: click.Context, file: Path, quick: bool, jobs: int | None, outpu
     from peerlearn.sites.signals import ended_by_signals
 
     folder = Path(output or f"peerlearn-{file.stem}")
+    reports: list[Report] = []
     with ended_by_signals(), watched(Console(stderr=True)) as watch:
         comparison = read(file, size="quick" if quick else "full")
-        results = run_comparison(comparison, folder, jobs=jobs, watch=watch)
-    _show(folder)
+        results = run_comparison(
+            comparison, folder, jobs=jobs, watch=watch, then=lambda place: reports.append(report_of(place))
+        )
+    _show(folder, reports[0])
     if failed := failures(results):
         say(console_of_terminal(), "\nRuns that failed, and are tried again by the same command:", *failed)
         context.exit(FAILURES)
@@ -87,29 +95,32 @@ def run(context: click.Context, file: Path, quick: bool, jobs: int | None, outpu
 def report(folder: Path) -> None:
     """Make the report of a run again, from its files alone.
 
-    DIR is the folder that peerlearn run has left. Tables, figures and the page are made anew; nothing is run.
+    DIR is the folder of a peerlearn run, also one that still runs. Tables, figures and the page are made anew; nothing
+    is run.
 
     \b
     Examples:
       peerlearn report peerlearn-comparison
     """
-    _show(folder)
+    from peerlearn.experiments.lab.report.whole import report_of
+
+    _show(folder, report_of(folder))
 
 
-def _show(folder: Path) -> None:
+def _show(folder: Path, made: Report) -> None:
     from peerlearn.experiments.lab.report.tables import show
-    from peerlearn.experiments.lab.report.whole import make_report
     from peerlearn.experiments.lab.results import Results
     from peerlearn.experiments.lab.runs.failures import counts
     from peerlearn.experiments.tables import console_of_terminal, say
 
-    made, console = make_report(folder), console_of_terminal()
-    results = Results.read(folder)
+    console, results = console_of_terminal(), Results.read(folder)
     show(console, results)
-    shown = dict.fromkeys(str(path.relative_to(folder).parent) for path in made if path.parent != folder)
+    shown = dict.fromkeys(path.parent.name for path in made.files[:-1])
     say(
         console,
-        f"{counts(results)}\n",
+        counts(results),
+        *made.said,
+        "",
         f"Folder   {folder}",
         f"Report   {folder / 'report.html'}",
         f"Files    {', '.join(f'{each}/' for each in shown)}, results.parquet",

@@ -75,7 +75,8 @@ class _View:
         bar = ProgressBar(total=max(done + len(now.left), 1), completed=done, width=30)
         running = now.now()
         names = running[:MOST_SHOWN] + ([f"and {len(running) - MOST_SHOWN} more"] if len(running) > MOST_SHOWN else [])
-        lines = [Text(f"  {name}", "dim", no_wrap=True, overflow="ellipsis") for name in names]
+        doing = names or ["making tables, figures and the page"]
+        lines = [Text(f"  {each}", "dim", no_wrap=True, overflow="ellipsis") for each in doing]
         head = Table.grid(padding=(0, 2))
         head.add_row(bar, Text(said(now)))
         return Group(head, *lines)

@@ -14,7 +14,7 @@ from peerlearn.experiments.files import result_folder, write, write_table
 from peerlearn.experiments.lab.file.reading import read
 from peerlearn.experiments.lab.file.sizes import Size
 from peerlearn.experiments.lab.report.expectations import VERDICTS, Judgement, Verdict, counted, judged
-from peerlearn.experiments.lab.report.whole import make_report
+from peerlearn.experiments.lab.report.whole import Report, report_of
 from peerlearn.experiments.lab.results import Results
 from peerlearn.experiments.lab.runs.failures import failures
 from peerlearn.experiments.lab.runs.progress import Progress
@@ -35,6 +35,7 @@ class Reproduced:
     seconds: float  # of this time
     results: Results | None = None
     judgements: Sequence[Judgement] = ()
+    said: Sequence[str] = ()  # what nobody should miss who does not open the report
     why_not: str = ""
     broken: bool = False  # for another reason than missing data
 
@@ -72,10 +73,10 @@ def reproduce(
 ) -> Reproduced:
     """Run it into a folder of its name, make its report, and judge it. Data sets that are not at hand are fetched."""
     start, folder = time.perf_counter(), Path(output).expanduser() / reproduction.name
-    comparison = read(reproduction.path, size=size, without_missing=True)
-    results = run(comparison, folder, jobs=jobs, watch=watch)
-    make_report(folder)
-    return Reproduced(reproduction, size, folder, time.perf_counter() - start, results, judged(results))
+    comparison, reports = read(reproduction.path, size=size, without_missing=True), list[Report]()
+    results = run(comparison, folder, jobs=jobs, watch=watch, then=lambda place: reports.append(report_of(place)))
+    seconds = time.perf_counter() - start
+    return Reproduced(reproduction, size, folder, seconds, results, judged(results), reports[0].said)
 
 
 def attempt(make: Callable[[], Reproduced], reproduction: Reproduction, output: Path, size: Size) -> Reproduced:

@@ -68,6 +68,7 @@ def show_reproduced(console: Console, done: Reproduced, *, brief: bool = False) 
     say(console, *_reasons(done.judgements))
     say(console, *(f"Data      {name}: {why}" for name, why in done.missing.items()))
     say(console, *(f"Failed    {line}" for line in done.failed))
+    say(console, *(f"Note      {line}" for line in done.said))
     say(console, f"Verdicts  {_told(done)}, size {done.size}, {duration(done.seconds)}")
     say(console, f"Report    {done.folder / 'report.html'}")
 
