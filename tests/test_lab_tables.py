@@ -279,11 +279,15 @@ def test_latex_is_whole_and_names_are_escaped(tmp_path):
     body = text.split("\\midrule\n")[1].split("\n\\bottomrule")[0]
     assert re.sub(r"\\&", "", body).count("&") == 2
     assert r"\textbf{2.00$\cdot10^{-9}$ $\pm$ 0}" in body
+    below = as_latex(table_of(results_of(tmp_path, [row("A", "x", mcc=-0.5)]), TableSpec("t", "mcc", ("data",))))
+    assert r"A & $-$0.500 \\" in below
     braces = re.sub(r"\\[{}]", "", text)
     assert braces.count("{") == braces.count("}")
     commands = set(re.findall(r"\\([a-zA-Z]+)", text))
-    booktabs = {"toprule", "midrule", "bottomrule", "addlinespace"}
-    assert commands <= booktabs | {
+    packages = {"toprule", "midrule", "bottomrule", "addlinespace", "resizebox"}  # which the first line names
+    assert text.startswith("% \\usepackage{booktabs,graphicx}\n")
+    assert commands <= packages | {
+        "usepackage", "smallskip", "ifdim", "width", "linewidth", "else", "fi",
         "begin", "end", "centering", "caption", "label", "textbf", "pm", "cdot", "textbackslash", "textasciitilde",
         "textasciicircum", "textless", "textgreater", "textbar",
     }  # fmt: skip

@@ -135,13 +135,16 @@ def _markdown(text: str) -> str:
 
 
 def as_latex(table: Table) -> str:
-    """To be read by \\input in a document that has booktabs."""
+    """To be read by \\input; wider than a line it is made smaller."""
     heads = [*table.heads, *table.names]
     lines = [
+        r"% \usepackage{booktabs,graphicx}",
         r"\begin{table}[htbp]",
         r"\centering",
         rf"\caption{{{latex(table.title)}. {' '.join(latex(note) for note in (*_bold(table), *table.notes))}}}",
         rf"\label{{tab:{re.sub('[^A-Za-z0-9:-]+', '-', table.spec.name)}}}",
+        r"\smallskip",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{{'l' * len(table.heads)}{'r' * len(table.names)}}}",
         r"\toprule",
         " & ".join(map(latex, heads)) + r" \\",
@@ -154,11 +157,12 @@ def as_latex(table: Table) -> str:
         cells = (rf"\textbf{{{_latex_entry(entry)}}}" if entry.best else _latex_entry(entry) for entry in line.entries)
         lines.append(" & ".join([*map(latex, unrepeated(line.labels, before)), *cells]) + r" \\")
         before = line.labels
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table}"]) + "\n"
 
 
 def _latex_entry(entry: Entry) -> str:
-    return re.sub(r"(\d)e(-?\d+)", r"\1$\\cdot10^{\2}$", latex(plain(entry)))
+    text = re.sub(r"(\d)e(-?\d+)", r"\1$\\cdot10^{\2}$", latex(plain(entry)))
+    return re.sub(r"^-(?=.)", "$-$", text)  # a minus, not a hyphen
 
 
 def latex(text: str) -> str:
