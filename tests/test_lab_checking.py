@@ -263,11 +263,10 @@ def test_nothing_is_run_or_written_of_what_cannot_be_run(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["averaging", "sequences"])
+@pytest.mark.parametrize("name", ["averaging", "convergence"])
 def test_a_protocol_that_does_not_search(name):
-    data = Data("s", "narma10", {"sequences": 4}) if name == "sequences" else G50C[0]
-    ours = Model("m", "ESN" if name == "sequences" else "RVFL", settings={"solver": "consensus"})
-    whole = Comparison((data,), (ours,), RING, protocol_named(name), search=Search({"alpha": [0.1, 1.0]}))
+    ours = Model("m", "RVFL", settings={"solver": "consensus"})
+    whole = Comparison(G50C, (ours,), RING, protocol_named(name), search=Search({"alpha": [0.1, 1.0]}))
     with pytest.raises(InputError, match=f"^search in the comparison is not for the protocol {name}: leave it out, or"):
         checked(whole)
 

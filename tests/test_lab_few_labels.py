@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC
 
 from peerlearn import NEXT, LapKRRClassifier, S3VMClassifier, SimulatedNetwork, StepRule, graphs
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
+from peerlearn.experiments.lab.checking.whole import checked
 from peerlearn.experiments.lab.comparison import Data, Model, protocol_named
 from peerlearn.experiments.lab.training.loading import split
 from peerlearn.experiments.lab.training.search import Search
@@ -323,10 +325,45 @@ def test_settings_for_one_data_set_that_cannot_be(tuned, sentence):
     assert protocol.refuses(entry, Model("other", "S3VMClassifier")) == ""
 
 
-def test_no_search():
-    whole = few(signed(), model(kind="S3VMClassifier"), search=Search({"C1": [1.0, 2.0]}))
-    with pytest.raises(InputError, match="would see labels that training does not"):
+def test_a_search_is_over_folds_of_the_labelled_rows():
+    """By hand: rows without a label stay, held out ones are gone."""
+    later, grid = [], {"C1": [1e-5, 1.0, 30.0], "C2": [10.0, 1e-3]}
+    found = model(kind="S3VMClassifier", where="centralised", positive_share=0.5)
+    whole = few(signed(), found, labelled=24, search=Search(grid, folds=3))
+    for trial, outcome in ran(whole):
+        fold = whole.protocol.fold(trial)
+        known, unknown = np.flatnonzero(fold.y != -1), np.flatnonzero(fold.y == -1)
+        folds = StratifiedKFold(3, shuffle=True, random_state=trial.seed("split")).split(known, fold.y[known])
+        candidates = [{"C1": a, "C2": b} for a in grid["C1"] for b in grid["C2"]]
+        errors = np.zeros(len(candidates))
+        for n, (fit, held) in enumerate(folds):
+            rows, test = np.sort(np.concatenate([known[fit], unknown])), known[held]
+            seed = replace(trial, fold=n).seed("model")
+            for c, each in enumerate(candidates):
+                machine = S3VMClassifier(**each, positive_share=0.5, random_state=seed)
+                errors[c] += 1 - machine.fit(fold.X[rows], fold.y[rows]).score(fold.X[test], fold.y[test])
+        best = candidates[int(errors.argmin())]
+        assert {key: outcome.values[f"best.{key}"] for key in grid} == best
+        machine = S3VMClassifier(**best, positive_share=0.5, random_state=trial.seed("model"))
+        score = machine.fit(fold.X, fold.y).score(fold.X_test, fold.y_test)
+        assert outcome.values["error"] == pytest.approx(1 - score)
+        later.append(best != candidates[0])
+    assert any(later)
+
+
+def test_a_search_needs_labels_of_every_class_in_every_fold():
+    whole = few(signed(), model(kind="S3VMClassifier"), search=Search({"C1": [1.0, 2.0]}, folds=10))
+    with pytest.raises(
+        DataError, match=r"a class of classes has \d labelled rows, and the search 10 folds: give it fewer"
+    ):
         ran(whole)
+    with pytest.raises(
+        InputError, match=r"search.folds in the comparison is 11, but classes has a class with 10 label"
+    ):
+        checked(replace(whole, search=replace(whole.search, folds=11)))
+    tuned = replace(whole.protocol, tuned={"classes": {"S": {"C1": 3.0}}})
+    with pytest.raises(InputError, match=r"search.grid.C1 in the comparison stands in protocol.tuned.classes.S too"):
+        checked(replace(whole, protocol=tuned))
 
 
 def test_a_table_with_names_for_classes():

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from peerlearn.data import DataSet
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.runs.attempt import attempt
-from peerlearn.experiments.lab.training.loading import prepared, split
+from peerlearn.experiments.lab.training.loading import prepared, split, table_of
 from peerlearn.experiments.lab.training.search import Search, best_settings
 from peerlearn.experiments.lab.training.search import _found as searches
 from peerlearn.experiments.lab.trial import Outcome, Trial
@@ -136,7 +136,7 @@ def test_candidates_never_see_test_rows_nor_the_scaling_of_them():
     class Watched(type(whole.protocol)):
         def run(self, trial):
             outcome = super().run(trial)
-            scores.append((outcome.values["error"], len(trial.data.given.y), trial.comparison.search))
+            scores.append((outcome.values["error"], len(table_of(trial).y), trial.comparison.search))
             return outcome
 
     best_settings(replace(trial, comparison=replace(whole, protocol=Watched())))

@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from peerlearn import ADMM, ESNRegressor, SimulatedNetwork, data, graphs, partition
-from peerlearn.errors import InputError, NotConverged
+from peerlearn.errors import NotConverged
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
 from peerlearn.experiments.lab.training.primal_residuals import WatchedADMM, watched
 from peerlearn.experiments.lab.training.search import Search
@@ -187,5 +187,25 @@ def test_what_is_no_sequence_or_learns_none_is_refused():
     assert "sequences" in protocol.refuses(Data("g50c"), MODELS[0])
     assert "leave out scale" in protocol.refuses(replace(entry, scale="unit"), MODELS[0])
     assert "learns rows" in protocol.refuses(entry, Model("R", "RVFL"))
-    with pytest.raises(InputError, match="leave \\[search\\] out"):
-        run("C", search=Search({"alpha": [1.0, 2.0]}))
+
+
+def test_a_search_is_over_folds_of_the_training_sequences():
+    """By hand; what one model found serves the others."""
+    grid = {"spectral_radius": [0.1, 0.9], "alpha": [1e-4, 10.0]}
+    search = Search(grid, folds=2, model="C")
+    for fold in range(3):
+        trial = trial_of("C", fold=fold, search=search)
+        (x, y), test = sequences(trial)
+        candidates = [{"spectral_radius": a, "alpha": b} for a in grid["spectral_radius"] for b in grid["alpha"]]
+        errors = np.zeros(len(candidates))
+        for n, (fit, held) in enumerate(KFold(2, shuffle=True, random_state=trial.seed("split")).split(x)):
+            seed = replace(trial, fold=n).seed("model")
+            for c, each in enumerate(candidates):
+                model = ESNRegressor(**{**ESN, **each}, random_state=seed).fit([x[j] for j in fit], [y[j] for j in fit])
+                errors[c] += model.nrmse([x[j] for j in held], [y[j] for j in held])
+        best = candidates[int(errors.argmin())]
+        outcome = run("C", fold=fold, search=search)
+        assert {key: outcome.values[f"best.{key}"] for key in grid} == best
+        model = ESNRegressor(**{**ESN, **best}, random_state=trial.seed("model")).fit(x, y)
+        assert outcome.values["nrmse"] == pytest.approx(model.nrmse(*test), rel=1e-9)
+        assert run("gram", fold=fold, search=search).values["best.alpha"] == best["alpha"]

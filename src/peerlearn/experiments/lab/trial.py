@@ -69,6 +69,7 @@ class Trial:
     network: Net | None
     repetition: int
     fold: int
+    within: Trial | None = None  # in a search: the run of whose training rows this one has its folds
 
     @property
     def identity(self) -> dict[str, Any]:

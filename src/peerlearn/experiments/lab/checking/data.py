@@ -8,6 +8,7 @@ from typing import get_args
 from peerlearn.experiments.lab.checking.given import with_rows
 from peerlearn.experiments.lab.comparison import Comparison, Data, Scale, Settings
 from peerlearn.experiments.lab.facts import GENERATORS, Facts, facts_of, source_of
+from peerlearn.experiments.lab.training.labelling import Labelling
 from peerlearn.experiments.lab.training.making import imported, made, parameters_of
 from peerlearn.keys import Table, near
 
@@ -73,8 +74,11 @@ def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) 
             f"on and {facts.rows - training} to test on: {fewest} or more are needed of both{amounts}",
         )
     smallest = _training(facts.rarest, comparison) if facts.classes else training
+    kind = "labelled" if isinstance(comparison.protocol, Labelling) else "training"
+    if isinstance(comparison.protocol, Labelling):  # of each class, drawn as evenly as can be
+        smallest = min(smallest, comparison.protocol.count("labelled", entry) // max(facts.classes, 1))
     if search is not None and search.folds > smallest:
-        rows = f"a class with {smallest} training rows" if facts.classes else f"{smallest} training rows"
+        rows = f"a class with {smallest} {kind} rows" if facts.classes else f"{smallest} training rows"
         raise top.wrong("search.folds", f"is {search.folds}, but {entry.name} has {rows}: give fewer folds")
 
 

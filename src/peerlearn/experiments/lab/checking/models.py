@@ -145,8 +145,20 @@ def _check_search(comparison: Comparison, table: Table) -> None:
                         f"is swept in {place}[{entry.name!r}] too, and the search would replace what is swept: leave "
                         "out one of them",
                     )
+        _check_not_tuned(comparison, key, table)
         for value in values:
             _check_candidate(comparison, searching, key, value, table)
+
+
+def _check_not_tuned(comparison: Comparison, key: str, table: Table) -> None:
+    for data, models in getattr(comparison.protocol, "tuned", {}).items():
+        for model, settings in models.items():
+            if key in settings:
+                raise table.wrong(
+                    f"grid.{key}",
+                    f"stands in protocol.tuned.{data}.{model} too, which would replace what is tried: leave out one of "
+                    "them",
+                )
 
 
 def _check_where(comparison: Comparison, searching: Sequence[Model], table: Table) -> None:

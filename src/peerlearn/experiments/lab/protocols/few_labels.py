@@ -17,7 +17,7 @@ import numpy as np
 
 from peerlearn import partition
 from peerlearn.arrays import Array, Indices
-from peerlearn.errors import DataError, InputError
+from peerlearn.errors import DataError
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.training.fitting import fitted, fitted_alone
 from peerlearn.experiments.lab.training.labelling import UNKNOWN, Labelling
@@ -31,6 +31,7 @@ from peerlearn.experiments.lab.training.measures import (
     outcome_of,
     trained,
 )
+from peerlearn.experiments.lab.training.search import best_settings
 from peerlearn.experiments.lab.training.suitability import objection
 from peerlearn.experiments.lab.trial import Outcome, Trial
 from peerlearn.models.lapkrr import LapKRRClassifier
@@ -44,6 +45,7 @@ class FewLabels(Labelling):
     """Which rows have labels: see Labelling."""
 
     name: ClassVar = "few-labels"
+    searches: ClassVar = True
     measures: ClassVar[Mapping[str, str]] = MEASURES
     curves: ClassVar[Mapping[str, str]] = CURVES
 
@@ -54,16 +56,15 @@ class FewLabels(Labelling):
         return why
 
     def run(self, trial: Trial) -> Outcome:
-        if trial.comparison.search is not None:
-            raise InputError("a grid search would see labels that training does not: leave [search] out")
-        fold, settings = self.fold(trial), self.settings(trial.data, trial.model)
+        fold, best = self.fold(trial), best_settings(trial)
+        settings = {**self.settings(trial.data, trial.model), **best}
         if trial.model.where == "alone":
-            return outcome_of(trial, fold, _alone(trial, fold, settings), {})
+            return outcome_of(trial, fold, _alone(trial, fold, settings), best)
         estimator = estimator_of(trial, network_of(trial), **settings)
         rows = learned_from(estimator, fold.X, fold.y)
         seconds = fitted(estimator, *(rows if trial.network is None else (shares_of(trial, estimator, fold),)))
         away = centralised_distances(trial, fold, estimator)
-        return outcome_of(trial, fold, trained(estimator, fold.X_test, seconds, away), {})
+        return outcome_of(trial, fold, trained(estimator, fold.X_test, seconds, away), best)
 
 
 def learned_from(estimator: Any, X: Array, y: Indices) -> partition.Share:

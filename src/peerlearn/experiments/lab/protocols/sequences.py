@@ -21,7 +21,6 @@ from sklearn.base import clone
 from peerlearn import graphs, partition
 from peerlearn.arrays import Array
 from peerlearn.data.series import Series
-from peerlearn.errors import InputError
 from peerlearn.experiments.lab import metrics
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import SERIES, options_of, source_of
@@ -31,6 +30,7 @@ from peerlearn.experiments.lab.training.loading import Fold, Rows, fold_key, spl
 from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
 from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, Trained, centre, outcome_of
 from peerlearn.experiments.lab.training.primal_residuals import watched
+from peerlearn.experiments.lab.training.search import best_settings
 from peerlearn.experiments.lab.trial import Outcome, Trial
 from peerlearn.models import ESNRegressor
 from peerlearn.models.echoes import Echoes
@@ -46,6 +46,7 @@ class Sequences:
     """Training sequences are dealt evenly."""
 
     name: ClassVar = "sequences"
+    searches: ClassVar = True
     measures: ClassVar[Mapping[str, str]] = {**MEASURES, "sparsity": "share of coefficients that are zero"}
     curves: ClassVar[Mapping[str, str]] = {**CURVES, "primal_residual": "mean distance of agents to their agreement"}
 
@@ -59,10 +60,8 @@ class Sequences:
         return ""
 
     def run(self, trial: Trial) -> Outcome:
-        if trial.comparison.search is not None:
-            raise InputError("a grid search is over folds of rows, and these are sequences: leave [search] out")
-        train, test, network = *fold_of(trial), network_of(trial)
-        model: ESNRegressor = estimator_of(trial, network)
+        train, test, network, best = *fold_of(trial), network_of(trial), best_settings(trial)
+        model: ESNRegressor = estimator_of(trial, network, **best)
         if trial.model.where == "alone":
             model.set_params(solver="local")
         if (observed := watched(model.solver)) is not None:
@@ -78,7 +77,7 @@ class Sequences:
             getattr(model.solver, "vote_every", 1),
         )
         targets = np.concatenate([d[model.washout :] for d in test[1]])
-        outcome = outcome_of(trial, Fold("regression", NO_ROWS, NO_ROWS, NO_ROWS, targets), found, {})
+        outcome = outcome_of(trial, Fold("regression", NO_ROWS, NO_ROWS, NO_ROWS, targets), found, best)
         zeros = np.mean(model.coefficients_ == 0, axis=(1, 2))
         return replace(
             outcome,
@@ -91,10 +90,14 @@ class Sequences:
 
 def fold_of(trial: Trial) -> tuple[Series, Series]:
     """Training and test sequences; the same for every model and network."""
-    source, options, seed = source_of(trial.data), options_of(trial.data), trial.seed("data")
-    series = _drawn(Asked(key_of(source, options, seed), (source, options, seed)))
+    series = _all(trial) if trial.within is None else fold_of(trial.within)[0]
     train, test = split(trial, np.arange(len(series[0])), stratify=False)
     return _some(series, train), _some(series, test)
+
+
+def _all(trial: Trial) -> Series:
+    source, options, seed = source_of(trial.data), options_of(trial.data), trial.seed("data")
+    return _drawn(Asked(key_of(source, options, seed), (source, options, seed)))
 
 
 @lru_cache(maxsize=KEPT)

@@ -107,6 +107,8 @@ class Labelling:
 
     def drawn(self, trial: Trial) -> Fold:
         """As `fold`, made anew."""
+        if trial.within is not None:
+            return _of_the_labelled(trial, self.fold(trial.within))
         table = table_of(trial)
         if trial.data.name in self.classes:
             table = of_classes(table, tuple(self.classes[trial.data.name]))
@@ -139,6 +141,22 @@ class Labelling:
                 f"{self.labels}: ask for fewer"
             )
         return known
+
+
+def _of_the_labelled(trial: Trial, whole: Fold) -> Fold:
+    """A fold of the labelled training rows of a run is tested, without which the others and those without label are
+    trained on. All stay as they were prepared, for rows without a label were there too."""
+    known = np.flatnonzero(whole.y != UNKNOWN)
+    fewest, folds = int(np.unique(whole.y[known], return_counts=True)[1].min()), trial.comparison.folds
+    if fewest < folds:
+        raise DataError(
+            f"a class of {trial.data.name} has {fewest} labelled rows, and the search {folds} folds: give it fewer "
+            "folds, or more rows a label"
+        )
+    _, test = split(trial, whole.y[known], stratify=True)
+    held, X, y = known[test], whole.X, whole.y
+    kept = np.setdiff1d(np.arange(len(y)), held)
+    return Fold(whole.task, X[kept], y[kept], X[held], y[held])
 
 
 def of_classes(table: DataSet, kept: tuple[Any, ...]) -> DataSet:

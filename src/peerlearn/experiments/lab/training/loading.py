@@ -49,7 +49,8 @@ def fold_key(trial: Trial) -> str:
     """What training and test rows follow from: equal keys, equal rows."""
     whole, rows_alone = trial.comparison, replace(trial.data, settings={}, swept={})
     drawn = (whole.seed, whole.protocol, whole.folds, whole.test_fraction)
-    return key_of(*drawn, rows_alone, trial.repetition, trial.fold)
+    outer = None if trial.within is None else fold_key(trial.within)
+    return key_of(*drawn, rows_alone, trial.repetition, trial.fold, outer)
 
 
 @lru_cache(maxsize=FOLDS_KEPT)
@@ -64,7 +65,12 @@ def _fold(asked: Asked[Trial]) -> Fold:
 
 
 def table_of(trial: Trial) -> DataSet:
-    """The data set as found, not scaled; a generated one is the same in all repetitions."""
+    """The data set as found, not scaled; a generated one is the same in all repetitions. Of a run within another, the
+    other's training rows."""
+    if trial.within is not None:
+        table = table_of(trial.within)
+        train, _ = split(trial.within, table.y, stratify=table.task == "classification")
+        return replace(table, X=table.X[train], y=table.y[train])
     if trial.data.given is not None:
         return trial.data.given
     return as_task(_loaded(trial.data.source or trial.data.name, trial.seed("data")), trial.data.task)

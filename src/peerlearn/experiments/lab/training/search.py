@@ -1,4 +1,5 @@
-"""Settings by grid search inside the training rows: every candidate is trained and tested on folds of these alone.
+"""Settings by grid search inside the training rows: every candidate is trained and tested on folds of these alone, be
+they rows, sequences, or rows with a label.
 
 One model may search for all (thesis, section 4.3.2: the centralised one), or each for itself; in one place, or over the
 network. A candidate is run as any other model is, by the protocol of the comparison; the first of equals is taken.
@@ -15,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 
 from peerlearn.arrays import is_whole
-from peerlearn.data import DataSet
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import facts_of
@@ -23,7 +23,7 @@ from peerlearn.experiments.lab.metrics import METRICS, USUAL, Metric
 from peerlearn.experiments.lab.sweeps import with_key
 from peerlearn.experiments.lab.training.drawing import drawing_from
 from peerlearn.experiments.lab.training.kept import Asked, key_of
-from peerlearn.experiments.lab.training.loading import fold_key, scale_of, split, table_of
+from peerlearn.experiments.lab.training.loading import fold_key
 from peerlearn.experiments.lab.training.making import kind_of, settings_of, takes
 from peerlearn.experiments.lab.trial import Trial
 from peerlearn.keys import near
@@ -113,29 +113,20 @@ def _found(asked: Asked[Trial]) -> dict[str, Any]:
     trial = asked.about
     search = trial.comparison.search
     assert search is not None
-    metric, inner = search.metric_of(trial), _training_rows(trial)
+    metric = search.metric_of(trial)
     candidates = list(search.candidates(keys_of(search, trial.data, trial.model)))
-    scores = [[_score(trial, inner, one, metric, fold) for one in candidates] for fold in range(search.folds)]
+    scores = [[_score(trial, one, metric, fold) for one in candidates] for fold in range(search.folds)]
     losses = np.mean(scores, axis=0) * (-1 if metric.larger_is_better else 1)
     return candidates[int(np.argmin(np.where(np.isnan(losses), np.inf, losses)))]
 
 
-def _training_rows(trial: Trial) -> Data:
-    """As a data set of their own, to be prepared anew within each fold."""
-    table = table_of(trial)
-    train, _ = split(trial, table.y, stratify=table.task == "classification")
-    X = table.X[train]
-    rows = DataSet(table.name, X, table.y[train], table.task, table.source, None)
-    return replace(trial.data, given=rows, scale=scale_of(trial.data, X))
-
-
-def _score(trial: Trial, inner: Data, candidate: Mapping[str, Any], metric: Metric, fold: int) -> float:
+def _score(trial: Trial, candidate: Mapping[str, Any], metric: Metric, fold: int) -> float:
     settings = settings_of(trial.data, trial.model, kind_of(trial.model, facts_of(trial.data).task))
     for key, value in candidate.items():
         settings = with_key(settings, key, value)
     assert trial.comparison.search is not None
     folds = trial.comparison.search.folds
     alone = replace(trial.comparison, folds=folds, search=None, metrics=(metric.name,))
-    run = replace(trial, comparison=alone, data=inner, model=replace(trial.model, settings=settings), fold=fold)
+    run = replace(trial, comparison=alone, model=replace(trial.model, settings=settings), fold=fold, within=trial)
     with drawing_from(run.seed("model")):  # so that nothing hangs on whether the search was done here, or before
         return alone.protocol.run(run).values[metric.name]
