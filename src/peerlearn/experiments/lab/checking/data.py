@@ -73,13 +73,19 @@ def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) 
             f"is {comparison.test_fraction}, which leaves {training} of the {facts.rows} rows of {entry.name} to train "
             f"on and {facts.rows - training} to test on: {fewest} or more are needed of both{amounts}",
         )
-    smallest = _training(facts.rarest, comparison) if facts.classes else training
-    kind = "labelled" if isinstance(comparison.protocol, Labelling) else "training"
-    if isinstance(comparison.protocol, Labelling):  # of each class, drawn as evenly as can be
-        smallest = min(smallest, comparison.protocol.count("labelled", entry) // max(facts.classes, 1))
-    if search is not None and search.folds > smallest:
+    if search is not None:
+        _check_search_folds(entry, facts, comparison, search.folds, top)
+
+
+def _check_search_folds(entry: Data, facts: Facts, comparison: Comparison, folds: int, top: Table) -> None:
+    """Rows of every class in every inner fold; of those with a label, where few have one."""
+    protocol, smallest, kind = comparison.protocol, _training(facts.rarest or facts.rows, comparison), "training"
+    if isinstance(protocol, Labelling):  # drawn as evenly from the classes as can be
+        classes = len(protocol.classes.get(entry.name, ())) or max(facts.classes, 1)
+        smallest, kind = protocol.count("labelled", entry) // classes, "labelled"
+    if folds > smallest:
         rows = f"a class with {smallest} {kind} rows" if facts.classes else f"{smallest} training rows"
-        raise top.wrong("search.folds", f"is {search.folds}, but {entry.name} has {rows}: give fewer folds")
+        raise top.wrong("search.folds", f"is {folds}, but {entry.name} has {rows}: give fewer folds")
 
 
 def _if_amounts(entry: Data, facts: Facts) -> str:
