@@ -38,6 +38,17 @@ class Slow(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
+class Shaken(TransformerMixin, BaseEstimator):
+    """Rows as they are, after a draw from numpy's common generator."""
+
+    def fit(self, X, y=None):
+        check_random_state(None).standard_normal(3)
+        return self
+
+    def transform(self, X):
+        return X
+
+
 class Guess(ClassifierMixin, BaseEstimator):
     """Classes at random, from numpy's common generator. It has none of scikit-learn's constraints."""
 

@@ -34,6 +34,7 @@ ROWS = [
     row({"data": "Wine", "model": "C-RVFL"}, 0.3),
     row({"data": "Wine", "model": "C-RVFL"}, status="failed", failure="it broke"),
     row({"data": "Skin", "model": "C-RVFL"}, float("nan")),
+    row({"data": "Wave", "model": "C-RVFL"}, float("inf")),
     row({"data": "Song", "model": "C-RVFL"}, 0.4, source="digits"),
 ]
 MISSING = {"Sylva": "data set Sylva cannot be fetched, for OpenML is out of reach", "Song": "not at hand"}
@@ -141,11 +142,18 @@ def test_what_is_outside_with_a_reason_is_explained():
     assert (met.verdict, met.reason) == ("within", "")
 
 
-def test_a_mean_that_is_no_number_is_outside():
-    skin = {"data": "Skin", "model": "C-RVFL"}
-    assert judge(where=skin, value=0.1, spread=1.0).verdict == "outside"
-    assert judge(where=skin, relation="below", to=LOCAL).verdict == "outside"
-    assert judge(where=LOCAL, relation="equal", to=skin, within=1.0).verdict == "outside"
+@pytest.mark.parametrize("name", ["Skin", "Wave"])
+def test_a_mean_that_is_no_number_or_infinite_is_outside(name):
+    lost = {"data": name, "model": "C-RVFL"}
+    assert judge(where=lost, value=0.1, spread=1.0).verdict == "outside"
+    for relation in ("below", "above"):
+        assert judge(where=lost, relation=relation, value=0.1).verdict == "outside"
+        assert judge(where=lost, relation=relation, to=LOCAL).verdict == "outside"
+    assert judge(where=LOCAL, relation="equal", to=lost, within=1.0).verdict == "outside"
+    assert judge(where=LOCAL, relation="above", to=lost).verdict == "outside"
+    for within in (0.0, 0.5):  # what diverged is above everything, and what is no number above nothing
+        verdict = "within" if name == "Wave" else "outside"
+        assert judge(where=LOCAL, relation="below", to=lost, within=within).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -185,12 +193,24 @@ def test_a_data_set_in_place_of_another_explains_what_is_outside():
     assert judge(where=song, value=0.4, spread=0.01).verdict == "within"
     judgement = judge(where=song, value=0.1, spread=0.01)
     assert judgement.verdict == "explained"
-    assert judgement.reason == "measured on digits instead"
-    assert judgement.what.endswith("Song, C-RVFL (digits in its place)")
-    assert "(on digits) is 0.4" in judgement.sentence
+    assert judgement.reason == "of other data: digits for Song"
+    assert judgement.what.endswith("Song, C-RVFL (digits for Song)")
+    assert "(digits for Song) is 0.4" in judgement.sentence
     assert judge(where=song, value=0.1, spread=0.01, missing={}).verdict == "outside"
     results = Results(Path(), ROWS, Layout(missing=MISSING), {}, {})
     assert [stand_in(results, name) for name in ("Song", "Sylva", "G50C")] == ["digits", "", ""]
+
+
+def test_data_sets_that_are_replaced_or_missing_among_several_are_named():
+    """On either side of a claim."""
+    several = judge(where={"data": ["Wine", "Sylva", "Song"], "model": "C-RVFL"}, value=0.35, spread=0.01)
+    assert (several.verdict, several.runs) == ("within", 2)
+    assert several.what.endswith("(digits for Song, without Sylva)")
+    song = {"data": "Song", "model": "C-RVFL"}
+    claim = judge(relation="equal", to=song, within=0.1)
+    assert (claim.verdict, claim.reason) == ("explained", "of other data: digits for Song")
+    assert claim.what.endswith("(digits for Song)")
+    assert judge(where=song, relation="equal", to=song).what.endswith("C-RVFL (digits for Song)")
 
 
 def test_claims_and_numbers_in_words():
@@ -199,8 +219,9 @@ def test_claims_and_numbers_in_words():
     assert judge(where=TOGETHER, relation="equal", to=CENTRALISED, within=0.05).theirs == "within 5 % of C-RVFL"
     few = judge(where=TOGETHER, relation="above", to={**TOGETHER, "agents": 5})
     assert (few.what, few.theirs) == ("error: G50C, CONS-RVFL, agents 20", "above agents 5")
-    assert judge(where={"model": ["C-RVFL", "L-RVFL"]}, value=1.0, spread=1.0).what == "error: C-RVFL or L-RVFL"
-    assert judge(where={}, value=1.0, spread=1.0).what == "error: all runs"
+    several = judge(where={"model": ["C-RVFL", "L-RVFL"]}, value=1.0, spread=1.0, missing={})
+    assert several.what == "error: C-RVFL or L-RVFL"
+    assert judge(where={}, value=1.0, spread=1.0, missing={}).what == "error: all runs"
     assert [number(each) for each in (0.0612, 1.5e-7, 1305.4, 120_000_000.0, -38.61)] == [
         "0.0612",
         "1.5e-7",

@@ -271,6 +271,17 @@ def test_a_protocol_that_does_not_search(name):
         checked(whole)
 
 
+def test_agents_need_sequences_too():
+    data = Data("s", "narma10", {"sequences": 10, "length": 50})
+    net, search = Net("ring", "ring", 5), Search({"alpha": [1.0]}, where="network", folds=2)
+    whole = Comparison((data,), (Model("m", "ESN"),), (net,), protocol_named("sequences"), folds=2)
+    checked(whole)
+    with pytest.raises(InputError, match="is 5, but s has 2 sequences to train on in a fold of the search: give fewer"):
+        checked(replace(whole, search=search))
+    with pytest.raises(InputError, match="is 6, but s has 5 sequences to train on: give fewer agents"):
+        checked(replace(whole, networks=(replace(net, agents=6),)))
+
+
 def test_agents_need_rows_in_every_fold_of_a_search_over_the_network():
     search = Search({"alpha": [1.0]}, where="network", folds=2)
     for agents in (206, 207):  # half of 412 training rows

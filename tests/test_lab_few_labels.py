@@ -15,6 +15,7 @@ from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.checking.whole import checked
 from peerlearn.experiments.lab.comparison import Data, Model, protocol_named
+from peerlearn.experiments.lab.runs.attempt import attempt
 from peerlearn.experiments.lab.training.loading import split
 from peerlearn.experiments.lab.training.search import Search
 from peerlearn.models.anchor_lap import AnchorLapClassifier
@@ -361,9 +362,28 @@ def test_a_search_needs_labels_of_every_class_in_every_fold():
         InputError, match=r"search.folds in the comparison is 11, but classes has a class with 10 label"
     ):
         checked(replace(whole, search=replace(whole.search, folds=11)))
-    tuned = replace(whole.protocol, tuned={"classes": {"S": {"C1": 3.0}}})
-    with pytest.raises(InputError, match=r"search.grid.C1 in the comparison stands in protocol.tuned.classes.S too"):
-        checked(replace(whole, protocol=tuned))
+
+
+@pytest.mark.parametrize(
+    ("grid", "tuned"), [("C1", "C1"), ("solver.max_iterations", "solver"), ("solver", "solver.max_iterations")]
+)
+def test_what_is_tuned_is_not_searched(grid, tuned):
+    values = {"C1": 3.0, "solver": {"name": "next", "max_iterations": 20}, "solver.max_iterations": 20}
+    search = Search({grid: [2.0] if grid == "C1" else ["next"] if grid == "solver" else [1, 60]})
+    whole = few(signed(), model("S", "S3VMClassifier", solver={"name": "next"}), labelled=20, search=search)
+    protocol = replace(whole.protocol, tuned={"classes": {"S": {tuned: values[tuned]}}})
+    said = rf"search.grid.{grid} in the comparison and protocol.tuned.classes.S.{tuned} are about the same"
+    with pytest.raises(InputError, match=said):
+        checked(replace(whole, protocol=protocol))
+    checked(replace(whole, protocol=replace(whole.protocol, tuned={"classes": {"S": {"s": 4.0}}})))
+
+
+def test_rows_that_are_kept_leave_numpys_generator_as_rows_made_anew_do():
+    shaken = {"prepare": ({"kind": "tests.lab_given.Shaken"},)}
+    rivals = [model(name, "tests.lab_given.Guess", "centralised") for name in ("first", "second")]
+    rows = [attempt(trial) for trial in few(signed(), *rivals, data=shaken).trials() if trial.fold == 0]
+    assert [row["status"] for row in rows] == ["done", "done"]
+    assert rows[0]["error"] == rows[1]["error"]
 
 
 def test_a_table_with_names_for_classes():

@@ -91,6 +91,7 @@ def test_rows_of_a_file_are_part_of_a_run(tmp_path, monkeypatch):
 
 OWN = """
 import layers
+from parts.rates import RATE
 from sklearn.base import BaseEstimator, ClassifierMixin
 class Model(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
@@ -101,6 +102,9 @@ def doubled(x):
     return layers.doubled(x)
 """
 LAYERS = "def doubled(x):\n    return {factor} * x\n"
+RATES = "from .whole import WHOLE\nRATE = WHOLE / {factor}\n"
+WHOLE = "WHOLE = {factor}\n"
+MODULES = ("own", "layers", "parts", "parts.rates", "parts.whole")
 
 
 @pytest.fixture
@@ -108,11 +112,16 @@ def own(tmp_path, monkeypatch):
     """Writes a module of one's own, and another that it uses, and imports them as a new process would."""
     monkeypatch.syspath_prepend(tmp_path)
 
-    def written(factor=1, inner=1):
+    (tmp_path / "parts").mkdir()
+
+    def written(factor=1, inner=1, constant=1, deeper=1, package=""):
         (tmp_path / "own.py").write_text(OWN.format(factor=factor))
         (tmp_path / "layers.py").write_text(LAYERS.format(factor=inner))
+        (tmp_path / "parts/__init__.py").write_text(package)
+        (tmp_path / "parts/rates.py").write_text(RATES.format(factor=constant))
+        (tmp_path / "parts/whole.py").write_text(WHOLE.format(factor=deeper))
         importlib.invalidate_caches()
-        for name in ("own", "layers"):
+        for name in MODULES:
             sys.modules.pop(name, None)
             own_code.known.pop(name, None)
         sys.dont_write_bytecode = True  # or a file that changes twice within a second is not read again
@@ -121,7 +130,7 @@ def own(tmp_path, monkeypatch):
     before = sys.dont_write_bytecode
     yield written
     sys.dont_write_bytecode = before
-    for name in ("own", "layers"):
+    for name in MODULES:
         sys.modules.pop(name, None)
         own_code.known.pop(name, None)
 
@@ -145,10 +154,12 @@ def key_of(model, **data):
     ],
 )
 def test_code_of_ones_own_is_part_of_a_run(own, key):
-    """Another class of the same name, another run; also if it is a module that it uses which has changed."""
+    """Another class of the same name, another run; also if it is a module that it uses which has changed, were it only
+    for a number that it takes from there."""
     first = key(own())
     assert key(own()) == first
-    assert len({first, key(own(factor=2)), key(own(inner=2))}) == 3
+    changes = ({"factor": 2}, {"inner": 2}, {"constant": 2}, {"deeper": 2}, {"package": "pass\n"})
+    assert len({first, *(key(own(**change)) for change in changes)}) == 6
 
 
 def test_what_is_installed_is_told_by_its_name():

@@ -247,7 +247,9 @@ def test_a_folder_without_results(tmp_path):
 
 
 def test_settings_that_differ_are_all_told(tmp_path):
-    settings = ({"solver": {"name": "admm", "max_iterations": steps}, "alpha": 1.0} for steps in (5, 10))
+    """But for the digest of code of one's own."""
+    solvers = ({"name": "admm", "max_iterations": steps, "own": "f7"} for steps in (5, 10))
+    settings = ({"solver": solver, "alpha": 1.0, "own": "c3"} for solver in solvers)
     rows = [row("A", "M", "N", settings=own, **{"solver.max_iterations": k}) for k, own in enumerate(settings)]
     results = results_of(tmp_path, rows, swept=("solver.max_iterations",))
     (told,) = about.entries(results, "model")

@@ -124,6 +124,13 @@ def test_the_folder_is_ones_own_until_the_report_is_made(tmp_path):
     assert made[-1] == tmp_path / "report.html"
 
 
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
+    (tmp_path / ".results.parquet.123.tmp").write_bytes(b"half")
+    (tmp_path / ".mine.tmp").touch()
+    run(tiny(data=["a"]), tmp_path, jobs=1)
+    assert [path.name for path in tmp_path.glob("*.tmp")] == [".mine.tmp"]
+
+
 GRAPHS = {
     "erdos_renyi": {"p": 0.8},
     "small_world": {"k": 2, "rewire": 0.2},

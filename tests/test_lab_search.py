@@ -124,6 +124,17 @@ def test_where_candidates_are_trained(where):
         assert {trial.model.where for trial in whole.protocol.asked[per_search:]} == {"network"}
 
 
+def test_each_network_has_a_search_of_its_own():
+    together = replace(KNN, name="together", where="network")
+    whole = told(together, where="network", folds=2)
+    other = replace(RING, name="other")
+    for trial in replace(whole, networks=(RING, other)).trials():
+        best_settings(trial)
+    per_network = 3 * 2 * len(GRID["n_neighbors"])
+    assert [trial.network for trial in whole.protocol.asked].count(RING) == per_network
+    assert [trial.network for trial in whole.protocol.asked].count(other) == per_network
+
+
 def test_candidates_never_see_test_rows_nor_the_scaling_of_them():
     """The transformer knows the targets of the rows that it was fitted on: shown others, it would make no error."""
     rng = np.random.default_rng(0)

@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold
 from peerlearn import ADMM, ESNRegressor, SimulatedNetwork, data, graphs, partition
 from peerlearn.errors import NotConverged
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
+from peerlearn.experiments.lab.protocols.sequences import fold_of
 from peerlearn.experiments.lab.training.primal_residuals import WatchedADMM, watched
 from peerlearn.experiments.lab.training.search import Search
 from peerlearn.local.least_squares import LeastSquares
@@ -187,6 +188,16 @@ def test_what_is_no_sequence_or_learns_none_is_refused():
     assert "sequences" in protocol.refuses(Data("g50c"), MODELS[0])
     assert "leave out scale" in protocol.refuses(replace(entry, scale="unit"), MODELS[0])
     assert "learns rows" in protocol.refuses(entry, Model("R", "RVFL"))
+
+
+def test_a_search_sees_the_training_sequences_and_no_other():
+    for outer in (trial_of("C", fold=fold) for fold in range(3)):
+        (x, _), _ = sequences(outer)
+        for fold in range(2):
+            whole = replace(outer.comparison, folds=2)
+            train, test = fold_of(replace(outer, comparison=whole, fold=fold, within=outer))
+            assert sorted(each.tobytes() for each in (*train[0], *test[0])) == sorted(each.tobytes() for each in x)
+            assert len(test[0]) == 3
 
 
 def test_a_search_is_over_folds_of_the_training_sequences():

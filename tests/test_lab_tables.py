@@ -134,6 +134,22 @@ def test_a_better_mean_of_fewer_runs_is_passed_over_and_said(tmp_path):
     assert table.marks.endswith("the smallest mean, but for models that have fewer runs than others")
 
 
+def test_who_is_not_applicable_to_a_data_set_has_fewer_runs(tmp_path):
+    rows = [row(data, "x", fold=k, error=error) for data, error in (("A", 0.1), ("B", 0.7)) for k in range(2)]
+    rows += [row("A", "y", fold=k, error=0.2) for k in range(2)]
+    rows += [row("B", "y", fold=k, status="not applicable") for k in range(2)]
+    rows += [row(data, "z", fold=k, error=0.5) for data in "AB" for k in range(2)]
+    table = table_of(results_of(tmp_path, rows), TableSpec("t", "error", ("fold",)))
+    assert best_of(table) == [[True, False, False]] * 2
+    assert table.marks.endswith("but for models that have fewer runs than others")
+
+
+def test_settings_that_a_search_chose_are_not_better_or_worse(tmp_path):
+    rows = [row("A", model, **{"best.k": value}) for model, value in (("x", 1.0), ("y", 25.0))]
+    table = table_of(results_of(tmp_path, rows), TableSpec("t", "best.k", ("data",)))
+    assert (best_of(table), table.marks) == ([[False, False]], "")
+
+
 def test_decimals_follow_the_size_of_numbers(tmp_path):
     def written(*means, metric="rmse"):
         rows = [row("A", f"m{k}", "N", **{metric: mean}) for k, mean in enumerate(means)]

@@ -43,6 +43,13 @@ def write(path: Path, content: str | bytes) -> None:
             beside.unlink()  # still there only if something went wrong
 
 
+def clear(path: Path) -> None:
+    """Remove what a process left beside the file that was killed while it wrote it."""
+    for left in path.parent.glob(f".{path.name}.*.tmp"):
+        with suppress(OSError):
+            left.unlink()
+
+
 def file_name(name: str) -> str:
     """A name as a file can have it on any system."""
     return re.sub(r"[^\w.=+-]+", "-", name).strip("-.") or "unnamed"

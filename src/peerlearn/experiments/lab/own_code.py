@@ -5,21 +5,20 @@ What is installed is told by its name, for every row has its version.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 
 import peerlearn
 
 INSTALLED = {"site-packages", "dist-packages"}
 WITH_PYTHON = tuple(Path(sysconfig.get_path(each)).resolve() for each in ("stdlib", "platstdlib"))
 OURS = Path(peerlearn.__file__).resolve().parent
-known: dict[
-    str, str
-] = {}  # by module, for the life of a process, as its classes are; sent to other processes with runs
+known = dict[str, str]()  # by module, for the life of a process, as its classes are; sent to other processes with runs
 
 
 def own_code(module: str) -> dict[str, str]:
@@ -36,10 +35,14 @@ def _read(module: ModuleType, found: dict[str, str]) -> None:
     if not isinstance(file, str) or file in found or not _is_own(Path(file).resolve()):
         return
     try:
-        found[file] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        content = Path(file).read_bytes()
+        used = list(_used(module, content.decode()))
     except OSError:  # within an archive, or no longer there
         return
-    for name in _used(module):
+    except (SyntaxError, ValueError):  # compiled, or changed since it was imported
+        used = []
+    found[file] = hashlib.sha256(content).hexdigest()
+    for name in used:
         if name in sys.modules:
             _read(sys.modules[name], found)
 
@@ -48,10 +51,19 @@ def _is_own(file: Path) -> bool:
     return not INSTALLED & set(file.parts) and not any(map(file.is_relative_to, (*WITH_PYTHON, OURS)))
 
 
-def _used(module: ModuleType) -> Iterator[str]:
-    """Modules whose names, classes or functions it has."""
-    for value in list(vars(module).values()):
-        if type(value) is ModuleType:
-            yield value.__name__
-        elif type(value) is FunctionType or issubclass(type(value), type):
-            yield str(value.__module__)
+def _used(module: ModuleType, source: str) -> Iterator[str]:
+    """Modules that its text imports, and those that it may import from packages."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (part for each in node.names for part in _with_packages(each.name))
+        elif isinstance(node, ast.ImportFrom):
+            package = (module.__package__ or "").split(".")
+            above = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (*_with_packages(origin), *(f"{origin}.{each.name}" for each in node.names))
+
+
+def _with_packages(name: str) -> list[str]:
+    """a, a.b and a.b.c, for all of them run."""
+    parts = name.split(".")
+    return [".".join(parts[: k + 1]) for k in range(len(parts))]

@@ -97,15 +97,15 @@ def _if_amounts(entry: Data, facts: Facts) -> str:
 
 
 def _check_agents(entry: Data, facts: Facts, comparison: Comparison, top: Table) -> None:
-    """Something for every agent, where a table is dealt as it is; sequences may be cut."""
-    by_columns = comparison.protocol.name == "columns"
-    if (entry.given is None and source_of(entry) in GENERATORS) or (by_columns and entry.prepare):
+    """Something for every agent, of what is dealt as it is; signals are as many as there are agents."""
+    by_columns, series = comparison.protocol.name == "columns", entry.given is None and source_of(entry) in GENERATORS
+    if by_columns and entry.prepare:
         return
     rows, search = _training(facts.rows, comparison), comparison.search
     inner = search is not None and search.where == "network"
     if search is not None and inner:
         rows -= ceil(rows / search.folds)
-    most, what = (facts.columns, "columns") if by_columns else (rows, "rows")
+    most, what = (facts.columns, "columns") if by_columns else (rows, "sequences" if series else "rows")
     when = "to train on in a fold of the search" if inner and not by_columns else "to train on"
     for net in comparison.networks:
         if net.agents > most:

@@ -153,12 +153,13 @@ def _check_search(comparison: Comparison, table: Table) -> None:
 def _check_not_tuned(comparison: Comparison, key: str, table: Table) -> None:
     for data, models in getattr(comparison.protocol, "tuned", {}).items():
         for model, settings in models.items():
-            if key in settings:
-                raise table.wrong(
-                    f"grid.{key}",
-                    f"stands in protocol.tuned.{data}.{model} too, which would replace what is tried: leave out one of "
-                    "them",
-                )
+            for other in settings:
+                if f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}."):
+                    raise table.wrong(
+                        f"grid.{key}",
+                        f"and protocol.tuned.{data}.{model}.{other} are about the same, and the one would replace the "
+                        "other: leave out one of them",
+                    )
 
 
 def _check_where(comparison: Comparison, searching: Sequence[Model], table: Table) -> None:

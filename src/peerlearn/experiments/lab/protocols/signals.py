@@ -105,7 +105,7 @@ class Signals:
         early = found["excess"][:, max(self.early - EARLY_WINDOW, 0) : self.early].mean(axis=1)
         values = {f"{name}_db": _decibels(power.mean()) for name, power in last.items()}
         curves = {name: self._curve(power) for name, power in found.items()}
-        fastest = [early.argmin()]
+        fastest = [np.where(np.isnan(early), np.inf, early).argmin()]
         curves |= {f"fastest_{name}": self._curve(found[name][fastest]) for name in DEVIATIONS if name in found}
         if isinstance(model, SplineFilter):
             curves |= _nonlinearities(model, heard, last["excess"])

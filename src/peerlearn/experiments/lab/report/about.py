@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from peerlearn.experiments.lab.results import Results
 
 HIDDEN = ("name", "class", "given", "estimator", "fixed")  # told in their own way, or too long
+OWN_CODE = "own"  # the digest of code of one's own, which only names runs
 NUMBER = re.compile(r"\d[\d,.]*(?:e[+-]?\d+)?")
 Entry = tuple[str, str]  # a name, and its settings in words
 
@@ -92,6 +93,8 @@ def _told(settings: Mapping[str, Any]) -> str:
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[Entry]:
     """Dotted keys and values in words; of an object its class goes first."""
     for key, value in values.items():
+        if key == OWN_CODE:
+            continue
         if isinstance(value, Mapping):
             yield from _flat(value, f"{before}{key}.")
         elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):

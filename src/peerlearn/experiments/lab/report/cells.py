@@ -140,7 +140,7 @@ class Cells:
             tuple(value for value in values if value is not None),
             sum(row["status"] == "failed" for row in rows),
             sum(row["status"] == "not applicable" for row in rows),
-            len({(row["repetition"], row["fold"]) for row in rows if row["status"] == "done"}),
+            len({(row["data"], row["repetition"], row["fold"]) for row in rows if row["status"] == "done"}),
         )
 
     def rows_at(self, place: Place) -> list[Row]:

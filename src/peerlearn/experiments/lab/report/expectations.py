@@ -7,6 +7,7 @@ means of two selections of runs stand in the relation that is claimed. Outside w
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,12 +34,12 @@ class Judgement:
     runs: int = 0
     other: float | None = None  # mean of the runs that a claim compares with
     reason: str = ""
-    stand_in: str = ""  # the data set that was used where the one expected could not be had
+    instead: str = ""  # "g50c for G50C, without Sylva", where data sets could not be had
 
     @property
     def what(self) -> str:
         """Which rows: "error: G50C, CONS-RVFL, agents 20"."""
-        return what(self.expectation) + (f" ({self.stand_in} in its place)" if self.stand_in else "")
+        return what(self.expectation) + (f" ({self.instead})" if self.instead else "")
 
     @property
     def theirs(self) -> str:
@@ -65,22 +66,23 @@ def _judge(results: Results, expectation: Expectation) -> Judgement:
     ours, other = _Side.of(results, expectation, expectation.where), None
     if expectation.to:
         other = _Side.of(results, expectation, expectation.to)
-    about = f"{expectation.source}, {what(expectation)}" + (f" (on {ours.stand_in})" if ours.stand_in else "")
+    instead = ", ".join(dict.fromkeys((*ours.instead, *(other.instead if other else ()))))
+    about = f"{expectation.source}, {what(expectation)}" + (f" ({instead})" if instead else "")
     if why := ours.missing or (other.missing if other else ""):
         return Judgement(expectation, None, None, "not run", f"{about} was not run: {why}", reason=why)
     met = _claim_holds(expectation, ours.mean, other.mean) if other else _number_met(expectation, ours.mean)
     compared = other.mean if other else None
-    reason = "" if met else expectation.reason or (f"measured on {ours.stand_in} instead" if ours.stand_in else "")
+    reason = "" if met else expectation.reason or (f"of other data: {instead}" if instead else "")
     verdict: Verdict = "within" if met else "explained" if reason else "outside"
     found, failed = _found(ours.mean, ours.spread, ours.runs, compared), ours.failed + (other.failed if other else 0)
     sentence = f"{about} is {found} ({_counted(ours.runs)}), expected {theirs(expectation)}: "
     sentence += f"outside, and explained: {reason}" if verdict == "explained" else verdict
     sentence += f"; {_counted(failed)} failed and not counted" if failed else ""
-    return Judgement(expectation, ours.mean, ours.spread, verdict, sentence, ours.runs, compared, reason, ours.stand_in)
+    return Judgement(expectation, ours.mean, ours.spread, verdict, sentence, ours.runs, compared, reason, instead)
 
 
 def _number_met(expectation: Expectation, mean: float) -> bool:
-    if expectation.value is None:
+    if expectation.value is None or not math.isfinite(mean):
         return False
     above, spread = mean - expectation.value, expectation.spread or 0.0
     too_far = {"below": above, "above": -above}.get(expectation.relation or "", abs(above) - spread)
@@ -89,6 +91,9 @@ def _number_met(expectation: Expectation, mean: float) -> bool:
 
 
 def _claim_holds(expectation: Expectation, ours: float, other: float) -> bool:
+    """What diverged meets no claim, and anything else is below it."""
+    if not math.isfinite(ours) or not math.isfinite(other):
+        return expectation.relation == "below" and math.isfinite(ours) and other == math.inf
     margin = expectation.within * abs(other)
     if expectation.relation == "equal":
         return abs(ours - other) <= margin
@@ -105,7 +110,7 @@ class _Side:
     runs: int = 0
     failed: int = 0
     missing: str = ""  # why there is no mean
-    stand_in: str = ""  # the data set that was used where the one expected could not be had
+    instead: tuple[str, ...] = ()  # data sets that were used for others, or are left out, as they could not be had
 
     @classmethod
     def of(cls, results: Results, expectation: Expectation, where: Conditions) -> _Side:
@@ -120,7 +125,14 @@ class _Side:
         if len(values) == 0:
             return cls(missing=f"no run measured {expectation.metric}")
         mean, spread = done.mean(expectation.metric, expectation.at), done.spread(expectation.metric, expectation.at)
-        return cls(mean, spread, len(values), len(failed), stand_in=stand_in(results, done.rows[0]["data"]))
+        return cls(mean, spread, len(values), len(failed), instead=_instead(results, done.rows, where))
+
+
+def _instead(results: Results, rows: Sequence[Mapping[str, Any]], where: Conditions) -> tuple[str, ...]:
+    used = dict.fromkeys(row["data"] for row in rows)
+    others = [f"{other} for {name}" for name in used if (other := stand_in(results, name))]
+    absent = [name for name in _any_of(where.get("data")) if name in results.layout.missing and name not in used]
+    return *others, *(f"without {name}" for name in absent)
 
 
 def stand_in(results: Results, name: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -21,9 +21,7 @@ from peerlearn.experiments.lab.report.defaults import shown_tables
 from peerlearn.experiments.lab.report.labels import factor, only_said, said, smaller_is_better, value_said, with_unit
 from peerlearn.experiments.lab.report.significance import examined
 from peerlearn.experiments.lab.report.table_text import printed
-
-if TYPE_CHECKING:
-    from peerlearn.experiments.lab.results import Results
+from peerlearn.experiments.lab.results import CHOSEN, Results
 
 NAMED = ("data", "model", "network")  # columns that are no keys of the file
 FEWER = ", but for models that have fewer runs than others"
@@ -168,7 +166,7 @@ def _number(value: float, decimals: int | None) -> str:
 def _marked(spec: TableSpec, lines: list[Line]) -> list[Line]:
     """The best model of each line; equal as written is as good. Models in lines have no marks, for a mark would be of
     its column, and look as if it were of its line."""
-    if spec.columns != "model":
+    if spec.columns != "model" or spec.metric.startswith(CHOSEN):  # a setting is not good or bad
         return lines
     return [replace(line, entries=_best(spec.metric, line.entries)) for line in lines]
 

@@ -18,9 +18,9 @@ from joblib.parallel import get_active_backend
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.alone import alone
-from peerlearn.experiments.files import result_folder
+from peerlearn.experiments.files import clear, result_folder
 from peerlearn.experiments.lab.comparison import Comparison
-from peerlearn.experiments.lab.results import Results
+from peerlearn.experiments.lab.results import COMPARISON, ROWS, Results
 from peerlearn.experiments.lab.rows import FAILED
 from peerlearn.experiments.lab.runs.describing import describe
 from peerlearn.experiments.lab.runs.made_with import of_other_versions
@@ -58,6 +58,8 @@ def run(
     keys = swept_keys(comparison)
     place = Path(output).expanduser().absolute()  # other processes may stand elsewhere
     with alone(result_folder(place), "a comparison"):
+        for name in (ROWS, COMPARISON):
+            clear(place / name)
         shared = Shared(comparison, Store.at(place))
         rows, columns = shared.store.read(), columns_of(shared.trials, keys)
         written = Written(place, shared.keys, columns)

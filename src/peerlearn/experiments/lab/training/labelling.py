@@ -24,6 +24,7 @@ from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import facts_of, source_of
 from peerlearn.experiments.lab.sweeps import with_key
+from peerlearn.experiments.lab.training.drawing import drawing_from
 from peerlearn.experiments.lab.training.kept import Asked, key_of
 from peerlearn.experiments.lab.training.loading import FOLDS_KEPT, Fold, fold_key, prepared, split, table_of
 from peerlearn.experiments.lab.training.making import configured, kind_of, parameters_of
@@ -123,7 +124,8 @@ class Labelling:
         others = np.setdiff1d(np.arange(len(train)), known)[: self.count("unlabelled", trial.data) or None]
         rows = train[np.concatenate([known, others])]
         y = np.where(np.arange(len(rows)) < len(known), codes[rows], UNKNOWN)
-        X, X_test = prepared(trial.data, table.X[rows], table.X[test], y=y, seed=trial.seed("model"))
+        with drawing_from(trial.seed("model")):  # as in loading: rows that are kept leave the generator as new ones do
+            X, X_test = prepared(trial.data, table.X[rows], table.X[test], y=y, seed=trial.seed("model"))
         return Fold("classification", X, y, X_test, codes[test])
 
     def _known(self, codes: Indices, entry: Data) -> Indices:
