@@ -6,13 +6,14 @@ import json
 import logging
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow.parquet import ParquetFile, read_schema, write_table
 
 from peerlearn.errors import InputError, MissingExtra
 from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
-from peerlearn.experiments.lab.results import Results
+from peerlearn.experiments.lab.results import Results, deviation
 from peerlearn.experiments.lab.rows import DONE, FAILED, row_of, versions
 from peerlearn.experiments.lab.runs.running import run
 from peerlearn.experiments.lab.runs.store import Store
@@ -213,6 +214,12 @@ def test_values_are_those_of_runs_that_are_done(results):
     for at, place in ((None, 2), (4, 2), (3.9, 1), (1, 0)):
         assert [*some.values("curve.walk", at)] == [row["curve.walk"][place] for row in rows]
     assert len(some.values("curve.walk", 0.5)) == 0
+
+
+def test_equal_numbers_have_no_spread_at_all():
+    assert np.std([0.1] * 3, ddof=1) > 0
+    assert deviation(np.array([0.1] * 3)) == 0
+    assert deviation(np.array([0.1, 0.3])) == np.std([0.1, 0.3], ddof=1)
 
 
 def test_no_runs_have_no_mean(results):

@@ -101,7 +101,7 @@ class Results:
     def spread(self, metric: str, at: float | None = None) -> float:
         """The standard deviation over runs; zero of a single one."""
         values = self.values(metric, at)
-        return float(values.std(ddof=1)) if len(values) > 1 else 0.0 if len(values) else float("nan")
+        return deviation(values) if len(values) > 1 else 0.0 if len(values) else float("nan")
 
     def _check_known(self, name: str, what: str) -> None:
         """A name of some row, or one that the description has: at a smaller size a run may lack what others measure."""
@@ -121,6 +121,11 @@ class Results:
             yield from (figure.y, *figure.where)
         for expectation in self.layout.expectations:
             yield from (expectation.metric, *expectation.where, *expectation.to)
+
+
+def deviation(values: Array) -> float:
+    """The standard deviation of a sample; of equal numbers none at all, where a rounded mean would leave some."""
+    return 0.0 if (values == values[0]).all() else float(np.std(values, ddof=1))
 
 
 def _counted(rows: list[dict[str, Any]]) -> str:

@@ -10,15 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from peerlearn.arrays import Array
 from peerlearn.experiments.lab.layout import Conditions
-
-if TYPE_CHECKING:
-    from peerlearn.experiments.lab.results import Results
+from peerlearn.experiments.lab.results import Results, deviation
 
 Row = Mapping[str, Any]
 SENT = ("rounds", "messages", "bytes")
@@ -39,7 +37,7 @@ class Cell:
     values: tuple[float, ...] = ()  # of those that were done and measured this
     failed: int = 0
     refused: int = 0  # not applicable
-    splits: int = 0  # pairs of repetition and fold that were done
+    splits: int = 0  # of data sets into folds, in all repetitions, that were done
 
     @property
     def lost(self) -> int:
@@ -61,7 +59,7 @@ class Cell:
         if len(self.values) < 2 or self.lost:
             return math.nan
         with np.errstate(over="ignore"):
-            found = float(np.std(self.values, ddof=1))
+            found = deviation(np.array(self.values))
         return found if math.isfinite(found) else math.nan
 
     def band(self, log: bool) -> tuple[float, float]:

@@ -72,10 +72,10 @@ Every table and figure of the thesis with results is run again by a file in `exp
 those runs ({told}), by `python -m peerlearn.experiments.lab.thesis.page`. A number of the thesis is *within* if
 the mean of our runs is no farther from it than the spread that the thesis prints, or, where it prints none, than the
 file allows. A claim is within if the means of our runs stand in that relation; how much is "comparable" or "slightly"
-is ours to say where the thesis does not. *Explained* is outside with a known reason. A source that begins with "beside"
-is not the thesis's word: it is what its formulas give when corrected, or what a model of ours should reach there. Our
-spread is one standard deviation over runs. `peerlearn reproduce` lists all of them, and `--quick`
-runs any in a minute or so.
+is ours to say where the thesis does not. *Explained* is outside with a reason, which was mostly looked for once the
+number was seen. A source that begins with "beside" is not the thesis's word: it is what its formulas give when
+corrected, or what a model of ours should reach there. Our spread is one standard deviation over runs. `peerlearn
+reproduce` lists all of them, and `--quick` runs any in a minute or less.
 
 Made with {_versions(found)}.
 
