@@ -48,7 +48,11 @@ def warns(trial):
         warnings.warn("3 iterations were too few", NotConverged, stacklevel=1)
 
 
-TROUBLES = {"killed": killed, "fails": fails, "no memory": no_memory, "warns": warns}
+def exits(trial):
+    sys.exit(3)
+
+
+TROUBLES = {"exits": exits, "killed": killed, "fails": fails, "no memory": no_memory, "warns": warns}
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from peerlearn.experiments import (
 from peerlearn.experiments.lab.checking.whole import checked
 from peerlearn.experiments.lab.protocols.columns import Columns
 from peerlearn.experiments.lab.protocols.signals import Signals
+from peerlearn.experiments.lab.report.defaults import shown_tables
 
 G50C = (Data("g50c"),)
 RIVAL = (Model("SVC", estimator=SVC(), where="centralised"),)
@@ -269,6 +270,18 @@ def test_a_protocol_that_does_not_search(name):
     whole = Comparison(G50C, (ours,), RING, protocol_named(name), search=Search({"alpha": [0.1, 1.0]}))
     with pytest.raises(InputError, match=f"^search in the comparison is not for the protocol {name}: leave it out, or"):
         checked(whole)
+
+
+def test_a_setting_that_a_protocol_lacks():
+    with pytest.raises(InputError, match=r"chunks is no setting of the protocol stream: did you mean chunk\?"):
+        protocol_named("stream", chunks=3)
+
+
+def test_what_is_always_measured_may_be_asked_for(tmp_path):
+    asked = ("error", "bytes", "seconds")
+    whole = Comparison((Data("iris"),), (Model("m", "RVFL", settings={"n_hidden": 5}),), RING, metrics=asked)
+    results = run(whole, tmp_path, jobs=1)
+    assert [spec.metric for spec in shown_tables(results)] == list(asked)
 
 
 def test_agents_need_sequences_too():

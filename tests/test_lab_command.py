@@ -113,6 +113,22 @@ def test_what_nobody_should_miss_is_said(folder):
         assert "\nThe figure 'error' is not drawn: " in last
 
 
+def test_expectations_that_are_not_met_are_said(folder):
+    met = '[[expect]]\nsource = "here"\nmetric = "error"\nwhere = { model = "one place" }\nvalue = 0.5\nspread = 0.5\n'
+    (folder / "small.toml").write_text(FILE.replace("[quick]", met + met.replace("0.5", "5.0", 1) + "[quick]"))
+    said = command("run", "small.toml", "--jobs", 1).stdout
+    assert "\nExpectations: 1 within, 1 outside\nhere, error: one place is " in said
+    assert said.count("expected 5 ± 0.5: outside\n") == 1
+
+
+def test_a_quick_run_leaves_the_results_of_the_whole_alone(folder):
+    command("run", "small.toml", "--jobs", 1)
+    before = (folder / "peerlearn-small/report.html").read_bytes()
+    assert "8 runs" in command("run", "small.toml", "--quick", "--jobs", 1).stdout
+    assert (folder / "peerlearn-small/report.html").read_bytes() == before
+    assert (folder / "peerlearn-small-quick/report.html").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

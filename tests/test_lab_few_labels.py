@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC
 
-from peerlearn import NEXT, LapKRRClassifier, S3VMClassifier, SimulatedNetwork, StepRule, graphs
+from peerlearn import NEXT, LapKRRClassifier, S3VMClassifier, SimulatedNetwork, StepRule, graphs, partition
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.checking.whole import checked
@@ -334,11 +333,12 @@ def test_a_search_is_over_folds_of_the_labelled_rows():
     for trial, outcome in ran(whole):
         fold = whole.protocol.fold(trial)
         known, unknown = np.flatnonzero(fold.y != -1), np.flatnonzero(fold.y == -1)
-        folds = StratifiedKFold(3, shuffle=True, random_state=trial.seed("split")).split(known, fold.y[known])
+        dealt = partition.stratified_rows(fold.y[known], 3, np.random.default_rng(trial.seed("split")))
         candidates = [{"C1": a, "C2": b} for a in grid["C1"] for b in grid["C2"]]
         errors = np.zeros(len(candidates))
-        for n, (fit, held) in enumerate(folds):
-            rows, test = np.sort(np.concatenate([known[fit], unknown])), known[held]
+        for n, held in enumerate(dealt):
+            test = np.sort(known[held])
+            rows = np.sort(np.concatenate([np.setdiff1d(known, test), unknown]))
             seed = replace(trial, fold=n).seed("model")
             for c, each in enumerate(candidates):
                 machine = S3VMClassifier(**each, positive_share=0.5, random_state=seed)
@@ -352,16 +352,52 @@ def test_a_search_is_over_folds_of_the_labelled_rows():
     assert any(later)
 
 
-def test_a_search_needs_labels_of_every_class_in_every_fold():
-    whole = few(signed(), model(kind="S3VMClassifier"), search=Search({"C1": [1.0, 2.0]}, folds=10))
+def test_a_search_needs_two_labels_of_every_class_and_one_in_every_fold():
+    """More folds than rows of a class leave it out of the test of some, and never out of what is learned."""
+    search = Search({"C1": [1.0, 2.0]}, folds=15)
+    whole = few(signed(), model(kind="S3VMClassifier", where="centralised", positive_share=0.5), search=search)
+    checked(whole)
+    for trial in whole.trials():
+        outer = whole.protocol.fold(trial)
+        inner = [
+            whole.protocol.fold(replace(trial, comparison=replace(whole, folds=15, search=None), fold=k, within=trial))
+            for k in range(15)
+        ]
+        assert sum(len(fold.y_test) for fold in inner) == 20
+        assert all(len(np.unique(fold.y[fold.y != -1])) == 2 and len(fold.y_test) for fold in inner)
+        assert all(len(fold.y) + len(fold.y_test) == len(outer.y) for fold in inner)
     with pytest.raises(
-        DataError, match=r"a class of classes has \d labelled rows, and the search 10 folds: give it fewer"
+        InputError, match=r"search.folds in the comparison is 21, but classes has 20 labelled rows: give"
     ):
-        ran(whole)
+        checked(replace(whole, search=replace(search, folds=21)))
+    rare = few(signed(), *whole.models, labelled=2, labels="per class", search=search)
     with pytest.raises(
-        InputError, match=r"search.folds in the comparison is 11, but classes has a class with 10 label"
+        InputError, match=r"protocol.labelled in the comparison is 2 for classes, and a search needs two"
     ):
-        checked(replace(whole, search=replace(whole.search, folds=11)))
+        checked(rare)
+    with pytest.raises(
+        DataError, match="a class of classes has one labelled row, which a search cannot both learn and"
+    ):
+        ran(rare)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"tuned": {"clases": {"S": {"C1": 2.0}}}}, "protocol.tuned.clases .* is about no data set: did you mean clas"),
+        ({"tuned": {"classes": {"T": {"C1": 2.0}}}}, "protocol.tuned.classes.T .* is about no model: there are S"),
+        ({"classes": {"clases": [-1, 1]}}, "protocol.classes.clases .* is about no data set: did you mean classes"),
+        ({"tested": {"clases": 3}}, "protocol.tested.clases in the comparison is about no data set"),
+        (
+            {"labelled": 300},
+            "protocol in the comparison cannot be used: data set classes has 90 rows, and the protocol",
+        ),
+    ],
+)
+def test_names_and_numbers_of_the_protocol(changed, said):
+    whole = few(signed(), model("S", "S3VMClassifier"), **changed)
+    with pytest.raises(InputError, match=said):
+        checked(whole)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,20 @@ def test_balanced_error_of_classes_that_test_rows_lack():
 
 
 @pytest.mark.parametrize("outputs", [(), (3,)])
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ([[0.0, np.nan, 1.0]], "some predictions of the model are NaN, which is no class: let predict answer with"),
+        ([["a", "b", "a"]], "the predictions of the model are texts, and the classes numbers: let predict answer so"),
+    ],
+)
+def test_what_cannot_be_a_class_is_no_error_but_a_failure(said, why):
+    with pytest.raises(DataError, match=why):
+        metrics.measured(("error",), "classification", np.array([0, 1, 1]), np.array(said))
+    names = np.array(["a", "b", "b"])
+    assert metrics.measured(("error",), "classification", names, names[None].astype(object))[0] == {"error": 0.0}
+
+
 def test_metrics_of_numbers(outputs):
     y, noise = RNG.standard_normal((50, *outputs)), RNG.standard_normal((3, 50, *outputs))
     values, agents = metrics.measured(("rmse", "nrmse", "mae"), "regression", y, y + noise)

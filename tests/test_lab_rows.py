@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from peerlearn import ADMM, RVFLClassifier, RVFLRegressor, SimulatedNetwork, data, graphs, partition
 from peerlearn.data import DataSet
-from peerlearn.errors import InputError
+from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.comparison import Data, Model, Net, protocol_named
 from peerlearn.experiments.lab.training.loading import fold_of, prepared, split
 from tests.conftest import closed_form
@@ -196,12 +196,20 @@ def test_an_agent_with_one_class_says_that_class():
     assert [outcome.agents["error"][k] for k in sure] == pytest.approx(expected)
 
 
+def test_a_transformer_that_cannot_take_the_rows_is_named():
+    step = {"kind": "sklearn.decomposition.PCA", "n_components": 200}
+    with pytest.raises(
+        DataError, match=r"sklearn.decomposition.PCA in prepare of iris cannot take its 150 training rows"
+    ):
+        prepared(Data("iris", prepare=(step,)), data.load("iris").X)
+
+
 @pytest.mark.parametrize("deal", ["even", "stratified", "dirichlet"])
 def test_ways_of_dealing(deal):
-    whole = comparison(classes(), model(), settings={"deal": deal, "concentration": 0.2})
+    more = {"concentration": 0.2} if deal == "dirichlet" else {}
+    whole = comparison(classes(), model(), settings={"deal": deal, **more})
     trial = next(whole.trials())
     X, y, _, _ = by_hand(trial)
-    more = {"concentration": 0.2} if deal == "dirichlet" else {}
     expected = getattr(partition, deal)(X, y, 4, seed=trial.seed("deal"), **more)
     for (X_k, y_k), (own, targets) in zip(whole.protocol._shares(trial, fold_of(trial)), expected, strict=True):
         np.testing.assert_array_equal(X_k, own)

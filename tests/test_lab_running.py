@@ -124,6 +124,14 @@ def test_the_folder_is_ones_own_until_the_report_is_made(tmp_path):
     assert made[-1] == tmp_path / "report.html"
 
 
+def test_graphs_of_another_comparison_go(tmp_path):
+    run(tiny(data=["a"], agents=[4, 5]), tmp_path, jobs=1)
+    (tmp_path / "graphs/mine.graphml").touch()
+    run(tiny(data=["a"], agents=[5, 6]), tmp_path, jobs=1)
+    left = {path.name for path in (tmp_path / "graphs").iterdir()}
+    assert left == {"ring-agents-5.graphml", "ring-agents-6.graphml", "mine.graphml"}
+
+
 def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
     (tmp_path / ".results.parquet.123.tmp").write_bytes(b"half")
     (tmp_path / ".mine.tmp").touch()
@@ -188,7 +196,8 @@ def test_other_settings_are_other_runs(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model", "said"), [("fails", "ValueError: the matrix is singular"), ("no memory", "MemoryError")]
+    ("model", "said"),
+    [("fails", "ValueError: the matrix is singular"), ("no memory", "MemoryError"), ("exits", "SystemExit: 3")],
 )
 def test_a_run_that_fails_is_a_row_and_is_tried_again(tmp_path, model, said):
     healed = tmp_path / "healed"

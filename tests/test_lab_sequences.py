@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from peerlearn import ADMM, ESNRegressor, SimulatedNetwork, data, graphs, partition
-from peerlearn.errors import NotConverged
+from peerlearn.errors import InputError, NotConverged
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
 from peerlearn.experiments.lab.protocols.sequences import fold_of
 from peerlearn.experiments.lab.training.primal_residuals import WatchedADMM, watched
@@ -188,6 +188,12 @@ def test_what_is_no_sequence_or_learns_none_is_refused():
     assert "sequences" in protocol.refuses(Data("g50c"), MODELS[0])
     assert "leave out scale" in protocol.refuses(replace(entry, scale="unit"), MODELS[0])
     assert "learns rows" in protocol.refuses(entry, Model("R", "RVFL"))
+
+
+def test_a_washout_of_all_samples_is_refused():
+    protocol, entry = protocol_named("sequences"), Data("N10", "narma10", OPTIONS, settings={"washout": 120})
+    with pytest.raises(InputError, match="washout is 120, and sequences of N10 have 120 samples: give a smaller one"):
+        protocol.refuses(entry, MODELS[0])
 
 
 def test_a_search_sees_the_training_sequences_and_no_other():

@@ -241,6 +241,14 @@ def test_models_are_measured_by_the_runs_that_all_have(tmp_path):
     assert "1 of 6 runs, which not all models have, are left out for all of them." in found.sentences
 
 
+def test_everybody_who_ranks_better_is_named(tmp_path):
+    """a and b are equal, c lies between, and d is far from all but c."""
+    ranked = {"a": 0.1, "b": 0.1, "c": 0.2, "d": 0.3}
+    rows = [row(f"d{k}", model, error=error + k) for k in range(9) for model, error in ranked.items()]
+    told = examined(results_of(tmp_path, rows), spec(tests=("friedman",))).sentences[-1]
+    assert told.endswith(": a ranks better than d; b ranks better than d.")
+
+
 def test_who_is_left_out_is_named(tmp_path):
     rows = [row(f"d{k}", model, error=0.1 + k) for k in range(4) for model in "ab"]
     rows += [row(f"d{k}", "never", status="failed") for k in range(4)]

@@ -58,7 +58,7 @@ def test_cells_by_hand(tmp_path):
         [False] * 4,  # two is better, but on one fold of three
         [False] * 4,
     ]
-    assert table.notes == ("Mean ± standard deviation over 1 to 3 runs.",)
+    assert table.notes == ("Mean ± standard deviation over 1 to 3 runs.", "-: not run.")
     assert table.failures == (
         "1 run of two on A failed: it was too big",
         "three is not applicable to A: it classifies",
@@ -297,6 +297,7 @@ def test_latex_is_whole_and_names_are_escaped(tmp_path):
     assert r"\textbf{2.00$\cdot10^{-9}$ $\pm$ 0}" in body
     below = as_latex(table_of(results_of(tmp_path, [row("A", "x", mcc=-0.5)]), TableSpec("t", "mcc", ("data",))))
     assert r"A & $-$0.500 \\" in below
+    assert latex("β-RVFL, λ and ö") == r"$\beta$-RVFL, $\lambda$ and ö"
     braces = re.sub(r"\\[{}]", "", text)
     assert braces.count("{") == braces.count("}")
     commands = set(re.findall(r"\\([a-zA-Z]+)", text))

@@ -110,7 +110,9 @@ class Table:
 def near(given: str, known: Iterable[str]) -> str:
     """The end of a sentence about a word that is not known."""
     names = sorted(known)
-    close = [name for name in names if name.startswith(given) and given] or get_close_matches(given, names, 1, 0.6)
+    same = [name for name in names if name.casefold() == given.casefold()]
+    begun = [name for name in names if name.startswith(given) and given]
+    close = same or begun or get_close_matches(given, names, 1, 0.6)
     return f": did you mean {close[0]}?" if close else f": there are {', '.join(names)}"
 
 

@@ -9,6 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.report.whole import Report
+    from peerlearn.experiments.lab.results import Results
 
 FAILURES = 1  # exit code where everything was run, and some runs failed
 
@@ -17,7 +18,7 @@ FAILURES = 1  # exit code where everything was run, and some runs failed
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--quick", is_flag=True, help="As the file's [quick] makes it smaller, to see whether all is well.")
 @click.option("--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]")
-@click.option("--output", metavar="DIR", help="Folder for the results.  [default: peerlearn-FILE]")
+@click.option("--output", metavar="DIR", help="Folder for the results.  [default: peerlearn-FILE, ...-quick]")
 @click.pass_context
 def run(context: click.Context, file: Path, quick: bool, jobs: int | None, output: str | None) -> None:
     """Run a comparison: data sets x models x networks.
@@ -77,7 +78,7 @@ def run(context: click.Context, file: Path, quick: bool, jobs: int | None, outpu
     from peerlearn.experiments.tables import console_of_terminal, say
     from peerlearn.sites.signals import ended_by_signals
 
-    folder = Path(output or f"peerlearn-{file.stem}")
+    folder = Path(output or f"peerlearn-{file.stem}{'-quick' if quick else ''}")
     reports: list[Report] = []
     with ended_by_signals(), watched(Console(stderr=True)) as watch:
         comparison = read(file, size="quick" if quick else "full")
@@ -107,6 +108,16 @@ def report(folder: Path) -> None:
     _show(folder, report_of(folder))
 
 
+def _expected(results: Results) -> list[str]:
+    """How many expectations were met, and which were not."""
+    from peerlearn.experiments.lab.report.expectations import counted, judged
+
+    judgements = judged(results)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counted(judgements).items() if count)
+    outside = [each.sentence for each in judgements if each.verdict == "outside"]
+    return [f"Expectations: {told}", *outside] if judgements else []
+
+
 def _show(folder: Path, made: Report) -> None:
     from peerlearn.experiments.lab.report.tables import show
     from peerlearn.experiments.lab.results import Results
@@ -120,6 +131,7 @@ def _show(folder: Path, made: Report) -> None:
         console,
         counts(results),
         *made.said,
+        *_expected(results),
         "",
         f"Folder   {folder}",
         f"Report   {folder / 'report.html'}",

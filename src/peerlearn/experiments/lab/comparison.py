@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
@@ -109,6 +109,9 @@ def protocol_named(name: str, **settings: Any) -> Protocol:
     kinds = protocols()
     if name not in kinds:
         raise InputError(f"there is no protocol {name!r}{near(name, kinds)}")
+    known = [each.name for each in fields(kinds[name])]
+    if stray := [key for key in settings if key not in known]:
+        raise InputError(f"{stray[0]} is no setting of the protocol {name}{near(stray[0], known)}")
     made: Protocol = kinds[name](**settings)
     return made
 

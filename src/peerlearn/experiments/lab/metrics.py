@@ -78,9 +78,20 @@ def measured(
                 f"of shape {y.shape}: let predict answer with one target per row"
             )
         predictions = predictions.reshape(len(predictions), *y.shape)
+    if task == "classification":
+        _check_classes(y, predictions, whose)
     asked = [METRICS[name] for name in names or USUAL[task] if name in METRICS]
     agents = {metric.name: [metric.of(y, own) for own in predictions] for metric in asked if metric.task == task}
     return {name: float(np.mean(own)) for name, own in agents.items()}, agents
+
+
+def _check_classes(y: AnyArray, predictions: AnyArray, whose: str) -> None:
+    """What cannot be a class is no error of a model, but of its program."""
+    if predictions.dtype.kind == "f" and np.isnan(predictions).any():
+        raise DataError(f"some predictions of {whose} are NaN, which is no class: let predict answer with classes")
+    kinds = ["texts" if each.dtype.kind in "OUST" else "numbers" for each in (predictions, y)]
+    if kinds[0] != kinds[1]:
+        raise DataError(f"the predictions of {whose} are {kinds[0]}, and the classes {kinds[1]}: let predict answer so")
 
 
 def spread(stack: Array) -> float:

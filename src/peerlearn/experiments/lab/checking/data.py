@@ -33,6 +33,9 @@ def check_data(entry: Data, comparison: Comparison, told: str) -> Facts:
             _check_transformer(step)
     if facts.classes == 1:
         raise Table({}, told).wrong(f"data[{entry.name!r}]", "has one class only: give rows of two classes at least")
+    if isinstance(comparison.protocol, Labelling):
+        with Table({}, told).about("protocol"):
+            comparison.protocol.only(entry)
     if facts.rows:
         _check_folds(entry, facts, comparison, Table({}, told))
         _check_agents(entry, facts, comparison, Table({}, told))
@@ -56,7 +59,7 @@ def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) 
     """Rows of every class in every fold."""
     folds, search = comparison.folds, comparison.search
     if folds > facts.rows:
-        raise top.wrong("folds", f"is {folds}, but {entry.name} has {facts.rows} rows: give fewer folds")
+        raise top.wrong("folds", f"is {folds}, but {entry.name} has {facts.rows} {_what(entry)}: give fewer folds")
     amounts = _if_amounts(entry, facts)
     if facts.classes and folds > facts.rarest:
         rows = "one row" if facts.rarest == 1 else f"{facts.rarest} rows"
@@ -70,21 +73,32 @@ def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) 
     if min(training, facts.rows - training) < fewest:
         raise top.wrong(
             "test_fraction",
-            f"is {comparison.test_fraction}, which leaves {training} of the {facts.rows} rows of {entry.name} to train "
-            f"on and {facts.rows - training} to test on: {fewest} or more are needed of both{amounts}",
+            f"is {comparison.test_fraction}, which leaves {training} of the {facts.rows} {_what(entry)} of "
+            f"{entry.name} to train on and {facts.rows - training} to test on: {fewest} or more are needed of "
+            f"both{amounts}",
         )
     if search is not None:
         _check_search_folds(entry, facts, comparison, search.folds, top)
 
 
 def _check_search_folds(entry: Data, facts: Facts, comparison: Comparison, folds: int, top: Table) -> None:
-    """Rows of every class in every inner fold; of those with a label, where few have one."""
-    protocol, smallest, kind = comparison.protocol, _training(facts.rarest or facts.rows, comparison), "training"
-    if isinstance(protocol, Labelling):  # drawn as evenly from the classes as can be
-        classes = len(protocol.classes.get(entry.name, ())) or max(facts.classes, 1)
-        smallest, kind = protocol.count("labelled", entry) // classes, "labelled"
+    """Rows of every class in every inner fold; where few have a label, one of these in each, and two of every class."""
+    protocol, what = comparison.protocol, _what(entry)
+    if isinstance(protocol, Labelling):
+        labelled = protocol.count("labelled", entry)
+        if labelled < 2 * (len(protocol.classes.get(entry.name, ())) or facts.classes):
+            raise top.wrong(
+                "protocol.labelled",
+                f"is {labelled} for {entry.name}, and a search needs two rows of each class: give more",
+            )
+        if folds > labelled:
+            raise top.wrong(
+                "search.folds", f"is {folds}, but {entry.name} has {labelled} labelled rows: give fewer folds"
+            )
+        return
+    smallest = _training(facts.rarest or facts.rows, comparison)
     if folds > smallest:
-        rows = f"a class with {smallest} {kind} rows" if facts.classes else f"{smallest} training rows"
+        rows = f"a class with {smallest} training rows" if facts.classes else f"{smallest} training {what}"
         raise top.wrong("search.folds", f"is {folds}, but {entry.name} has {rows}: give fewer folds")
 
 
@@ -98,14 +112,14 @@ def _if_amounts(entry: Data, facts: Facts) -> str:
 
 def _check_agents(entry: Data, facts: Facts, comparison: Comparison, top: Table) -> None:
     """Something for every agent, of what is dealt as it is; signals are as many as there are agents."""
-    by_columns, series = comparison.protocol.name == "columns", entry.given is None and source_of(entry) in GENERATORS
+    by_columns = comparison.protocol.name == "columns"
     if by_columns and entry.prepare:
         return
     rows, search = _training(facts.rows, comparison), comparison.search
     inner = search is not None and search.where == "network"
     if search is not None and inner:
         rows -= ceil(rows / search.folds)
-    most, what = (facts.columns, "columns") if by_columns else (rows, "sequences" if series else "rows")
+    most, what = (facts.columns, "columns") if by_columns else (rows, _what(entry))
     when = "to train on in a fold of the search" if inner and not by_columns else "to train on"
     for net in comparison.networks:
         if net.agents > most:
@@ -113,6 +127,10 @@ def _check_agents(entry: Data, facts: Facts, comparison: Comparison, top: Table)
                 f"networks[{net.name!r}].agents",
                 f"is {net.agents}, but {entry.name} has {most} {what} {when}: give fewer agents",
             )
+
+
+def _what(entry: Data) -> str:
+    return "sequences" if entry.given is None and source_of(entry) in GENERATORS else "rows"
 
 
 def _training(rows: int, comparison: Comparison) -> int:

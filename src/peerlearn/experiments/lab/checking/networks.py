@@ -60,6 +60,8 @@ def _check_parameters(net: Net, table: Table) -> None:
     if stray := [key for key in net.parameters if key not in allowed]:
         others = near(stray[0], {*allowed, "agents", "graph", "name", "weights"})
         raise table.wrong(stray[0], f"is no parameter of {net.graph}{others}")
+    if not is_whole(seed := net.parameters.get("seed", 0)) or seed < 0:
+        raise table.wrong("seed", f"is {seed!r}: give a whole number of 0 or more, or leave it out")
     for name in allowed:
         if takes[name].default is takes[name].empty and name not in net.parameters:
             raise table.wrong(name, f"is missing: {net.graph} needs it, so give it beside graph")

@@ -15,7 +15,7 @@ from typing import Any
 from peerlearn.arrays import is_real, is_whole
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.checking.data import check_data, with_given
-from peerlearn.experiments.lab.checking.layout import check_layout, shown_metrics, typed_layout
+from peerlearn.experiments.lab.checking.layout import ALWAYS, check_layout, shown_metrics, typed_layout
 from peerlearn.experiments.lab.checking.models import check_models
 from peerlearn.experiments.lab.checking.networks import check_networks
 from peerlearn.experiments.lab.comparison import MOST_RUNS, Comparison, Data, Model, Net
@@ -24,6 +24,7 @@ from peerlearn.experiments.lab.file.fields import typed
 from peerlearn.experiments.lab.layout import Layout
 from peerlearn.experiments.lab.metrics import METRICS
 from peerlearn.experiments.lab.runs.sweeping import TAKEN
+from peerlearn.experiments.lab.training.labelling import Labelling
 from peerlearn.experiments.lab.training.search import Search
 from peerlearn.keys import Table, near
 
@@ -54,6 +55,7 @@ def checked(comparison: Comparison, file: str = "") -> Comparison:
     networks = check_networks(comparison, told)
     check_models(comparison, networks, told)
     if whole:
+        _check_labelling(comparison, top)
         check_layout(comparison, told, {each.task for each in facts})
     shown = shown_metrics(comparison, {each.task for each in facts})
     return replace(comparison, metrics=shown)
@@ -164,12 +166,29 @@ def _check_sweeps(comparison: Comparison, top: Table) -> None:
                     )
 
 
+def _check_labelling(comparison: Comparison, top: Table) -> None:
+    """Names by which the protocol says something of one data set or model are those of data sets and models."""
+    protocol = comparison.protocol
+    if not isinstance(protocol, Labelling):
+        return
+    data, models = ({entry.name for entry in entries} for entries in (comparison.data, comparison.models))
+    for key in ("labelled", "unlabelled", "tested", "classes", "tuned"):
+        by_name = getattr(protocol, key)
+        for name in by_name if isinstance(by_name, Mapping) else ():
+            if name not in data:
+                raise top.wrong(f"protocol.{key}.{name}", f"is about no data set{near(name, data)}")
+    for name, tuned in protocol.tuned.items():
+        for model in tuned:
+            if model not in models:
+                raise top.wrong(f"protocol.tuned.{name}.{model}", f"is about no model{near(model, models)}")
+
+
 def _check_metrics(comparison: Comparison, facts: Sequence[Facts], top: Table) -> None:
-    known, tasks = {*METRICS, *comparison.protocol.measures}, {each.task for each in facts}
+    known, tasks = {*METRICS, *comparison.protocol.measures, *ALWAYS}, {each.task for each in facts}
     for name in comparison.metrics:
         if not isinstance(name, str) or name not in known:
             raise top.wrong("metrics", f"has {name!r}, which is not known{near(str(name), known)}")
-        if tasks and name not in comparison.protocol.measures and METRICS[name].task not in tasks:
+        if tasks and name in METRICS and name not in comparison.protocol.measures and METRICS[name].task not in tasks:
             of_task = [each for each, metric in METRICS.items() if metric.task in tasks]
             raise top.wrong(
                 "metrics",

@@ -124,7 +124,11 @@ def _swept(table: Table, *whole: str) -> Iterator[tuple[Table, Settings]]:
             f"{MOST_RUNS:,} are the most: give shorter lists"
         )
     for key, value in repeated(given):
-        raise table.wrong(key, f"has {value!r:.80}, which stands twice in the list: give each value once")
+        raise table.wrong(
+            key,
+            f"has {value!r:.80}, which stands twice in the list: give each value once, or, if the list is one value, "
+            "write it in brackets of its own, [[..]]",
+        )
     for values, swept in written_out(given):
         kept = {key: table.values[key] for key in whole if key in table.values}
         yield Table({**values, **kept}, table.path, table.prefix), swept

@@ -23,6 +23,7 @@ from peerlearn.experiments.lab.training.search import best_settings
 from peerlearn.experiments.lab.training.suitability import VERTICAL, objection
 from peerlearn.experiments.lab.trial import Outcome, Trial
 
+CONCENTRATION = 0.5
 DEALS = ("auto", "even", "stratified", "dirichlet")
 
 
@@ -36,13 +37,17 @@ class Rows:
     curves: ClassVar[Mapping[str, str]] = CURVES
 
     deal: Literal["auto", "even", "stratified", "dirichlet"] = "auto"
-    concentration: float = 0.5  # of dirichlet: the smaller, the fewer classes an agent has
+    concentration: float = CONCENTRATION  # of dirichlet: the smaller, the fewer classes an agent has
 
     def __post_init__(self) -> None:
         if self.deal not in DEALS:
             raise InputError(f"deal is {self.deal!r}: choose one of {', '.join(DEALS)}")
         if not 0 < self.concentration < float("inf"):
             raise InputError(f"concentration is {self.concentration!r}: give a number above 0, such as 0.5")
+        if self.concentration != CONCENTRATION and self.deal != "dirichlet":
+            raise InputError(
+                f"concentration is for deal = 'dirichlet', and deal is {self.deal!r}: leave out one of them"
+            )
 
     def refuses(self, data: Data, model: Model) -> str:
         task = facts_of(data).task

@@ -21,13 +21,14 @@ from sklearn.base import clone
 from peerlearn import graphs, partition
 from peerlearn.arrays import Array
 from peerlearn.data.series import Series
+from peerlearn.errors import InputError
 from peerlearn.experiments.lab import metrics
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import SERIES, options_of, source_of
 from peerlearn.experiments.lab.training.fitting import fitted
 from peerlearn.experiments.lab.training.kept import Asked, key_of
 from peerlearn.experiments.lab.training.loading import Fold, Rows, fold_key, split
-from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of, settings_of
 from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, Trained, centre, outcome_of
 from peerlearn.experiments.lab.training.primal_residuals import watched
 from peerlearn.experiments.lab.training.search import best_settings
@@ -57,6 +58,11 @@ class Sequences:
             return "learns sequences as they are: leave out scale and prepare"
         if not issubclass(kind_of(model, "regression"), Echoes):
             return "learns rows, and these are sequences"
+        settings, length = settings_of(data, model, ESNRegressor), options_of(data)["length"]
+        if (washout := settings.get("washout", 0)) >= length:
+            raise InputError(
+                f"washout is {washout}, and sequences of {data.name} have {length} samples: give a smaller one"
+            )
         return ""
 
     def run(self, trial: Trial) -> Outcome:

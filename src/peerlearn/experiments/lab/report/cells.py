@@ -74,10 +74,12 @@ class Cell:
 
     @property
     def status(self) -> str:
-        """done, failed, not applicable, or not run."""
+        """done, failed, not applicable, not measured by those that were done, or not run."""
         if self.values:
             return "done"
-        return "failed" if self.failed else "not applicable" if self.refused else "not run"
+        if self.failed or self.refused:
+            return "failed" if self.failed else "not applicable"
+        return "not measured" if self.splits else "not run"
 
 
 def known(row: Row, column: str) -> Any:

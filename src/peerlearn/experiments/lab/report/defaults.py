@@ -102,7 +102,8 @@ def measured(results: Results) -> list[str]:
     found = [name for name in dict.fromkeys(asked) if _has(results, name)]
     if not any(row["status"] == "done" for row in results.rows):
         found = list(results.facts.get("metrics", ()))  # so that there is a place to say that all have failed
-    return [*found, "seconds", *(("bytes",) if any(row.get("bytes") for row in results.rows) else ())]
+    sent = any(row.get("bytes") for row in results.rows)
+    return list(dict.fromkeys([*found, "seconds", *(("bytes",) if sent else ())]))
 
 
 def curves(results: Results) -> list[str]:

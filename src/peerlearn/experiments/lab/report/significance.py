@@ -122,11 +122,14 @@ def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None
         f"p {probability(found.p)}: {verdict} at level {spec.level:g}.",
     ]
     if found.p <= spec.level:
-        best = found.models[found.order[0]]
-        worse = [found.models[k] for k in found.order if found.ranks[k] - min(found.ranks) > found.difference]
-        reading = (
-            f"{best} ranks better than {_listed(worse)}" if worse else f"nobody ranks worse than {best} by that much"
-        )
+        worse = {
+            found.models[k]: [
+                found.models[j] for j in found.order if found.ranks[j] - found.ranks[k] > found.difference
+            ]
+            for k in found.order
+        }
+        readings = [f"{model} ranks better than {_listed(others)}" for model, others in worse.items() if others]
+        reading = "; ".join(readings) or "no two models are as far apart"
         told.append(f"Nemenyi's critical difference of mean ranks is {found.difference:.3g}: {reading}.")
     return found, told
 

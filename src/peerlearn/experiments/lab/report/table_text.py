@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import textwrap
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -166,4 +167,11 @@ def _latex_entry(entry: Entry) -> str:
 
 
 def latex(text: str) -> str:
-    return "".join(LATEX.get(letter, letter) for letter in " ".join(text.split()))
+    return "".join(LATEX.get(letter) or _greek(letter) or letter for letter in " ".join(text.split()))
+
+
+def _greek(letter: str) -> str:
+    """$\\beta$, for pdflatex knows no such letters; empty for all others."""
+    _, _, name = unicodedata.name(letter, "").partition("GREEK SMALL LETTER ")
+    known = "LAMBDA" if name == "LAMDA" else name
+    return f"$\\{known.lower()}$" if known.isalpha() and known != "OMICRON" else ""

@@ -172,7 +172,7 @@ def _marked(spec: TableSpec, lines: list[Line]) -> list[Line]:
 
 
 def _best(metric: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    if any(entry.cell.status == "not run" and not entry.cell.splits for entry in entries):
+    if any(entry.cell.status == "not run" for entry in entries):
         return entries  # a model stands in other lines, swept over a key of its own, and may be better there
     rivals = [entry for entry in entries if math.isfinite(entry.cell.mean)]
     if metric in SENT:  # who sends nothing at all does not take part
@@ -217,7 +217,8 @@ def _notes(spec: TableSpec, cells: Cells, lines: list[Line]) -> list[str]:
     notes += ["One run each." if runs == [1] else f"Mean ± standard deviation over {over} runs."]
     for column, values in cells.mixed().items():
         notes.append(f"Means run over {column} as well: {', '.join(value_said(value) for value in values)}.")
-    return notes
+    missing = {entry.cell.status for line in lines for entry in line.entries} & {"not run", "not measured"}
+    return notes + ([f"-: {' or '.join(sorted(missing, reverse=True))}."] if missing else [])
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:

@@ -31,12 +31,12 @@ def attempt(trial: Trial) -> dict[str, Any]:
             else:
                 with _one_thread(), drawing_from(trial.seed("model")):
                     row = row_of(trial, DONE, protocol.run(trial))
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a model may do anything, and only Ctrl-C is to stop all runs
             row = row_of(trial, FAILED, failure=_sentence(error), traceback=traceback.format_exc())
     return {**row, "warnings": _lines(caught), "total_seconds": time.perf_counter() - start}
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: Exception | SystemExit) -> str:
     """Ours are sentences already; of others the kind is half of what they say."""
     said = " ".join(str(error).split())
     if isinstance(error, PeerlearnError):

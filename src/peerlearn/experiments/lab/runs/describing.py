@@ -9,10 +9,10 @@ from typing import Any
 
 import networkx as nx
 
-from peerlearn.errors import PeerlearnError
+from peerlearn.errors import InputError, PeerlearnError
 from peerlearn.experiments.files import file_name, result_folder, write
 from peerlearn.experiments.lab.comparison import Comparison, Net
-from peerlearn.experiments.lab.results import COMPARISON, PAGE, ROWS, description
+from peerlearn.experiments.lab.results import COMPARISON, PAGE, ROWS, description, read_description
 from peerlearn.experiments.lab.runs.sweeping import order_of
 from peerlearn.experiments.lab.training.making import graph_of
 from peerlearn.experiments.lab.trial import Trial, plain
@@ -43,7 +43,18 @@ def describe(
         return
     for made_of_them in (ROWS, PAGE):
         (folder / made_of_them).unlink(missing_ok=True)
+    for left in set(_names_of_graphs(file)) - {each["file"] for each in facts["graphs"]}:
+        (folder / left).unlink(missing_ok=True)
     write(file, text)
+
+
+def _names_of_graphs(file: Path) -> list[str]:
+    """Graphs that an earlier description names; those of a file that is none of ours are not our business."""
+    try:
+        found = read_description(file.parent)[2].get("graphs", ())
+    except InputError:
+        return []
+    return [each["file"] for each in found if Path(each["file"]).parent == Path(GRAPHS)]
 
 
 def _graphs(folder: Path, trials: Sequence[Trial]) -> list[dict[str, Any]]:

@@ -65,7 +65,8 @@ def show_reproduced(console: Console, done: Reproduced, *, brief: bool = False) 
         table.add_row(*map(escape, words), f"[{STYLES[each.verdict]}]{each.verdict}[/]")
     if shown:
         console.print(table)
-    say(console, *_reasons(done.judgements))
+    for line in _reasons(done.judgements):
+        console.print(line, markup=False, highlight=False)
     say(console, *(f"Data      {name}: {why}" for name, why in done.missing.items()))
     say(console, *(f"Failed    {line}" for line in done.failed))
     say(console, *(f"Note      {line}" for line in done.said))

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from peerlearn import data
+from peerlearn import data, partition
 from peerlearn.arrays import Indices, is_whole
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
@@ -148,15 +148,14 @@ class Labelling:
 def _of_the_labelled(trial: Trial, whole: Fold) -> Fold:
     """A fold of the labelled training rows of a run is tested, without which the others and those without label are
     trained on. All stay as they were prepared, for rows without a label were there too."""
-    known = np.flatnonzero(whole.y != UNKNOWN)
-    fewest, folds = int(np.unique(whole.y[known], return_counts=True)[1].min()), trial.comparison.folds
-    if fewest < folds:
+    known, X, y = np.flatnonzero(whole.y != UNKNOWN), whole.X, whole.y
+    if np.unique(y[known], return_counts=True)[1].min() < 2:
         raise DataError(
-            f"a class of {trial.data.name} has {fewest} labelled rows, and the search {folds} folds: give it fewer "
-            "folds, or more rows a label"
+            f"a class of {trial.data.name} has one labelled row, which a search cannot both learn and test: give more "
+            "rows a label, or labels = 'per class'"
         )
-    _, test = split(trial, whole.y[known], stratify=True)
-    held, X, y = known[test], whole.X, whole.y
+    rng = np.random.default_rng(trial.seed("split"))
+    held = np.sort(known[partition.stratified_rows(y[known], trial.comparison.folds, rng)[trial.fold]])
     kept = np.setdiff1d(np.arange(len(y)), held)
     return Fold(whole.task, X[kept], y[kept], X[held], y[held])
 

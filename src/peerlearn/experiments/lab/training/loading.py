@@ -16,6 +16,7 @@ from peerlearn import data
 from peerlearn.arrays import Array
 from peerlearn.data import DataSet, Scaling
 from peerlearn.data.dataset import AnyArray, Task
+from peerlearn.errors import DataError
 from peerlearn.experiments.lab.comparison import Data, Scale
 from peerlearn.experiments.lab.facts import as_task
 from peerlearn.experiments.lab.training.drawing import drawing_from
@@ -106,7 +107,13 @@ def prepared(entry: Data, X: Array, *others: Array, y: AnyArray | None = None, s
         kind = imported(settings["kind"])
         seeded = {SEEDED: seed} if SEEDED in parameters_of(kind) else {}
         given = {key: value for key, value in settings.items() if key != "kind"}
-        tables = _through(made(kind, seeded | given), tables, y)
+        try:
+            tables = _through(made(kind, seeded | given), tables, y)
+        except ValueError as error:
+            why = " ".join(str(error).split())
+            raise DataError(
+                f"{settings['kind']} in prepare of {entry.name} cannot take its {len(X)} training rows: {why}"
+            ) from error
     return tables
 
 

@@ -47,6 +47,8 @@ class Search:
         for key, values in self.grid.items():
             if not isinstance(values, list | tuple) or not values:
                 raise InputError(f"grid.{key} is {values!r}: give a list of values to try")
+            if twice := [value for k, value in enumerate(values) if value in values[:k]]:
+                raise InputError(f"grid.{key} has {twice[0]!r:.80} twice: give each value once")
         if not is_whole(self.folds) or self.folds < 2:
             raise InputError(f"folds of the search is {self.folds!r}: give a whole number, 2 or more")
         if self.metric and self.metric not in METRICS:
