@@ -41,7 +41,6 @@ def test_balanced_error_of_classes_that_test_rows_lack():
     assert metrics.measured(("balanced_error",), "classification", y, said)[0] == {"balanced_error": 0.5}
 
 
-@pytest.mark.parametrize("outputs", [(), (3,)])
 @pytest.mark.parametrize(
     ("said", "why"),
     [
@@ -56,6 +55,7 @@ def test_what_cannot_be_a_class_is_no_error_but_a_failure(said, why):
     assert metrics.measured(("error",), "classification", names, names[None].astype(object))[0] == {"error": 0.0}
 
 
+@pytest.mark.parametrize("outputs", [(), (3,)])
 def test_metrics_of_numbers(outputs):
     y, noise = RNG.standard_normal((50, *outputs)), RNG.standard_normal((3, 50, *outputs))
     values, agents = metrics.measured(("rmse", "nrmse", "mae"), "regression", y, y + noise)
