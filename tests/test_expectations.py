@@ -201,6 +201,13 @@ def test_a_data_set_in_place_of_another_explains_what_is_outside():
     assert [stand_in(results, name) for name in ("Song", "Sylva", "G50C")] == ["digits", "", ""]
 
 
+def test_of_a_data_set_that_is_replaced_something_else_may_be_missing():
+    song = {"data": "Song", "model": "L-RVFL"}
+    assert judge(where=song, value=0.4, spread=0.01).reason == "the file describes no run of Song, L-RVFL"
+    few = judge("quick", where={"data": "Song", "agents": 50}, value=0.4, spread=0.01)
+    assert few.reason == "the size quick has no run of agents 50; the full size may"
+
+
 def test_data_sets_that_are_replaced_or_missing_among_several_are_named():
     """On either side of a claim."""
     several = judge(where={"data": ["Wine", "Sylva", "Song"], "model": "C-RVFL"}, value=0.35, spread=0.01)

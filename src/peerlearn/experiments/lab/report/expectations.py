@@ -145,7 +145,7 @@ def stand_in(results: Results, name: str) -> str:
 def _nowhere(results: Results, where: Conditions) -> str:
     """No row fits: a data set that could not be had, or which condition is to blame."""
     for name, why in results.layout.missing.items():
-        if name in _any_of(where.get("data")):
+        if name in _any_of(where.get("data")) and not results.where({"data": name}).rows:  # nor another for it
             return why
     alone = [key for key, value in where.items() if not results.where({key: value}).rows]
     named = ", ".join(_condition(key, where[key]) for key in (alone or where))
