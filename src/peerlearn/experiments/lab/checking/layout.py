@@ -32,7 +32,7 @@ def check_layout(comparison: Comparison, told: str, tasks: Collection[Task] = ()
     for spec in layout.tables:
         table = Table({}, told, f"tables[{spec.name!r}].")
         metrics.check(spec.metric, table, "metric")
-        _check_unit(spec.unit, table)
+        _check_unit(spec.unit, spec.metric, table)
         for column in spec.rows:
             _one_of(column, columns, table, "rows")
         _one_of(spec.columns, columns, table, "columns")
@@ -135,7 +135,7 @@ def _check_figure(figure: FigureSpec, comparison: Comparison, metrics: _Metrics,
         _one_of(figure.y, curves, table, "y")
     else:
         metrics.check(figure.y, table, "y")
-    _check_unit(figure.unit, table)
+    _check_unit(figure.unit, figure.y, table)
     if figure.kind == "lines" and not figure.x:
         raise table.wrong("x", f"is missing: name the column that lines run along{near('', columns)}")
     for key in ("x", "series", "panels"):
@@ -180,9 +180,11 @@ def _check_where(where: Mapping[str, Any], columns: Mapping[str, list[Any]], tab
                 raise table.wrong(f"{key}.{column}", f"is {value!r}, which no run will have{hint}")
 
 
-def _check_unit(unit: str, table: Table) -> None:
+def _check_unit(unit: str, metric: str, table: Table) -> None:
     if unit and unit not in UNITS:
         raise table.wrong("unit", f"is {unit!r}, which is not known: give one of {', '.join(UNITS)}, or leave it out")
+    if unit == "MB" and metric != "bytes":
+        raise table.wrong("unit", f"is 'MB', which is for bytes, and {metric} is none of these: leave it out")
 
 
 def _one_of(given: str, known: Iterable[str], table: Table, key: str) -> None:
