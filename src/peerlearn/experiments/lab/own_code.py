@@ -15,6 +15,7 @@ from types import ModuleType
 
 import peerlearn
 
+KEY = "own"  # under which the digest stands among settings
 INSTALLED = {"site-packages", "dist-packages"}
 WITH_PYTHON = tuple(Path(sysconfig.get_path(each)).resolve() for each in ("stdlib", "platstdlib"))
 OURS = Path(peerlearn.__file__).resolve().parent
@@ -27,7 +28,7 @@ def own_code(module: str) -> dict[str, str]:
         files = dict[str, str]()
         _read(sys.modules[module], files)
         known[module] = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest() if files else ""
-    return {"own": known[module]} if known.get(module) else {}
+    return {KEY: known[module]} if known.get(module) else {}
 
 
 def _read(module: ModuleType, found: dict[str, str]) -> None:

@@ -35,7 +35,7 @@ def check_models(comparison: Comparison, networks: Sequence[SimulatedNetwork], t
             _check_keys(kind, model, table)
         over = networks if model.where == "network" else [None]
         for data in comparison.data:
-            with table.about("kind"):
+            with table.about_all():
                 refused = comparison.protocol.refuses(data, model)
             if not refused:
                 _check_made(model, data, over, told)

@@ -53,9 +53,10 @@ def checked(comparison: Comparison, file: str = "") -> Comparison:
     whole = comparison.layout.size == "full" and not comparison.layout.missing  # else it may speak of what is left out
     _check_metrics(comparison, facts if whole else [], top)
     networks = check_networks(comparison, told)
-    check_models(comparison, networks, told)
     if whole:
         _check_labelling(comparison, top)
+    check_models(comparison, networks, told)
+    if whole:
         check_layout(comparison, told, {each.task for each in facts})
     shown = shown_metrics(comparison, {each.task for each in facts})
     return replace(comparison, metrics=shown)

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import clone
 
 from peerlearn import graphs, partition
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, is_whole
 from peerlearn.data.series import Series
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab import metrics
@@ -59,7 +59,7 @@ class Sequences:
         if not issubclass(kind_of(model, "regression"), Echoes):
             return "learns rows, and these are sequences"
         settings, length = settings_of(data, model, ESNRegressor), options_of(data)["length"]
-        if (washout := settings.get("washout", 0)) >= length:
+        if is_whole(washout := settings.get("washout", 0)) and washout >= length:
             raise InputError(
                 f"washout is {washout}, and sequences of {data.name} have {length} samples: give a smaller one"
             )

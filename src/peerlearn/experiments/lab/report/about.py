@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from peerlearn.experiments.lab import own_code
 from peerlearn.experiments.lab.report.cells import Row
 from peerlearn.experiments.lab.report.labels import setting_said, value_said
 from peerlearn.experiments.lab.sweeps import has_key
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from peerlearn.experiments.lab.results import Results
 
 HIDDEN = ("name", "class", "given", "estimator", "fixed")  # told in their own way, or too long
-OWN_CODE = "own"  # the digest of code of one's own, which only names runs
 NUMBER = re.compile(r"\d[\d,.]*(?:e[+-]?\d+)?")
 Entry = tuple[str, str]  # a name, and its settings in words
 
@@ -93,7 +93,7 @@ def _told(settings: Mapping[str, Any]) -> str:
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[Entry]:
     """Dotted keys and values in words; of an object its class goes first."""
     for key, value in values.items():
-        if key == OWN_CODE:
+        if key == own_code.KEY:  # a digest, which only names runs
             continue
         if isinstance(value, Mapping):
             yield from _flat(value, f"{before}{key}.")
