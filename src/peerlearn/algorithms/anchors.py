@@ -9,7 +9,8 @@
 
 All start from the same seed, yet they do not each compute A and P: k-means makes much of a last bit, and an eigenvector
 may point the other way on a machine of another kind. A centre of one row would be that row: such rows go to the centre
-next to theirs, so that an agent sends half as many centres as it has rows at most. Only an agent with one row sends it.
+next to theirs, so that an agent sends half as many centres as it has rows at most. Only an agent with one row sends it
+here; the sums of `AnchorLapClassifier` give away the labelled row of an agent that has one.
 
 k-means++: Arthur and Vassilvitskii, 2007, section 2.2. Two stages: Guha et al., Clustering data streams, 2003.
 """

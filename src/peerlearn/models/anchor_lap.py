@@ -40,8 +40,9 @@ SETTINGS = ("width", "gamma_A", "gamma_I", "power", *NUMBERS)
 class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
     """A classifier that learns from labelled and unlabelled rows of all agents; the label of the latter is -1.
 
-    For rows by the hundred thousand, of all of which only means and sums are sent. Columns should be scaled alike. Some
-    agents may have no labelled rows, or no others.
+    For rows by the hundred thousand, of all of which only means and sums are sent. That is no secrecy: the labelled row
+    of an agent that has only one can be computed from its sums. Columns should be scaled alike. Some agents may have no
+    labelled rows, or no others.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
     power: of the graph's Laplacian, q in the formulas.
     n_anchors: how many points stand for all rows; None: 100, or as many different means as agents send.
     n_local: how many means an agent sends at most; None: enough for four times n_anchors over all agents, and ten at
-        least. Each is of two rows or more; only an agent with a single row sends that row.
+        least. Each is of two rows or more, except that of an agent with a single row.
     n_nearest: how many anchors each row is joined to in the graph of the data; None: 10, or all.
     rank: how many features; None: 60, or as many as the anchors have directions.
     network: who talks to whom; None trains on all rows in one place, the centralised baseline.

@@ -50,7 +50,8 @@ SUMS = Averaging(tolerance=1e-9)  # exact, but where messages get lost
 class S3VMClassifier(PartlyLabelled, BaseEstimator):
     """A classifier of two classes that agents train together on rows most of which have no label.
 
-    Rows without a label are marked by -1 in y. Some agents may have none of them, or no others. X may be sparse.
+    Rows without a label are marked by -1 in y. Some agents may have none of them, or no others. X may be sparse. The
+    labelled row of an agent that has only one can be computed from its gradients.
 
     Parameters
     ----------

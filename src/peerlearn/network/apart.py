@@ -2,7 +2,8 @@
 
 An engine brings one thing, the rows of neighbors that live elsewhere (`Halo.swap`), and letters of unequal size
 (`_post`). The mathematics of a round is here, once: a sparse product whose sums run over neighbors in ascending agent
-number, compiled from the same text as in simulation, so that results have the same bits everywhere.
+number, compiled from the same text as in simulation, so that results have the bits of
+`SimulatedNetwork(graph, exact_order=True)`.
 """
 
 from __future__ import annotations

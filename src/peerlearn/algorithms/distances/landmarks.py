@@ -10,7 +10,8 @@
 
 Trilateration; Silva and Tenenbaum, Global versus local methods in nonlinear dimensionality reduction, 2003. The
 landmarks span the space, so D is exact: what travels are N (d + 1) numbers where the thesis completes N^2 (sections
-7.3.2 and 7.3.3). It also gives away all that D gives away: see docs/privacy.md.
+7.3.2 and 7.3.3). It gives every row away to every agent: all know c and q, and x_i = c + sum_j z_ij q_j. See
+docs/privacy.md.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ f is the forgetting factor per chunk, 1 to forget nothing. On a tree the rows' R
 is little more than coefficients; the root keeps G and c, solves, and only b travels down (see gram.py). By gossip every
 agent keeps its own G and c, and B (B + 1) / 2 numbers travel in every round.
 
-Whoever receives the sums of a chunk can take them apart when it has a single row: this mode shows the features of such
-rows to a neighbor. `StreamConsensus` sends coefficients only.
+Rows can be computed from the sums of a chunk, because all agents know the random features: always where the chunk has
+a single row. `StreamConsensus` sends coefficients only.
 """
 
 from __future__ import annotations
