@@ -1,0 +1,188 @@
+"""What a curious agent computes from the messages that reach it: locality is not secrecy.
+
+The curious agent follows the protocol and keeps what it receives. Beside that it knows what every agent
+knows: the graph, the weights, the settings and the seed. It uses no rows of its own. Each test backs a
+statement of docs/deploy.md ("What other agents learn") or docs/privacy.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+
+from peerlearn import (
+    AnchorLapClassifier,
+    RVFLClassifier,
+    S3VMClassifier,
+    SimulatedNetwork,
+    average,
+    data,
+    graphs,
+)
+from peerlearn.algorithms.distances import Landmarks
+from peerlearn.algorithms.distances.landmarks import orthonormal
+from peerlearn.errors import NotConverged
+from peerlearn.local.anchor_graph import AnchorGraph, projection
+from peerlearn.local.normal_equations import NormalEquations
+from peerlearn.local.threads import one_blas_thread
+
+GRAPH = graphs.erdos_renyi(20, 0.2, seed=0)
+TREE = SimulatedNetwork(GRAPH).tree
+LEAF = next(k for k in range(20) if k not in TREE.parent)  # its messages hold its own numbers alone
+PARENT = int(TREE.parent[LEAF])
+G50C = data.load("g50c")
+
+
+class Tapped(SimulatedNetwork):
+    """A network that keeps what one agent receives: (call, sender, content), as it arrives."""
+
+    def __init__(self, curious):
+        super().__init__(GRAPH, exact_order=True)  # round by round, as between sites
+        self.curious, self.received = curious, []
+
+    def recur(self, x, steps):
+        for step in steps:
+            assert step[2] == 0.0, "plain rounds only: this recorder keeps no round before"
+            self._keep("mix", sorted(self.graph[self.curious]), x)
+            x = super().recur(x, step[None])
+        return x
+
+    def flood(self, largest):
+        self._keep("flood", sorted(self.graph[self.curious]), largest)
+        return super().flood(largest)
+
+    def pass_on(self, x, senders, receivers, *, add):
+        self._keep("pass_on", senders[receivers == self.curious], x)
+        super().pass_on(x, senders, receivers, add=add)
+
+    def exchange(self, outbox, to=None):
+        inbox = super().exchange(outbox, to)
+        self.received += [("exchange", j, message) for j, message in inbox[self.curious].items()]
+        return inbox
+
+    def _keep(self, call, senders, x):
+        self.received += [(call, int(j), x[j].copy()) for j in senders]
+
+    def of(self, call, sender=None):
+        """Contents that came by this call, from one sender or from any."""
+        return [what for kind, j, what in self.received if kind == call and sender in (None, j)]
+
+
+def away(found, truth):
+    return np.linalg.norm(found - truth) / np.linalg.norm(truth)
+
+
+def test_landmarks_give_every_row_to_an_agent_without_rows():
+    shares = np.array_split(G50C.X, 19)
+    shares.insert(LEAF, np.empty((0, 50)))
+    network = Tapped(LEAF)
+    Landmarks().share(network, shares, seed=7)
+
+    c = network.of("pass_on")[-1] / 550  # the sum of all rows, on its way down the tree
+    s = np.max(network.of("flood"))
+    T = network.of("exchange")[-1]["table"]  # squared distances of all rows to the landmarks
+    found = c + (T[:, :1] + s**2 - T[:, 1:]) / (2 * s) @ orthonormal(50, seed=7)
+    assert away(found, np.vstack(shares)) < 1e-13
+
+
+def test_six_rounds_of_gossip_give_values_of_agents_that_are_not_neighbors():
+    """A value is certain if its unit vector is in the row space of the mixtures that were seen."""
+    x = np.random.default_rng(0).standard_normal(20)
+    computed = []
+    for curious in range(20):
+        network = Tapped(curious)
+        with pytest.warns(NotConverged, match="6 rounds are allowed"):
+            average(network, x, method="plain", max_rounds=6)
+
+        C, neighbors = network.mixing.toarray(), sorted(GRAPH[curious])
+        mixtures = [np.linalg.matrix_power(C, n)[neighbors] for n in range(6)]
+        seen = np.vstack([np.eye(20)[curious], *mixtures])
+        inverse = np.linalg.pinv(seen, rcond=1e-10)
+        certain = np.diag(inverse @ seen) > 1 - 1e-9
+        found = inverse @ [x[curious], *network.of("mix")]
+        assert np.allclose(found[certain], x[certain], rtol=0, atol=1e-9)
+        computed.append(np.count_nonzero(certain) - 1)  # of 19 others
+    assert sorted(computed) == [1, 1, 2, 2, *[17] * 15, 19]
+
+
+def test_one_message_of_gram_gives_the_rows_of_its_sender():
+    """H'H = sum_i h(x_i) h(x_i)' of fewer rows than features has a null space N: N'h(x) = 0 for each row.
+
+    From nearly every start Newton's method ends at one of the rows. Its part is taken from H'H, and the next one found.
+    """
+    cancer = data.load("breast-cancer")
+    X = (cancer.X - cancer.X.mean(axis=0)) / cancer.X.std(axis=0)
+    parts = np.array_split(np.arange(180, 569), 19)
+    parts.insert(LEAF, np.arange(180))
+    network = Tapped(PARENT)
+    model = RVFLClassifier(300, solver="gram", network=network, random_state=0)
+    model.fit([(X[part], cancer.y[part]) for part in parts])
+
+    message = network.of("exchange", LEAF)[-1]
+    R = NormalEquations.unpacked(message, (300, 1)).R[:, :300]
+    with one_blas_thread():  # many small products: threads would only wait for each other
+        found = rows_behind(R.T @ R, len(R), model.features_)
+    assert len(found) == 180
+    assert max(min(away(x, row) for x in found) for row in X[:180]) < 1e-10
+
+
+def rows_behind(G, n, h):
+    """The n rows whose sigmoid features h have the Gram matrix G, or those that were found."""
+    found, rng = [], np.random.default_rng(0)
+    for _ in range(2 * n):
+        N = np.linalg.eigh(G)[1][:, : len(G) - n + len(found)]
+        start = rng.standard_normal(len(h.W))
+        end = least_squares(outside, start, slope, args=(N, h), method="lm")
+        if end.cost < 1e-16:
+            H = h(end.x[None])
+            found.append(end.x)
+            G = G - H.T @ H
+        if len(found) == n:
+            break
+    return found
+
+
+def outside(x, N, h):
+    """N'h(x)"""
+    return h(x[None])[0] @ N
+
+
+def slope(x, N, h):
+    H = h(x[None])
+    return ((H * (1 - H) * h.W) @ N).T
+
+
+class TestOneLabelledRow:
+    """An agent with 28 rows, one of which has a label."""
+
+    @pytest.fixture
+    def shares(self):
+        rows, labels = np.array_split(G50C.X, 20), np.array_split((G50C.y > 0).astype(int), 20)
+        few = [1 if k == LEAF else 5 for k in range(20)]
+        return [(X, np.where(np.arange(len(X)) < n, y, -1)) for X, y, n in zip(rows, labels, few, strict=True)]
+
+    def test_leaks_from_the_first_gradient_of_s3vm(self, shares):
+        """At w = 0 all f are b: unlabelled rows enter by their sum, which was sent before."""
+        network = Tapped(PARENT)
+        model = S3VMClassifier(network=network, random_state=0).fit(shares)
+
+        (_, positive, others), unlabelled, slope = network.of("pass_on", LEAF)[:3]
+        L, U = 1 + 19 * 5, 550 - 96  # told to all agents
+        m, b, y = model.mean_[PARENT], 2 * model.positive_share_ - 1, 2 * positive - 1
+        of_others = -model.C2 * model.s / U * np.exp(-model.s * b**2) * b * (unlabelled - others * m)
+        found = m - (slope[:-1] - of_others) * L / (model.C1 * y * (1 - y * b))
+        assert away(found, shares[LEAF][0][0]) < 1e-13
+
+    def test_leaks_from_the_sums_of_anchor_lap(self, shares):
+        """The sum over labelled rows of phi(x) y is +-phi(x): the first of phi shows the sign."""
+        network = Tapped(PARENT)
+        model = AnchorLapClassifier(network=network, random_state=0).fit(shares)
+
+        P = projection(model.anchors_, model.width_, 60)
+        graph = AnchorGraph(model.anchors_, P, model.width_, nearest=10)
+        (sums,) = network.of("pass_on", LEAF)
+        phi = sums[-60:] * np.sign(sums[-60] * np.sum(P[:, 0]))
+        start = np.mean(model.anchors_, axis=0)
+        found = least_squares(lambda x: graph.features(x[None])[0] - phi, start, method="lm").x
+        assert away(found, shares[LEAF][0][0]) < 1e-12
