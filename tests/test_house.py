@@ -137,6 +137,14 @@ def test_links_between_pages_lead_somewhere():
                 assert (page.parent / target).exists(), f"{page.name} -> {target}"
 
 
+def test_install_lines_of_the_pages_need_no_package_of_ours_on_an_index():
+    """There is none: a page installs from a checkout, or from a wheel that lies in the folder."""
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE):
+            for line in re.findall(r"pip install.*peerlearn\[.*", block):
+                assert "--find-links ." in line, f"{page.name}: {line}"
+
+
 def test_nothing_reduces_over_the_agent_axis_but_the_network():
     """The oracle, which is called what it is, is the one exception. What behaves is shown by test_apart."""
     reduction = re.compile(r"(\.|np\.)(mean|sum|max|min|all|any)\((axis=0)?\)|np\.(mean|sum|max|min|all|any)\(")
