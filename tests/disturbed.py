@@ -55,7 +55,7 @@ class Wires:
         self.life, self.me, self.links, self.failed = life, me, links, failed
         self.pipes = {}
         self.driving = threading.Lock()
-        self.port, self.silent, self.started = 0, [], False
+        self.port, self.silent, self.started = 0, {}, False
         self.loop = SimpleNamespace(call_soon_threadsafe=lambda look: None)
         life.wires = self
 
@@ -266,7 +266,7 @@ class World:
                 wires.pipes[other].broken = True
             wires.pipes[other] = pipe
             wires.links[other].closed()
-            pipe.to[other].append(wires.me.hello())
+            pipe.to[other].append(wires.links[other].hello())
 
     def _notice(self, k, j):
         del self.lives[k].wires.pipes[j]
@@ -290,7 +290,7 @@ class World:
             raise AssertionError(f"agent {k} parted with agent {j}: {error}") from error
         pipe.put(j, answers)
         if self.random.random() < 0.02 and wires.links[j].up:
-            pipe.put(j, [wires.me.word(Kind.ALIVE)])
+            pipe.put(j, [wires.links[j].word(Kind.ALIVE)])
 
     def _disturbed(self):
         if self.cuts and self.random.random() < 0.03:

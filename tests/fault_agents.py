@@ -40,11 +40,15 @@ FEATURES = RandomFeatures.draw(3, 12, seed=0)
 GAVE_UP, FAILED = 3, 1  # exit codes
 
 
-def work(network: Network) -> dict[str, np.ndarray]:
-    """All kinds of calls, one of them long, and a solver that makes many short ones."""
+def work(network: Network, shorter: int = 0, last: bool = True) -> dict[str, np.ndarray]:
+    """All kinds of calls, one of them long, and a solver that makes many short ones.
+
+    For agents that run another program than the others: rounds by which the long call is shorter, and whether the last
+    call is made.
+    """
     rng = [np.random.default_rng(agent) for agent in network.hosted]
     X = [each.standard_normal((20 + 5 * agent, 3)) for agent, each in zip(network.hosted, rng, strict=True)]
-    steps = np.tile([0.9, 0.3, -0.2], (LONG, 1))  # with memory of the round before; keeps the average
+    steps = np.tile([0.9, 0.3, -0.2], (LONG - shorter, 1))  # with memory of the round before; keeps the average
     labels = union(network, [np.array([f"ward {agent}"]) for agent in network.hosted])
     solver = ADMM(tolerance=1e-10, averaging="chebyshev", max_iterations=60)
     problems = LeastSquares.of_inputs(FEATURES, X, [np.sin(x[:, :2]) for x in X])
@@ -56,7 +60,7 @@ def work(network: Network) -> dict[str, np.ndarray]:
         "coefficients": solution.coefficients,
         "mixed": mixed,
         "average": average(network, mixed, method="plain", stopping="messages", tolerance=1e-9),
-        "total": total(network, mixed[:, :4], method="tree"),
+        "total": total(network, mixed[:, :4], method="tree") if last else mixed[:, :4],
     }
 
 
@@ -73,7 +77,7 @@ def agent(number: int, folder: Path, ports: list[int], options: dict[str, Any]) 
     from peerlearn.network.peers.papers import Identity
     from peerlearn.network.peers.patience import Patience
 
-    name, own = f"agent-{number}", folder / f"agent-{number}"
+    name, own = f"agent-{number}", folder / options.get("folder", f"agent-{number}")
     own.mkdir(exist_ok=True)
     os.dup2(os.open(own / "output.txt", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), 2)
     handler = logging.FileHandler(own / "agent.log")
@@ -85,9 +89,13 @@ def agent(number: int, folder: Path, ports: list[int], options: dict[str, Any]) 
     if options.get("mischief"):
         disturb_writing(number)
     identity = Identity.load(folder / "authority.pem", folder / f"{name}.pem", folder / f"{name}.key", name)
-    patience = Patience(options.get("silence", 2.0), options.get("give_up_after", 60.0), save_every=0.2)
+    if options.get("open_files"):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (options["open_files"],) * 2)
+    longest = options.get("longest_round", 3600.0)
+    patience = Patience(options.get("silence", 2.0), options.get("give_up_after", 60.0), 0.2, longest)
     addresses = {k: f"127.0.0.1:{port}" for k, port in enumerate(ports)}
-    listen, addresses = addresses[number], {**addresses, **options.get("addresses", {})}
+    listen = options.get("listen", addresses[number])
+    addresses |= options.get("addresses", {})
     code = 0
     try:
         with (
@@ -105,8 +113,10 @@ def agent(number: int, folder: Path, ports: list[int], options: dict[str, Any]) 
         ):
             signal.signal(signal.SIGTERM, lambda *_: network.interrupt("stopped by SIGTERM"))
             threading.Thread(target=tell, args=(network, own / "round.txt"), daemon=True).start()
+            if options.get("hang_at"):
+                hang(network, options["hang_at"])
             if not network.finished:
-                done = work(network)
+                done = work(network, **options.get("program", {}))
                 sent = network.ledger
                 np.savez(own / "done.npz", sent=[sent.rounds, sent.messages, sent.bytes], **done)
     except Stopped as error:
@@ -117,6 +127,18 @@ def agent(number: int, folder: Path, ports: list[int], options: dict[str, Any]) 
         code = FAILED
     handler.close()
     os._exit(code)  # a forked process need not run what its parent registered for the end
+
+
+def hang(network: Any, round: int) -> None:
+    """Let the algorithm stand still before this round; the connections live on."""
+    swap, forever = network._swap, threading.Event()
+
+    def swap_or_hang(*arguments: Any) -> None:
+        if network.round >= round:
+            forever.wait()
+        swap(*arguments)
+
+    network._swap = swap_or_hang
 
 
 def tell(network: Any, path: Path) -> None:
@@ -163,12 +185,13 @@ class Ring:
         make(self.folder, [f"agent-{k}" for k in range(AGENTS)])
         self.ports = [int(port) for port in free_ports(AGENTS).split(",")]
         self.processes: dict[int, Any] = {}
+        self.seconds: list[Any] = []
 
     def __enter__(self) -> Ring:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in self.processes.values():
+        for process in [*self.processes.values(), *self.seconds]:
             process.kill()
             process.join()
 
@@ -178,6 +201,12 @@ class Ring:
             process = FORKS.Process(target=agent, args=(number, *given), daemon=True)
             process.start()
             self.processes[number] = process
+
+    def start_again(self, number: int, folder: str) -> None:
+        """A second process of an agent that runs, with a folder of its own."""
+        options = {**self.options, "folder": folder, "addresses": {}, "listen": "127.0.0.1:0"}
+        self.seconds.append(FORKS.Process(target=agent, args=(number, self.folder, self.ports, options), daemon=True))
+        self.seconds[-1].start()
 
     def kill(self, *agents: int) -> None:
         for number in agents:
@@ -199,12 +228,13 @@ class Ring:
             assert time.monotonic() < deadline, f"waited in vain for {what}\n{self.logs()}"
             time.sleep(0.01)
 
-    def ends(self, seconds: float = 60) -> list[int]:
-        """The exit codes of all agents."""
+    def ends(self, seconds: float = 60, but: tuple[int, ...] = ()) -> list[int]:
+        """The exit codes of all agents, except some that need not end."""
         deadline = time.monotonic() + seconds
-        for process in self.processes.values():
-            process.join(max(deadline - time.monotonic(), 0.1))
-            assert process.exitcode is not None, f"not all agents ended\n{self.logs()}"
+        for number, process in self.processes.items():
+            if number not in but:
+                process.join(max(deadline - time.monotonic(), 0.1))
+                assert process.exitcode is not None, f"not all agents ended\n{self.logs()}"
         return [self.processes[number].exitcode for number in sorted(self.processes)]
 
     def must_end_as_expected(self) -> None:

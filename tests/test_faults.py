@@ -5,18 +5,30 @@ Every run must end with the bits of an undisturbed simulation and the same ledge
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import socket
+import threading
 import time
 
 import pytest
 
 from peerlearn.network.peers.certificates import make
+from peerlearn.network.peers.frame import Kind
 from tests.fault_agents import AGENTS, FAILED, GAVE_UP, LONG, Ring
 from tests.proxy import Proxy
-from tests.strangers import call, call_as_agent, call_in_the_clear, expired_identity, nonsense_of_agent_1
+from tests.strangers import (
+    call,
+    call_as_agent,
+    call_in_the_clear,
+    expired_identity,
+    nonsense_of_agent_1,
+    speaker_of_agent_1,
+)
 
 MIDDLE = LONG // 2  # in the long call
 EARLY = 150  # among the many short calls of a solver
+HUNG_UP = ("OK", "UNAVAILABLE", "PERMISSION_DENIED", "INVALID_ARGUMENT")  # ways in which an agent ends a stream
 
 
 @pytest.fixture
@@ -172,22 +184,174 @@ def test_strangers_are_turned_away_each_with_a_sentence(ring, tmp_path):
         "does not speak TLS": lambda: call_in_the_clear(port),
         "refused agent visitor, which is not a neighbor": lambda: call_as_agent(port, ring.folder, "visitor"),
     }.items():
-        knock()
+        assert knock() in ("hung up", "PERMISSION_DENIED"), sign
         ring.wait_for_log(2, sign)
     ring.start(1)
     ring.must_end_as_expected()
 
 
 def test_a_neighbor_that_talks_nonsense_harms_nobody(ring):
-    """It has a valid certificate and is expected, but sends garbage, frames of others, numbers that are none."""
+    """It has a valid certificate and is expected, but sends garbage, frames of others, claims that are lies."""
     ring.start(0, 2, 3, 4)
     ring.wait_for_log(3, "connected to agent agent-4")
     for nonsense in nonsense_of_agent_1():
-        call_as_agent(ring.ports[2], ring.folder, "agent-1", nonsense)
+        ended = call_as_agent(ring.ports[2], ring.folder, "agent-1", nonsense)
+        assert ended in HUNG_UP, nonsense
     assert ring.processes[2].is_alive()
     assert ring.log(2).count("the connection is opened anew") >= 4
     ring.start(1)
     ring.must_end_as_expected()
+
+
+def test_nonsense_beside_an_honest_agent_is_refused_and_harms_nobody(ring):
+    ring.start()
+    ring.wait_for_round(EARLY)
+    connected = ring.log(2).count("connected to agent agent-1")
+    for nonsense in nonsense_of_agent_1():
+        assert call_as_agent(ring.ports[2], ring.folder, "agent-1", nonsense) in HUNG_UP, nonsense
+    assert ring.log(2).count("connected to agent agent-1") == connected, "the honest link stays up"
+    ring.must_end_as_expected()
+    assert "refused a second process of agent agent-1, whose first one is connected" in ring.log(2)
+
+
+@pytest.mark.parametrize("claimed", [1, EARLY, 2**48 - 1, 2**64 - 1])
+def test_no_claim_makes_the_real_agent_unwelcome(ring, claimed):
+    """Somebody with its certificate speaks in its place while it is away: found from outside with 2^64 - 1."""
+    ring.start()
+    ring.wait_for_round(EARLY, agent=1)
+    ring.kill(1)
+    liar = speaker_of_agent_1(done=claimed)
+    for frames in ([liar.hello()], [liar.hello(claimed, 7)], [liar.hello(), liar.word(Kind.ALIVE, claimed, 7)]):
+        assert call_as_agent(ring.ports[2], ring.folder, "agent-1", frames) in HUNG_UP
+    ring.start(1)
+    ring.must_end_as_expected()
+
+
+def test_an_empty_second_stream_does_not_hurt_the_first(ring):
+    """Found from outside: it killed the honest link for good, and in the end the whole ring."""
+    ring.start()
+    ring.wait_for_round(EARLY)
+    silent = threading.Event()
+
+    def nothing():
+        silent.wait(60)
+        yield from ()
+
+    threads = [
+        threading.Thread(target=call_as_agent, args=(ring.ports[2], ring.folder, "agent-1", nothing()), daemon=True)
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    ring.must_end_as_expected()
+    silent.set()
+    assert ring.log(2).count("connected to agent agent-1") == 1
+
+
+def test_an_agent_that_is_started_twice_is_told_so_and_the_first_goes_on(ring):
+    ring.start()
+    ring.wait_for_round(EARLY, agent=1)
+    ring.start_again(1, "agent-1-elsewhere")
+    ring.wait_for_log(2, "refused a second process of agent agent-1, whose first one is connected (started twice?)")
+    ring.must_end_as_expected()
+    assert ring.log(2).count("connected to agent agent-1") == 1
+    second = (ring.folder / "agent-1-elsewhere" / "agent.log").read_text()
+    assert "agent agent-2 refused a second process of agent agent-1" in second
+
+
+def test_a_stream_that_is_replaced_ends_with_a_status(ring):
+    """The handler used to be cancelled, which sends no status: the dialer never learned that its stream was over."""
+    ring.start(0, 2, 3, 4)
+    ring.wait_for_log(3, "connected to agent agent-4")
+    agent, enough = speaker_of_agent_1(), threading.Event()
+
+    def hello_and_no_more():
+        yield agent.hello()
+        enough.wait(20)
+
+    ended = []
+    streams = [
+        threading.Thread(
+            target=lambda: ended.append(
+                call_as_agent(ring.ports[2], ring.folder, "agent-1", hello_and_no_more(), within=20)
+            )
+        )
+        for _ in range(2)
+    ]
+    for number, stream in enumerate(streams, start=1):
+        stream.start()
+        ring.wait_until(lambda n=number: ring.log(2).count("connected to agent agent-1") == n, "the stream to be up")
+    streams[0].join(10)
+    assert ended == ["UNAVAILABLE"]
+    enough.set()
+    streams[1].join(10)
+    ring.start(1)
+    ring.must_end_as_expected()
+
+
+def test_an_agent_comes_back_though_another_process_took_its_place_while_it_was_silent(ring):
+    ring.start()
+    ring.wait_for_round(EARLY)
+    ring.signal(1, signal.SIGSTOP)
+    ring.wait_for_log(2, "agent agent-1 has been silent for")
+    place_taken = threading.Event()
+
+    def hello_and_no_more():
+        yield speaker_of_agent_1().hello()
+        place_taken.wait(4)
+
+    thread = threading.Thread(
+        target=call_as_agent, args=(ring.ports[2], ring.folder, "agent-1", hello_and_no_more()), daemon=True
+    )
+    thread.start()
+    ring.wait_until(lambda: ring.log(2).count("connected to agent agent-1") == 2, "the second process to be let in")
+    ring.signal(1, signal.SIGCONT)
+    thread.join()
+    ring.must_end_as_expected()
+
+
+def test_a_neighbor_that_is_alive_and_sends_nothing_is_named_and_given_up_in_the_end(ring):
+    ring.start(0, 2, 3, 4, silence=1.0, longest_round=6.0)
+    ring.start(1, silence=1.0, hang_at=40)
+    ring.wait_for_log(2, "has waited for agent agent-1 for 1.")
+    assert "it is there, but its message has not come" in ring.log(2)
+    assert "agent agent-1 has been silent" not in ring.log(2)
+    codes = ring.ends(but=(1,))
+    assert [codes[k] for k in (0, 2, 3, 4)] == [GAVE_UP] * 4
+    assert "had waited for agent agent-1 for 6 s, which is alive" in ring.log(0) + ring.log(2)
+    ring.kill(1)
+    ring.start()
+    ring.must_end_as_expected()
+
+
+def test_a_program_that_makes_fewer_calls_is_named_at_once(ring):
+    ring.start(0, 2, 3, 4)
+    ring.start(1, program={"last": False})
+    codes = ring.ends(seconds=20)
+    assert all(codes[k] for k in (0, 2, 3, 4))
+    assert "agent agent-1 has finished its work, and agent agent-" in ring.log(0) + ring.log(2)
+    assert "run the same program, with the same number of calls" in ring.log(3) + ring.log(4)
+
+
+def test_a_program_that_makes_other_calls_is_named_and_ends_the_run(ring):
+    """What it sends has another shape, however often it is asked to send it again."""
+    ring.start(0, 2, 3, 4)
+    ring.start(1, program={"shorter": 1})
+    assert all(ring.ends(seconds=30))
+    assert "agent agent-1 sent a row of float64 (301,) where 300 numbers were due" in ring.log(0) + ring.log(2)
+    assert "it runs another program: run the same one at all agents" in ring.log(3)
+
+
+def test_idle_connections_do_not_keep_neighbors_out(ring):
+    """1,500 of them, without a certificate, at the usual limit of 1,024 open files."""
+    ring.start(0, 2, 3, 4, open_files=1024)
+    ring.wait_for_log(3, "connected to agent agent-4")
+    with contextlib.ExitStack() as opened:
+        for _ in range(1500):
+            opened.enter_context(socket.create_connection(("127.0.0.1", ring.ports[2]), 5))
+        ring.start(1)
+        ring.must_end_as_expected()
+    assert "connections of callers that did not show a certificate" in ring.log(2)
 
 
 def test_settings_that_differ_end_both_with_key_and_values(ring):

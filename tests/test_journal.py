@@ -248,6 +248,12 @@ class Agent:
             save_every=1e9, bytes_sent=lambda: 0,
         )  # fmt: skip
 
+    @property
+    def saved(self):
+        """What neighbors are told."""
+        (told,) = {link.saved[0] for link in self.links.values()}
+        return told
+
     def round(self):
         """One round outside of the contract: frames go out, rows come in."""
         n = self.me.done + 1
@@ -279,7 +285,7 @@ class TestMemory:
         """A neighbor may be greeted at any moment, also while calls are being given back."""
         Agent(tmp_path).run(7, save=(3, 5))
         agent = Agent(tmp_path)
-        assert (agent.me.done, agent.me.saved) == (5, 3)
+        assert (agent.me.done, agent.saved) == (5, 3)
         assert all(link.inbox.done == 5 for link in agent.links.values())
 
     def test_calls_are_given_back_and_then_computed(self, tmp_path):
@@ -294,7 +300,7 @@ class TestMemory:
         Agent(tmp_path).run(7, save=(3, 5))
         tear(tmp_path, 2)
         agent = Agent(tmp_path)
-        assert (agent.me.done, agent.me.saved) == (3, 0)
+        assert (agent.me.done, agent.saved) == (3, 0)
         assert "a checkpoint was damaged" in caplog.text
         assert [agent.mix() for _ in range(7)] == [[[n, n / 2]] for n in range(1, 8)]
 
@@ -303,7 +309,7 @@ class TestMemory:
         for _ in range(5):
             agent.mix()
             agent.memory.save()
-            told.append(agent.me.saved)
+            told.append(agent.saved)
         assert told == [0, 1, 2, 3, 4]
 
     @pytest.mark.parametrize("torn", [False, True])
@@ -317,11 +323,12 @@ class TestMemory:
             assert link.outbox.after(stands) == []
 
     def test_frames_that_neighbors_have_saved_are_not_kept(self, tmp_path):
-        agent = Agent(tmp_path)
+        agent, receipts = Agent(tmp_path), []
         for n in range(1, 9):
             agent.mix()
             for link in agent.links.values():
-                link.outbox.saved(n - 2)
+                receipts.append(link.outbox.receipt)
+                assert n < 3 or link.outbox.saved(n - 2, receipts[-5])  # two rounds ago, of two neighbors
             agent.memory.save()
         assert len(list(tmp_path.glob("sent-*"))) <= 4
         again = Agent(tmp_path)
@@ -334,12 +341,12 @@ class TestMemory:
         agent.mix()
         agent.memory.save()
         agent.memory.save()
-        assert (agent.me.done, agent.me.saved) == (3, 1)
+        assert (agent.me.done, agent.saved) == (3, 1)
         enough()
         assert Agent(tmp_path).me.done == 2
         agent.mix()
         agent.memory.save()
-        assert (Agent(tmp_path).me.done, agent.me.saved) == (4, 2)
+        assert (Agent(tmp_path).me.done, agent.saved) == (4, 2)
         assert [n for n, _ in Agent(tmp_path).links[1].outbox.entries(0, 99)] == [1, 2, 3, 4]
         warnings = [record.message for record in caplog.records if record.levelno == logging.WARNING]
         assert len(warnings) == 2  # once when it begins and once when it ends

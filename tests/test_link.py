@@ -10,8 +10,8 @@ import pytest
 
 from peerlearn import SimulatedNetwork, graphs
 from peerlearn.errors import InputError, Mismatch, NetworkError, Stopped, WireError
-from peerlearn.network.peers.frame import Kind, decode
-from peerlearn.network.peers.link import Left, Link, Refusal, Speaker
+from peerlearn.network.peers.frame import MOST_ROUNDS, VERSION, Kind, checksum_of, decode, receipt_of
+from peerlearn.network.peers.link import Left, Link, Refusal, Refused, Speaker
 from tests.disturbed import World
 
 SETTINGS = {"the graph": "a ring", "alpha": "0.1"}
@@ -29,9 +29,31 @@ def new_link(**more):
     return Link(speaker(**more), 1, "south", horizon=8)
 
 
-def greeted(done=0, saved=0, **more):
+def greeted(done=0, **more):
     link = new_link(**more)
-    link.heard(south(done=done, saved=saved).hello())
+    link.heard(south(done=done).hello())
+    return link
+
+
+def ours(n):
+    """The frames of a row that we send in round n."""
+    return speaker().frames(Kind.ROW, np.array([float(n)]), n)
+
+
+def receipt(rounds):
+    """Of a neighbor that took what we sent in rounds 1, 2, .."""
+    found = 0
+    for n in range(1, rounds + 1):
+        found = receipt_of(map(checksum_of, ours(n)), found)
+    return found
+
+
+def sending(rounds=3, **more):
+    """A link that is up, over which we have sent some rounds."""
+    link = greeted(**more)
+    for n in range(1, rounds + 1):
+        link.send(n, ours(n))
+    link.me.done = rounds
     return link
 
 
@@ -58,30 +80,30 @@ class TestHello:
     def test_is_answered_with_all_that_the_neighbor_may_lack(self):
         link = new_link()
         for n in (1, 2, 3):
-            assert link.send(n, [b"%d" % n]) == []  # nobody is there yet
-        assert link.heard(south(done=1).hello()) == [b"2", b"3"]
-        assert link.send(4, [b"4"]) == [b"4"]
+            assert link.send(n, ours(n)) == []  # nobody is there yet
+        assert link.heard(south(done=1).hello()) == ours(2) + ours(3)
+        assert link.send(4, ours(4)) == ours(4)
         link.closed()
-        assert link.send(5, [b"5"]) == []
-        assert link.heard(south(done=3).hello()) == [b"4", b"5"]
+        assert link.send(5, ours(5)) == []
+        assert link.heard(south(done=3).hello()) == ours(4) + ours(5)
 
     def test_of_a_neighbor_that_comes_back_with_less_counts(self):
         """Found by the schedules below: an agent that is itself catching up held back what the other one lacks."""
         link = greeted(done=10)  # we were killed, and the neighbor is ahead of us
-        assert link.send(9, [b"9"]) == []  # it has this
+        assert link.send(9, ours(9)) == []  # it has this
         link.closed()
-        assert link.heard(south(done=5).hello()) == [b"9"]  # now it was killed, and is behind
-        assert link.send(10, [b"10"]) == [b"10"]
+        assert link.heard(south(done=5).hello()) == ours(9)  # now it was killed, and is behind
+        assert link.send(10, ours(10)) == ours(10)
 
     def test_says_what_was_saved(self):
-        link = new_link()
-        for n in (1, 2, 3):
-            link.send(n, [b"%d" % n])
-        link.heard(south(done=3, saved=2).hello())
-        assert link.outbox.after(0) == [b"3"]
+        link = sending(3)
+        link.closed()
+        link.heard(south(done=3).hello(2, receipt(2)))
+        assert link.outbox.after(0) == ours(3)
 
     def test_of_an_agent_that_needs_what_is_gone_is_refused(self):
-        link = greeted(done=5, saved=4)
+        link = sending(5)
+        link.heard(south(done=5).word(Kind.ALIVE, 4, receipt(4)))
         link.closed()
         with pytest.raises(
             Refusal, match="agent south is back in round 4, and agent north has nothing left of rounds up to 4"
@@ -149,6 +171,15 @@ class TestMismatch:
         with pytest.raises(Mismatch, match="disagree on its name: south at north, west at south"):
             new_link().heard(speaker(1, "west").hello())
 
+    def test_of_the_wire_format_names_both(self):
+        hello = bytearray(south().hello())
+        hello[4] = VERSION + 1
+        sentence = f"disagree on the wire format of peerlearn: {VERSION} at north, {VERSION + 1} at south; install the"
+        with pytest.raises(Mismatch, match=sentence):
+            new_link().heard(bytes(hello))
+        with pytest.raises(Refusal, match=sentence):
+            new_link(done=3).heard(bytes(hello))
+
     def test_of_the_run_is_noticed_in_every_frame_and_where_checksums_happen_to_agree(self):
         with pytest.raises(WireError, match="a frame of another run: give all agents the same run name"):
             new_link().heard(south(run="walk").hello())
@@ -188,53 +219,145 @@ class TestFrames:
         assert link.heard(*row(1)) == []
         assert (link.done, link.inbox.has(1), link.inbox.has(2), link.inbox.has(3)) == (1, True, True, False)
 
-    def test_tell_what_was_saved(self):
-        link = greeted()
-        for n in (1, 2, 3):
-            link.send(n, [b"%d" % n])
-        link.heard(south(done=3, saved=1).word(Kind.ALIVE))
-        assert (link.done, link.outbox.after(0)) == (3, [b"2", b"3"])
-
     def test_of_somebody_else_are_refused(self):
         with pytest.raises(WireError, match="a frame of agent number 2 came on the link of agent south"):
             greeted().heard(speaker(2, "south").word(Kind.ALIVE))
 
     def test_that_are_refused_change_nothing(self):
         link = greeted()
-        link.send(1, [b"1"])
+        link.send(1, ours(1))
         with pytest.raises(WireError, match="nobody is so far ahead"):
-            link.heard(*row(1000, south(done=999, saved=998)))
+            link.heard(*row(1000, south(done=999)))
         assert (link.done, link.outbox.dropped) == (0, 0)
-
-    def test_cannot_have_saved_what_is_ahead_of_their_sender(self):
-        other = south(done=3, saved=4)
-        for link, data in ((new_link(), other.hello()), (greeted(), other.word(Kind.ALIVE))):
-            link.send(1, [b"1"])
-            with pytest.raises(WireError):
-                link.heard(data)
-            assert link.outbox.after(0) == [b"1"]
 
     def test_the_neighbor_has_are_not_written_but_kept(self):
         link = greeted(done=5)
-        assert link.send(5, [b"5"]) == []
-        assert link.send(6, [b"6"]) == [b"6"]
-        assert link.outbox.after(4) == [b"5", b"6"]
+        assert link.send(5, ours(5)) == []
+        assert link.send(6, ours(6)) == ours(6)
+        assert link.outbox.after(4) == ours(5) + ours(6)
 
     def test_of_a_farewell_end_the_run_with_their_sentence(self):
-        for link in (new_link(), greeted()):
-            with pytest.raises(Left, match=r"^agent south ended the run: no rows$"):
-                link.heard(south().text(Kind.LEAVE, "agent south ended the run: \x1bno rows"))
+        farewell = south().text(Kind.LEAVE, "agent south ended the run: \x1bno rows")
+        with pytest.raises(Left, match=r"^agent south ended the run: no rows$"):
+            greeted().heard(farewell)
+        with pytest.raises(WireError, match="before it said hello"):
+            new_link().heard(farewell)
         assert issubclass(Left, Stopped)
 
+    def test_of_a_refusal_end_this_agent_alone(self):
+        with pytest.raises(Refused, match=r"^agent north is back in round 1$"):
+            greeted().heard(south().text(Kind.REFUSE, "agent north is back in round 1"))
+        assert issubclass(Refused, Left)
+
     def test_done_is_answered_and_seen_is_remembered(self):
-        link = greeted()
-        (answer,) = link.heard(south(done=9).word(Kind.DONE))
-        assert (link.finished, link.seen, link.done) == (True, False, 9)
+        link = sending(3)
+        (answer,) = link.heard(south(done=3).word(Kind.DONE, 3, receipt(3)))
+        assert (link.finished, link.seen, link.done) == (True, False, 3)
         other = Link(south(), 0, "north", horizon=8)
         other.heard(speaker().hello())
         assert decode(answer, run=speaker()._run).kind is Kind.SEEN
         assert other.heard(answer) == []
         assert (other.finished, other.seen) == (False, True)
+
+
+class TestClaims:
+    """What a neighbor says of itself is checked against what can be true, and nothing of it is for ever."""
+
+    def test_what_was_saved_is_deleted_with_the_receipt_of_what_was_sent(self):
+        link = sending(3)
+        link.heard(south(done=3).word(Kind.ALIVE, 1, receipt(1)))
+        assert (link.done, link.outbox.after(0)) == (3, ours(2) + ours(3))
+
+    @pytest.mark.parametrize("saved", [1, 2, 3])
+    @pytest.mark.parametrize("wrong", [0, 1, receipt(4), 2**64 - 1])
+    def test_without_that_receipt_nothing_is_deleted(self, saved, wrong):
+        link = sending(3)
+        with pytest.raises(WireError, match=f"says that it saved round {saved}, and did not take what was sent"):
+            link.heard(south(done=3).word(Kind.ALIVE, saved, wrong))
+        assert link.outbox.after(0) == ours(1) + ours(2) + ours(3)
+        link.closed()
+        assert link.heard(south(done=0).hello()) == ours(1) + ours(2) + ours(3), "the real one gets all that it needs"
+
+    @pytest.mark.parametrize("claimed", [4, 8, 2**47, MOST_ROUNDS, 2**63, 2**64 - 1])
+    @pytest.mark.parametrize("first", [True, False], ids=["in the first hello", "later"])
+    def test_no_number_makes_the_real_agent_unwelcome(self, claimed, first):
+        """Found from outside: one ALIVE frame with 2^64 - 1 was believed, and the honest agent refused for ever."""
+        link = new_link() if first else greeted()
+        for n in (1, 2, 3):
+            link.send(n, ours(n))
+        link.me.done = 3
+        liar = south(done=claimed)
+        frame = liar.hello(claimed, 5) if first else liar.word(Kind.ALIVE, claimed, 5)
+        try:
+            link.heard(frame)
+        except WireError:
+            link.closed()
+        assert link.outbox.after(0) == ours(1) + ours(2) + ours(3)
+        link.closed()
+        assert link.heard(south(done=1).hello()) == ours(2) + ours(3)
+        assert link.done == 1
+
+    @pytest.mark.parametrize("done", [12, 2**40])
+    def test_nobody_is_further_ahead_than_rounds_allow(self, done):
+        link = sending(3)
+        with pytest.raises(WireError, match=f"{done} rounds behind it, and agent north has 3: nobody can be so far"):
+            link.heard(south(done=done).word(Kind.ALIVE))
+        link.heard(south(done=11).word(Kind.ALIVE))
+
+    def test_who_was_killed_may_find_its_neighbor_far_ahead(self):
+        link = greeted(done=500)
+        link.heard(south(done=508).word(Kind.ALIVE))
+        with pytest.raises(WireError, match="nobody can be so far ahead"):
+            link.heard(south(done=509).word(Kind.ALIVE))
+
+    def test_nobody_saved_what_is_ahead_of_it(self):
+        for link, data in (
+            (new_link(), south(done=3).hello(4, 0)),
+            (greeted(), south(done=3).word(Kind.ALIVE, 4, 0)),
+            (greeted(), south(done=3).word(Kind.DONE, 2, 0)),
+        ):
+            link.send(1, ours(1))
+            with pytest.raises(WireError, match="says that it saved round"):
+                link.heard(data)
+            assert link.outbox.after(0) == ours(1)
+
+    def test_who_is_done_has_taken_all_that_was_sent(self):
+        link = sending(3)
+        with pytest.raises(WireError, match="did not take what was sent"):
+            link.heard(south(done=3).word(Kind.DONE, 3, 7))
+        assert not link.finished
+        link.heard(south(done=4).word(Kind.DONE, 4, receipt(4)))  # it is a round ahead
+        assert not link.finished
+        link.send(4, ours(4))
+        link.me.done = 4
+        assert link.finished
+
+    def test_who_comes_back_without_being_done_is_not(self):
+        link = sending(3)
+        link.heard(south(done=3).word(Kind.DONE, 3, receipt(3)))
+        assert link.finished
+        link.closed()
+        link.heard(south(done=3).hello(3, receipt(3)))
+        assert not link.finished
+        link.closed()
+        link.heard(south(done=3, finished=True).hello(3, receipt(3)))
+        assert link.finished
+
+    def test_who_is_done_before_us_ended_early(self):
+        link = sending(3)
+        link.heard(south(done=2).word(Kind.DONE, 2, receipt(2)))
+        assert (link.finished, link.ended_early) == (False, True)
+
+    def test_a_process_is_known_by_what_it_says_in_its_hello(self):
+        one, other = south(), south()
+        link = greeted()
+        assert link.caller(one.hello()) != link.caller(other.hello())
+        link.closed()
+        link.heard(one.hello())
+        assert link.instance == link.caller(one.hello())
+        for wrong in (*row(1), one.word(Kind.ALIVE), b"nonsense"):
+            with pytest.raises(WireError):
+                link.caller(wrong)
 
 
 # Whole runs -----------------------------------------------------------------------------------------------------------

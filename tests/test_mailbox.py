@@ -11,13 +11,25 @@ from hypothesis import strategies as st
 
 from peerlearn.errors import WireError
 from peerlearn.network.peers import mailbox
-from peerlearn.network.peers.frame import CHUNK, MOST_BYTES, Frame, Kind, decode, encode
+from peerlearn.network.peers.frame import (
+    CHUNK,
+    MOST_BYTES,
+    Frame,
+    Kind,
+    checksum_of,
+    decode,
+    encode,
+    receipt_of,
+    run_identity,
+)
 from peerlearn.network.peers.mailbox import Inbox, Outbox, Parcel
+
+RUN = run_identity("run")
 
 
 def frames(x, round=1, kind=Kind.ROW, chunk=CHUNK):
-    raw = encode(kind, np.asarray(x), run=1, sender=0, round=round, saved=0, chunk=chunk)
-    return [decode(each, run=1, chunk=chunk) for each in raw]
+    raw = encode(kind, np.asarray(x), run=RUN, sender=0, round=round, chunk=chunk)
+    return [decode(each, run=RUN, chunk=chunk) for each in raw]
 
 
 def parcel_of(x, kind=Kind.ROW, chunk=CHUNK):
@@ -107,7 +119,7 @@ class TestInbox:
         try:
             for n in range(1, 101):
                 announced = (MOST_BYTES // 8,)
-                inbox.put(Frame(Kind.ROW, 0, n, 0, np.dtype("<f8"), announced, MOST_BYTES, 0, small.data))
+                inbox.put(Frame(Kind.ROW, 0, n, 0, 0, 0, np.dtype("<f8"), announced, MOST_BYTES, 0, small.data))
                 assert not inbox.has(n)
             assert tracemalloc.get_traced_memory()[1] < 200_000
         finally:
@@ -167,42 +179,74 @@ class TestParcel:
         assert not Parcel(Kind.LETTER, np.dtype("|u1"), (0,), 0).complete
 
 
+def sent(n):
+    """The two frames of round n."""
+    return encode(Kind.ROW, np.full(3, float(n)), run=RUN, sender=0, round=n, chunk=16)
+
+
+def receipt(rounds):
+    found = 0
+    for n in range(1, rounds + 1):
+        found = receipt_of(map(checksum_of, sent(n)), found)
+    return found
+
+
+SIZE = sum(map(len, sent(1)))
+
+
 class TestOutbox:
     def outbox(self, rounds=5):
         outbox = Outbox()
         for n in range(1, rounds + 1):
-            outbox.add(n, [b"%d" % n, b"+"])
+            outbox.add(n, sent(n))
         return outbox
 
     def test_later_rounds_come_in_order(self):
-        assert self.outbox().after(3) == [b"4", b"+", b"5", b"+"]
+        assert self.outbox().after(3) == sent(4) + sent(5)
         assert self.outbox().after(5) == []
 
     def test_what_was_saved_is_dropped(self):
         outbox = self.outbox()
-        outbox.saved(3)
-        assert (outbox.dropped, outbox.bytes, outbox.after(0)) == (3, 4, [b"4", b"+", b"5", b"+"])
-        outbox.saved(2)
+        assert outbox.saved(3, receipt(3))
+        assert (outbox.dropped, outbox.bytes, outbox.after(0)) == (3, 2 * SIZE, sent(4) + sent(5))
+        assert outbox.saved(2, receipt(2))
         assert outbox.dropped == 3
-        outbox.saved(9)
-        assert (outbox.dropped, outbox.bytes, outbox.after(0)) == (9, 0, [])
+        assert outbox.saved(9, receipt(5))
+        assert (outbox.dropped, outbox.bytes, outbox.after(0)) == (5, 0, [])
+        assert outbox.receipt == outbox.dropped_receipt == receipt(5)
+
+    @pytest.mark.parametrize("saved", [1, 3, 5, 9])
+    def test_nothing_is_dropped_for_whoever_cannot_have_it(self, saved):
+        outbox = self.outbox()
+        assert not outbox.saved(saved, receipt(saved) + 1)
+        assert not outbox.saved(saved, 0)
+        assert outbox.after(0) == self.outbox().after(0)
+
+    def test_the_receiver_computes_the_same_receipt(self):
+        inbox, found = Inbox(9), 0
+        for n in range(1, 6):
+            for data in reversed(sent(n)):  # chunks may come in any order
+                inbox.put(decode(data, run=RUN, chunk=16))
+            found = inbox.take(n).receipt(found)
+        assert found == self.outbox().receipt
 
     def test_the_same_round_again_changes_nothing(self):
         outbox = self.outbox()
-        outbox.add(5, [b"other"])
-        outbox.add(2, [b"other"])
-        assert outbox.bytes == 10
-        assert outbox.after(4) == [b"5", b"+"]
+        outbox.add(5, sent(7))
+        outbox.add(2, sent(7))
+        assert outbox.bytes == 5 * SIZE
+        assert outbox.after(4) == sent(5)
+        assert outbox.receipt == receipt(5)
 
     def test_too_much_makes_the_oldest_go_and_says_so(self):
         outbox = self.outbox()
-        assert not outbox.keep_below(10)
-        assert outbox.keep_below(5)
-        assert (outbox.dropped, outbox.bytes) == (3, 4)
-        assert not outbox.keep_below(5)
+        assert not outbox.keep_below(5 * SIZE)
+        assert outbox.keep_below(3 * SIZE - 1)
+        assert (outbox.dropped, outbox.bytes) == (3, 2 * SIZE)
+        assert not outbox.keep_below(2 * SIZE)
         outbox.keep_below(0)
-        assert outbox.after(0) == [b"5", b"+"]  # the present round always stays
+        assert outbox.after(0) == sent(5)  # the present round always stays
 
     def test_entries_are_those_after_one_round_and_up_to_another(self):
-        assert self.outbox().entries(1, 3) == [(2, [b"2", b"+"]), (3, [b"3", b"+"])]
+        assert self.outbox().entries(1, 3) == [(2, sent(2)), (3, sent(3))]
         assert self.outbox().entries(5, 9) == []

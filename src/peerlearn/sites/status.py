@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ def told(path: Path) -> Iterator[Callable[[PeerNetwork], None]]:
                 "residual": residual if residual is not None and math.isfinite(residual) else None,
                 "bytes": network.bytes_sent,
             }
+            if state is None and (waiting := network.waiting) is not None:
+                since = datetime.fromtimestamp(waiting.since, UTC).isoformat(timespec="seconds")
+                status["waiting"] = {"for": list(waiting.names), "since": since}
         with suppress(InputError):  # a full disk must not end the run: the next one may have room
             write(path, json.dumps(status) + "\n")
 

@@ -1,12 +1,14 @@
 """What travels on a link: a fixed header and raw bytes, in chunks where large. Pure code, no I/O.
 
-    magic, version     4 + 1 bytes      "PEER", 1
-    kind               1                hello, row, letter, alive, done, seen, leave
+    magic, version     4 + 1 bytes      "PEER", 2
+    kind               1                hello, row, letter, alive, done, seen, leave, refuse
     dtype, dimensions  1 + 1            from the closed list of `codec`; at most 4 dimensions
-    run                4                checksum of the run's name
+    run                16               identity of the run: the first half of the SHA-256 of its name
+    epoch              4                0: the graph of a run does not change yet
     sender             4                agent number, checked against the certificate
     round              8                the round this belongs to; of other kinds: the rounds behind the sender
-    saved              8                the sender will never ask for rounds up to this one again
+    saved              8                the sender will never ask for rounds up to this one again; rows claim nothing
+    receipt            8                of all that the sender took from the receiver in rounds up to `saved`
     shape              16               of the whole array
     offset, length     8 + 4            which bytes of the array follow
     checksum           8                of all that is above and of the bytes
@@ -14,14 +16,20 @@
 
 Every field is checked before anything is made of the bytes: 9-52 % of frames with a flipped bit would otherwise decode
 to another array. Whatever the bytes, `decode` gives a frame or raises WireError.
+
+A receipt is a running checksum over the frames of rows and letters, in the order of rounds. Only an agent that really
+received them can compute it, so nobody else can make a neighbor delete frames that the agent still needs. For that to
+work, frames of a round must have the same bytes whenever they are made: they carry neither `saved` nor a receipt.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from hashlib import sha256
 
 import numpy as np
 
@@ -33,12 +41,14 @@ try:
 except ImportError:
     raise MissingExtra("PeerNetwork", "xxhash", "peers") from None
 
-MAGIC, VERSION = b"PEER", 1
+MAGIC, VERSION = b"PEER", 2
+EPOCH = 0
+MOST_ROUNDS = 1 << 48  # a million rounds a second would take nine years to get there
 CHUNK = 1 << 20  # bytes of an array in one frame
 MOST_BYTES = 1 << 28  # of one array: a neighbor cannot announce more
 MOST_TEXT = CHUNK  # bytes of a hello or a farewell
 
-_FIELDS = struct.Struct("<4s4B2I2Q4IQI")
+_FIELDS = struct.Struct("<4s4B16s2I3Q4IQI")
 _SUM = struct.Struct("<Q")
 HEADER = _FIELDS.size + _SUM.size
 
@@ -51,18 +61,31 @@ class Kind(IntEnum):
     DONE = 5  # my work is done and on disk
     SEEN = 6  # I know that your work is done
     LEAVE = 7  # I failed, and why
+    REFUSE = 8  # you cannot take part as you are, and why
 
 
-TEXTS = (Kind.HELLO, Kind.LEAVE)
+TEXTS = (Kind.HELLO, Kind.LEAVE, Kind.REFUSE)
 ROUNDS = (Kind.ROW, Kind.LETTER)  # what is delivered exactly once
+
+
+class OtherRelease(WireError):
+    """A frame in the format of another release of peerlearn."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(f"a frame of wire format {version} came, and this release of peerlearn has {VERSION}")
+        self.version = version
 
 
 @dataclass(slots=True)
 class Frame:
+    """One frame, all of its fields checked."""
+
     kind: Kind
     sender: int
     round: int
     saved: int
+    receipt: int
+    checksum: int
     dtype: np.dtype[np.generic]
     shape: tuple[int, ...]
     size: int  # bytes of the whole array
@@ -70,51 +93,91 @@ class Frame:
     data: memoryview
 
 
+def run_identity(name: str) -> bytes:
+    """Return the 128 bits by which frames of a run are known."""
+    return sha256(name.encode()).digest()[:16]
+
+
 def encode(
-    kind: Kind, array: AnyArray, *, run: int, sender: int, round: int, saved: int, chunk: int = CHUNK
+    kind: Kind,
+    array: AnyArray,
+    *,
+    run: bytes,
+    sender: int,
+    round: int,
+    saved: int = 0,
+    receipt: int = 0,
+    chunk: int = CHUNK,
 ) -> list[bytes]:
     """The frames of one array of a type from the closed list."""
     array = np.ascontiguousarray(array)
     raw = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
     shape = array.shape + (0,) * (MOST_DIMENSIONS - array.ndim)
+    what = (MAGIC, VERSION, kind, CODES[array.dtype], array.ndim)
+    who = (run, EPOCH, sender, round, saved, receipt)
     frames = []
     for offset in range(0, max(len(raw), 1), chunk):
         part = raw[offset : offset + chunk]
-        head = _FIELDS.pack(
-            MAGIC, VERSION, kind, CODES[array.dtype], array.ndim, run, sender, round, saved, *shape, offset, len(part)
-        )
+        head = _FIELDS.pack(*what, *who, *shape, offset, len(part))
         frames.append(b"".join((head, _SUM.pack(_checksum(head, part)), part)))
     return frames
 
 
-def encode_text(kind: Kind, text: str, *, run: int, sender: int, round: int, saved: int) -> bytes:
+def encode_text(
+    kind: Kind, text: str, *, run: bytes, sender: int, round: int, saved: int = 0, receipt: int = 0
+) -> bytes:
     """One frame of text, cut where it is too long for a frame."""
     raw = np.frombuffer(text.encode(errors="replace")[:MOST_TEXT], np.uint8)
-    return encode(kind, raw, run=run, sender=sender, round=round, saved=saved)[0]
+    return encode(kind, raw, run=run, sender=sender, round=round, saved=saved, receipt=receipt)[0]
 
 
-def decode(data: bytes, *, run: int, chunk: int = CHUNK) -> Frame:
+def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
     """The frame of these bytes, or the reason why they are none."""
+    if data[: len(MAGIC)] == MAGIC and len(data) > len(MAGIC) and data[len(MAGIC)] != VERSION:
+        raise OtherRelease(data[len(MAGIC)])
     if not HEADER <= len(data) <= HEADER + chunk:
         raise WireError(f"a frame of {len(data)} bytes: frames have {HEADER} to {HEADER + chunk}")
-    magic, version, kind, code, dimensions, of_run, sender, round, saved, *rest = _FIELDS.unpack_from(data)
-    shape, offset, length = tuple(rest[:dimensions]), rest[4], rest[5]
-    if magic != MAGIC or version != VERSION:
-        raise WireError(f"a frame of protocol {magic!r} {version}: this is {MAGIC!r} {VERSION}; install equal releases")
+    magic, _, kind, code, dimensions, of_run, epoch, sender, *rest = _FIELDS.unpack_from(data)
+    round, saved, receipt, *shape, offset, length = rest
+    if magic != MAGIC:
+        raise WireError(f"a frame that begins with {magic!r}: it is not of peerlearn")
     body = memoryview(data)[HEADER:]
-    if length != len(body) or _checksum(data[: _FIELDS.size], body) != _SUM.unpack_from(data, _FIELDS.size)[0]:
+    checksum = _SUM.unpack_from(data, _FIELDS.size)[0]
+    if length != len(body) or _checksum(data[: _FIELDS.size], body) != checksum:
         raise WireError("a frame was damaged on its way: its length or checksum is wrong")
     if of_run != run:
         raise WireError("a frame of another run: give all agents the same run name")
+    if epoch != EPOCH:
+        raise WireError(f"a frame of epoch {epoch}: this release of peerlearn knows only epoch {EPOCH}")
     if kind not in Kind._value2member_map_ or code >= len(DTYPES) or dimensions > MOST_DIMENSIONS:
         raise WireError(f"a frame of unknown kind {kind}, type {code} or {dimensions} dimensions")
-    size = math.prod(shape) * DTYPES[code].itemsize
+    if max(round, saved) >= MOST_ROUNDS:
+        raise WireError(f"a frame of round {round} that claims to have saved round {saved}: no run is so long")
+    if kind in ROUNDS and (saved or receipt):
+        raise WireError(f"a {Kind(kind).name.lower()} that claims to have saved round {saved}: rows claim nothing")
+    size = math.prod(shape[:dimensions]) * DTYPES[code].itemsize
     most = MOST_TEXT if kind in TEXTS else MOST_BYTES
     if size > most:
         raise WireError(f"an array of {size} bytes was announced, and {most} are the most")
     if offset % chunk or length != min(chunk, size - offset) or (size and offset >= size):
         raise WireError(f"a frame brings bytes {offset} to {offset + length} of {size}, which is no chunk of it")
-    return Frame(Kind(kind), sender, round, saved, DTYPES[code], shape, size, offset, body)
+    return Frame(
+        Kind(kind), sender, round, saved, receipt, checksum, DTYPES[code], tuple(shape[:dimensions]), size, offset, body
+    )
+
+
+def checksum_of(frame: bytes) -> int:
+    """Return the checksum of a frame that this agent made itself."""
+    checksum: int = _SUM.unpack_from(frame, _FIELDS.size)[0]
+    return checksum
+
+
+def receipt_of(checksums: Iterable[int], before: int) -> int:
+    """Return the receipt after one more message, from the checksums of its frames by offset."""
+    receipt = before
+    for checksum in checksums:
+        receipt = xxh3_64_intdigest(_SUM.pack(checksum), receipt)
+    return receipt
 
 
 def _checksum(head: bytes, body: memoryview) -> int:

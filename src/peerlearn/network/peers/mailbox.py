@@ -8,13 +8,14 @@ of a round far ahead               refused: no neighbor can be there
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import WireError
-from peerlearn.network.peers.frame import MOST_BYTES, Frame, Kind
+from peerlearn.network.peers.frame import MOST_BYTES, Frame, Kind, checksum_of, receipt_of
 
 MOST_EARLY = 2 * MOST_BYTES  # bytes that one neighbor may make us keep for later
 
@@ -28,11 +29,16 @@ class Parcel:
     shape: tuple[int, ...]
     size: int
     parts: dict[int, memoryview] = field(default_factory=dict)
+    checksums: dict[int, int] = field(default_factory=dict)  # of the frames, by offset
     arrived: int = 0
 
     @property
     def complete(self) -> bool:
         return self.arrived == self.size and bool(self.parts)
+
+    def receipt(self, before: int) -> int:
+        """Return the receipt of all messages up to this one, from that of all before."""
+        return receipt_of((self.checksums[offset] for offset in sorted(self.checksums)), before)
 
     def row(self, out: Array, sender: str) -> None:
         """Put the numbers into `out`, which has as many as are expected, or say why they cannot be what was sent."""
@@ -77,6 +83,7 @@ class Inbox:
         if self._bytes + len(frame.data) > MOST_EARLY:
             raise WireError(f"more than {MOST_EARLY} bytes came for rounds ahead")
         parcel.parts[frame.offset] = frame.data
+        parcel.checksums[frame.offset] = frame.checksum
         parcel.arrived += len(frame.data)
         self._bytes += len(frame.data)
         return "kept" if parcel.complete else "part"
@@ -98,43 +105,74 @@ class Inbox:
             self.take(old)
 
 
+@dataclass(slots=True)
+class Sent:
+    """The frames of one round, and the receipt of a neighbor that has taken them and all before."""
+
+    round: int
+    frames: Sequence[bytes]
+    receipt: int
+
+
 class Outbox:
     """What was sent to one neighbor and may be asked for again: until it has saved what it made of it."""
 
     def __init__(self) -> None:
-        self._sent: deque[tuple[int, list[bytes]]] = deque()
+        self._sent: deque[Sent] = deque()
         self.bytes = 0
         self.dropped = 0  # the last round of which we can no longer send anything
+        self.dropped_receipt = 0  # of a neighbor that has taken everything up to that round
 
-    def add(self, round: int, frames: list[bytes]) -> None:
+    @property
+    def last(self) -> int:
+        """The last round in which something was sent."""
+        return self._sent[-1].round if self._sent else self.dropped
+
+    @property
+    def receipt(self) -> int:
+        """The receipt of a neighbor that has taken everything."""
+        return self._sent[-1].receipt if self._sent else self.dropped_receipt
+
+    def add(self, round: int, frames: Sequence[bytes]) -> None:
         """Keep the frames of a round; the same round again, after a restart, brings the same frames."""
-        if self._sent and round <= self._sent[-1][0]:
+        if round <= self.last:
             return
-        self._sent.append((round, frames))
+        self._sent.append(Sent(round, frames, receipt_of(map(checksum_of, frames), self.receipt)))
         self.bytes += sum(map(len, frames))
 
-    def saved(self, round: int) -> None:
-        """Rounds up to this one will never be asked for again."""
-        while self._sent and self._sent[0][0] <= round:
+    def taken(self, round: int, receipt: int) -> bool:
+        """Whether the receipt is that of a neighbor that has taken all that is kept of rounds up to this one."""
+        latest = None
+        for sent in self._sent:
+            if sent.round > round:
+                break
+            latest = sent.receipt
+        return latest is None or latest == receipt
+
+    def saved(self, round: int, receipt: int) -> bool:
+        """Delete rounds up to this one if the neighbor has taken them, and tell whether it has."""
+        if not self.taken(round, receipt):
+            return False
+        while self._sent and self._sent[0].round <= round:
             self._drop()
-        self.dropped = max(self.dropped, round)
+        return True
 
     def keep_below(self, most_bytes: int) -> bool:
         """Forget the oldest rounds while there is more than this; says whether any had to go."""
         before = self.dropped
         while self.bytes > most_bytes and len(self._sent) > 1:
-            self.dropped = self._drop()
+            self._drop()
         return self.dropped > before
 
     def after(self, round: int) -> list[bytes]:
         """The frames of all later rounds, in order."""
-        return [frame for sent, frames in self._sent if sent > round for frame in frames]
+        return [frame for sent in self._sent if sent.round > round for frame in sent.frames]
 
-    def entries(self, after: int, up_to: int) -> list[tuple[int, list[bytes]]]:
+    def entries(self, after: int, up_to: int) -> list[tuple[int, Sequence[bytes]]]:
         """Rounds with their frames, for a checkpoint."""
-        return [(round, frames) for round, frames in self._sent if after < round <= up_to]
+        return [(sent.round, sent.frames) for sent in self._sent if after < sent.round <= up_to]
 
-    def _drop(self) -> int:
-        round, frames = self._sent.popleft()
-        self.bytes -= sum(map(len, frames))
-        return round
+    def _drop(self) -> None:
+        sent = self._sent.popleft()
+        self.bytes -= sum(map(len, sent.frames))
+        self.dropped, self.dropped_receipt = sent.round, sent.receipt

@@ -2,7 +2,8 @@
 
     saved = round of the checkpoint before the last        told to neighbors, who keep what they sent after it
 
-so that the last checkpoint may be torn and the one before still suffices.
+so that the last checkpoint may be torn and the one before still suffices. Neighbors believe it only with the receipt of
+all that they sent up to that round, so receipts are in the checkpoint too.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from peerlearn.arrays import Array
 from peerlearn.errors import Mismatch, NetworkError
 from peerlearn.network.apart import Arrays
 from peerlearn.network.codec import AnyArray
-from peerlearn.network.peers.frame import split
+from peerlearn.network.peers.frame import VERSION, split
 from peerlearn.network.peers.journal import Call, Checkpoint, Journal
 from peerlearn.network.peers.link import Link, Speaker
+
+Receipts = dict[int, int]  # by neighbor, see frame.py
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -32,20 +35,30 @@ class NoMemory:
     """An agent without checkpoints: what it has done is done, and it would not come back."""
 
     restored = finished = False  # whether there was a checkpoint, and of a run that was done
+    bytes_before = 0  # sent until the checkpoint
 
-    def __init__(self, me: Speaker) -> None:
-        self._me = me
+    def __init__(self, me: Speaker, links: Mapping[int, Link]) -> None:
+        self._me, self._links = me, links
 
     def call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
         arrays = compute()
-        self._me.saved = self._me.done
+        self._claim(self._me.done, self._receipts())
         return arrays
 
     def resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
         return None
 
     def reached(self, done: int, now: Array, before: Array) -> None:
-        self._me.saved = self._me.done
+        self._claim(self._me.done, self._receipts())
+
+    def _receipts(self) -> Receipts:
+        """Of all that was taken from each neighbor until now."""
+        return {neighbor: link.receipt for neighbor, link in self._links.items()}
+
+    def _claim(self, saved: int, receipts: Receipts) -> None:
+        """Tell neighbors from now on that they need not keep rounds up to this one."""
+        for neighbor, link in self._links.items():
+            link.saved = saved, receipts[neighbor]  # at once: another thread may be about to send it
 
     def save(self, *, finished: bool = False) -> None:
         pass
@@ -68,14 +81,15 @@ class Memory(NoMemory):
         save_every: float,
         bytes_sent: Callable[[], int],
     ) -> None:
-        super().__init__(me)
-        self._links, self._journal, self._lock, self._bytes_sent = links, journal, lock, bytes_sent
+        super().__init__(me, links)
+        self._journal, self._lock, self._bytes_sent = journal, lock, bytes_sent
         self._own, self._save_every = own_settings, save_every
         self._calls: Iterator[Call] = iter(())
         self._known: Call | None = None  # the next call that will be given back
         self._replayed = 0  # rounds of the calls that were
         self._inside: tuple[int, Array, Array] | None = None  # rounds done in `recur`, rows now, rows before
         self._stands = self._last = 0  # rounds at the last point to go on from, and at the last checkpoint
+        self._stands_receipts = self._last_receipts = self._receipts()  # the same of what was taken
         self._next = self._look = time.monotonic() + save_every
         self._full = False
         self._sent: dict[int, int] = {}  # files of frames that count, and the last round in each
@@ -89,7 +103,8 @@ class Memory(NoMemory):
         if self._inside is not None and what != "recur":
             raise self._another_program("recur", what)
         arrays = compute()
-        self._inside, self._stands = None, self._me.done
+        self._inside = None
+        self._stands, self._stands_receipts = self._me.done, self._receipts()
         self._journal.add(Call(what, arrays))
         self._save_if_due()
         return arrays
@@ -101,7 +116,8 @@ class Memory(NoMemory):
         return self._inside
 
     def reached(self, done: int, now: Array, before: Array) -> None:
-        self._inside, self._stands = (done, now, before), self._me.done
+        self._inside = (done, now, before)
+        self._stands, self._stands_receipts = self._me.done, self._receipts()
         self._save_if_due()
 
     def save(self, *, finished: bool = False) -> None:
@@ -127,7 +143,9 @@ class Memory(NoMemory):
                 log.warning("checkpoints are written to %s again", self._journal.folder)
             if self._journal.sequence in checkpoint.sent:
                 self._sent[self._journal.sequence] = self._stands
-            self._full, self._me.saved, self._last = False, self._last, self._stands
+            self._full = False
+            self._claim(self._last, self._last_receipts)
+            self._last, self._last_receipts = self._stands, self._stands_receipts
             self._bytes = self._bytes_sent()
         self._next = time.monotonic() + self._save_every
 
@@ -170,13 +188,23 @@ class Memory(NoMemory):
 
     def _about(self, finished: bool) -> dict[str, Any]:
         return {
+            "wire": VERSION,
             "run": self._me.run,
             "agent": self._me.name,
             "settings": {**self._me.settings, **self._own},
             "round": self._stands,
             "saved": self._last,
             "inside": self._inside[0] if self._inside else 0,
-            "dropped": {str(neighbor): link.outbox.dropped for neighbor, link in self._links.items()},
+            "links": {
+                str(neighbor): {
+                    "dropped": link.outbox.dropped,
+                    "dropped receipt": link.outbox.dropped_receipt,
+                    "receipt": self._stands_receipts[neighbor],
+                    "saved receipt": self._last_receipts[neighbor],
+                }
+                for neighbor, link in self._links.items()
+            },
+            "bytes sent": self._bytes_sent(),
             "finished": finished,
         }
 
@@ -188,6 +216,7 @@ class Memory(NoMemory):
                 for round, parts in link.outbox.entries(self._last, self._stands)
             ]
             needed = min((link.outbox.dropped for link in self._links.values()), default=0)
+            about = self._about(finished)
         self._sent = {number: last for number, last in self._sent.items() if last > needed}
         sent: dict[int, dict[str, AnyArray]] = {number: {} for number in self._sent}
         if kept:
@@ -195,7 +224,7 @@ class Memory(NoMemory):
         arrays: dict[str, AnyArray] = {}
         if self._inside is not None:
             arrays = {"now": self._inside[1], "before": self._inside[2]}
-        return Checkpoint(self._about(finished), arrays, sent)
+        return Checkpoint(about, arrays, sent)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         about, arrays = checkpoint.about, checkpoint.arrays
@@ -204,11 +233,16 @@ class Memory(NoMemory):
             log.warning("a checkpoint was damaged (%s); going on from the one before", self._journal.warning)
         self.restored, self.finished = True, bool(about["finished"])
         self._stands = self._last = int(about["round"])
-        self._me.saved = int(about["saved"])
+        self._bytes = self.bytes_before = int(about["bytes sent"])
         if about["inside"]:
             self._inside = int(about["inside"]), np.array(arrays["now"]), np.array(arrays["before"])
         for neighbor, link in self._links.items():
-            link.outbox.dropped = int(about["dropped"][str(neighbor)])
+            kept = about["links"][str(neighbor)]
+            link.outbox.dropped = int(kept["dropped"])
+            link.outbox.dropped_receipt = int(kept["dropped receipt"])
+            link.receipt = int(kept["receipt"])
+            link.saved = int(about["saved"]), int(kept["saved receipt"])
+        self._stands_receipts = self._last_receipts = self._receipts()
         for number, frames in sorted(checkpoint.sent.items()):
             for neighbor, round, parts in _kept(frames):
                 self._links[neighbor].outbox.add(round, parts)
@@ -222,6 +256,12 @@ class Memory(NoMemory):
         log.info("going on from the checkpoint of round %d in %s", self._stands, self._journal.folder)
 
     def _must_be_of_this_run(self, about: dict[str, Any]) -> None:
+        if about.get("wire") != VERSION:
+            raise Mismatch(
+                f"the checkpoint in {self._journal.folder} was written by another release of peerlearn (wire format "
+                f"{about.get('wire', 1)} there, {VERSION} here): go on with that release, or start all agents anew "
+                "with empty folders"
+            )
         mine = {"the run": self._me.run, "the agent": self._me.name, **self._me.settings, **self._own}
         its = {"the run": about["run"], "the agent": about["agent"], **about["settings"]}
         for key in sorted({*mine, *its}):
@@ -232,7 +272,7 @@ class Memory(NoMemory):
                 )
 
 
-def _frames(kept: Sequence[tuple[int, int, list[bytes]]]) -> dict[str, AnyArray]:
+def _frames(kept: Sequence[tuple[int, int, Sequence[bytes]]]) -> dict[str, AnyArray]:
     """Neighbor, round and frames as arrays; frames that went to several neighbors are kept once."""
     unique = {id(parts): parts for *_, parts in kept}
     which = {key: number for number, key in enumerate(unique)}

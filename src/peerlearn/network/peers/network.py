@@ -26,13 +26,14 @@ from peerlearn.network.base import Network
 from peerlearn.network.peers.addresses import checked_address, only_loopback
 from peerlearn.network.peers.frame import MOST_BYTES, Kind
 from peerlearn.network.peers.journal import Journal
-from peerlearn.network.peers.link import Left, Link, Speaker
+from peerlearn.network.peers.link import Left, Link, Refused, Speaker
 from peerlearn.network.peers.mailbox import Parcel
 from peerlearn.network.peers.memory import Memory, NoMemory
 from peerlearn.network.peers.papers import Identity
 from peerlearn.network.peers.patience import Patience
-from peerlearn.network.peers.post import Post, Take
+from peerlearn.network.peers.post import Post, Take, Waiting
 from peerlearn.network.routes import Route
+from peerlearn.numerics import NUMERICS
 
 LONGEST_SETTING = 1 << 17  # letters that are sent as they are
 
@@ -93,7 +94,7 @@ class PeerNetwork(ApartNetwork):
             addresses=addresses,
             identity=None if insecure_loopback else identity,
         )
-        self._memory: NoMemory = NoMemory(self._me)
+        self._memory: NoMemory = NoMemory(self._me, links)
         if checkpoints is not None:
             self._memory = Memory(
                 self._me,
@@ -104,6 +105,7 @@ class PeerNetwork(ApartNetwork):
                 save_every=patience.save_every,
                 bytes_sent=lambda: self._post_office.bytes_sent,
             )
+        self._post_office.bytes_sent = self._memory.bytes_before
         try:
             self._post_office.start(meet=not self._memory.restored)
         except BaseException as error:
@@ -127,13 +129,18 @@ class PeerNetwork(ApartNetwork):
 
     @property
     def bytes_sent(self) -> int:
-        """With headers, since this process started; the ledger counts what the algorithm sent since the run began."""
+        """With headers, and with what was sent again after a restart; the ledger counts what the algorithm sent."""
         return self._post_office.bytes_sent
 
     @property
     def state(self) -> str:
-        """In a word or two, for people: connecting, running, waiting for somebody, done."""
+        """In a few words, for people: connecting, running, waiting for somebody, done."""
         return self._post_office.state
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """Whom this agent has been waiting for, and since when; None unless it has waited for long."""
+        return self._post_office.waiting
 
     def interrupt(self, reason: str) -> None:
         """Stop at the next round, with a checkpoint: for handlers of signals and other threads."""
@@ -170,8 +177,8 @@ class PeerNetwork(ApartNetwork):
             self._end(error)
 
     def _end(self, error: BaseException) -> None:
-        """Neighbors wait for who was interrupted; of any other end they are told, in the words of whoever was first."""
-        if isinstance(error, Interrupted | KeyboardInterrupt | SystemExit):
+        """Neighbors wait for an agent that was interrupted or refused; of any other end they are told."""
+        if isinstance(error, Interrupted | Refused | KeyboardInterrupt | SystemExit):
             self.close()
         elif isinstance(error, Left):
             self.leave(str(error))
@@ -291,6 +298,7 @@ def description_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
     """What must be the same at all agents, whatever they learn."""
     C = network.mixing
     return {
+        "the numerics version of peerlearn": NUMERICS,
         "the agents": list(names),
         "the graph": sorted(sorted(link) for link in network.graph.edges),
         "the weights": sha256(C.indptr.tobytes() + C.indices.tobytes() + C.data.tobytes()).hexdigest()[:16],

@@ -10,10 +10,11 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from peerlearn.errors import PeerlearnError, WireError
+from peerlearn.errors import NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network.peers.frame import Kind
 from peerlearn.network.peers.link import Link, Speaker
 from peerlearn.network.peers.mailbox import Inbox, Parcel
@@ -25,20 +26,40 @@ Take = Callable[[int, Parcel], None]  # what is done with what a neighbor sent; 
 log = logging.getLogger("peerlearn.peers")
 
 MOST_KEPT = 1 << 30  # bytes kept for a neighbor that does not save: beyond, it could not be restarted any more
+CLAIM_AT = 1 << 24  # bytes taken from a neighbor after which it is told at once what it need not keep
+MOST_REFUSED = 5  # messages of one neighbor for one round: it does not get better, the neighbor runs another program
 LAST_WORDS = 3.0  # seconds to tell neighbors that are not connected why a run is over
 FAREWELL = 10.0  # seconds to wait for a neighbor that cannot be reached when our work is done
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Whom this agent waits for, since when, and whether they are silent or only late."""
+
+    names: tuple[str, ...]
+    since: float  # seconds since 1970
+    silent: bool
+
+    def __str__(self) -> str:
+        lack = "silent" if self.silent else "no message of this round"
+        return f"waiting for {', '.join(self.names)}: {lack} for {time.time() - self.since:.0f} s"
 
 
 class Post:
     """Carries an agent's messages, round by round."""
 
     def __init__(self, me: Speaker, links: Mapping[int, Link], patience: Patience, **connections: Any) -> None:
-        self.me, self.links = me, links
+        self.me, self.links, self._patience = me, links, patience
         self._state = "connecting"
         self._failure: PeerlearnError | None = None
-        self.bytes_sent = 0  # since this process started
+        self.bytes_sent = 0  # with headers
         self._told = dict.fromkeys(links, 0)  # the last round in which each neighbor heard of us
-        self._service = Service(me, links, patience=patience, failed=self.fail, **connections)
+        self._taken_bytes = dict.fromkeys(links, 0)  # since each neighbor was told what it need not keep
+        self._late: Callable[[], list[Link]] | None = None  # the neighbors without which the round cannot end
+        self._since = 0.0  # when we began to wait for them
+        self._refused = 0  # messages of this round that could not be used
+        self._named: set[str] = set()  # those of them that stand in the log
+        self._service = Service(me, links, patience=patience, failed=self.fail, tick=self._watch, **connections)
         self.driving = self._service.driving
 
     @property
@@ -47,8 +68,22 @@ class Post:
 
     @property
     def state(self) -> str:
-        silent = self._service.silent
-        return f"waiting for {', '.join(silent)}" if silent and self._state != "done" else self._state
+        """In a few words, for people."""
+        waiting = self.waiting
+        return self._state if waiting is None else str(waiting)
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """Whom this agent waits for, if it has waited for longer than the patience for silence."""
+        if self._state == "done":
+            return None
+        if silent := self._service.silent:
+            quiet = max(silent.values())
+            return Waiting(tuple(silent), time.time() - quiet, silent=True)
+        waited, names = self._waited()
+        if waited <= self._patience.silence or not names:
+            return None
+        return Waiting(tuple(names), time.time() - waited, silent=False)
 
     def start(self, *, meet: bool) -> None:
         """Connect; to meet is to return only when every neighbor has been greeted, and so agrees on all settings.
@@ -66,14 +101,18 @@ class Post:
         with suppress(RuntimeError):  # the loop is closed: all is over anyway
             self._service.loop.call_soon_threadsafe(self._service.look)
 
-    def round(self, outgoing: Mapping[int, list[bytes]], expected: Sequence[int], take: Take) -> None:
+    def round(self, outgoing: Mapping[int, Sequence[bytes]], expected: Sequence[int], take: Take) -> None:
         """One round: these frames go out, one message of each expected neighbor comes in and is handed to `take`."""
         with self.driving:
             number, missing = self.me.done + 1, list(expected)
+            self._since, self._refused = time.monotonic(), 0
             self._send(number, outgoing)
             while missing:
-                self._until(partial(_all_have, [self.links[k].inbox for k in missing], number))
+                inboxes = [self.links[k].inbox for k in missing]
+                self._late = partial(_lacking, [self.links[k] for k in missing], number)
+                self._until(partial(_all_have, inboxes, number))
                 missing = [k for k in missing if not self._taken(k, number, take)]
+            self._late = None
             if not expected:
                 self._service.drive_on()
             if self._failure is not None:
@@ -81,6 +120,9 @@ class Post:
             self.me.done = number
             for link in self.links.values():
                 link.inbox.finish(number)
+            if self._named:
+                log.warning("round %d went on after %.0f s", number, time.monotonic() - self._since)
+                self._named.clear()
             self._tell_listeners()
 
     def farewell(self) -> bool:
@@ -96,7 +138,7 @@ class Post:
             for neighbor, link in self.links.items():
                 if link.up and said.get(neighbor) != link.greetings:
                     said[neighbor] = link.greetings
-                    self._service.write(neighbor, [self.me.word(Kind.DONE)])
+                    self._service.write(neighbor, [link.word(Kind.DONE)])
             waiting = [link for link in self.links.values() if not (link.finished and link.seen)]
             # Who is done and cannot be reached has left; who was never there since we started again, too.
             gone = time.monotonic() > deadline
@@ -117,10 +159,12 @@ class Post:
 
     # -----------------------------------------------------------------------------------------------------------------
 
-    def _send(self, number: int, outgoing: Mapping[int, list[bytes]]) -> None:
+    def _send(self, number: int, outgoing: Mapping[int, Sequence[bytes]]) -> None:
         links = self.links
-        if ahead := [links[k] for k in outgoing if number - links[k].done > links[k].inbox.horizon // 2]:
-            self._until(lambda: all(number - link.done <= link.inbox.horizon // 2 for link in ahead))
+        behind = partial(_behind, [links[k] for k in outgoing], number)
+        if behind():
+            self._late = behind
+            self._until(lambda: not behind())
         for neighbor, frames in outgoing.items():
             self._service.write(neighbor, links[neighbor].send(number, frames))
             self._told[neighbor] = number
@@ -132,27 +176,85 @@ class Post:
 
     def _taken(self, neighbor: int, number: int, take: Take) -> bool:
         """Whether what the neighbor sent can be used; if not, it has to send it again on a new connection."""
+        link = self.links[neighbor]
+        parcel = link.inbox.take(number)
         try:
-            take(neighbor, self.links[neighbor].inbox.take(number))
+            take(neighbor, parcel)
         except WireError as error:
-            self._service.reset(neighbor, str(error))
+            self._refused += 1
+            if self._refused < MOST_REFUSED:
+                self._service.reset(neighbor, str(error))
+            else:
+                self.fail(NetworkError(f"{error}: it runs another program: run the same one at all agents"))
             return False
+        link.receipt = parcel.receipt(link.receipt)
+        self._taken_bytes[neighbor] += parcel.size
         return True
 
     def _tell_listeners(self) -> None:
+        """Tell neighbors how far we are, where rows have not told it for long, and what they need not keep."""
         done = self.me.done
         for neighbor, link in self.links.items():
-            if done - self._told[neighbor] >= max(link.inbox.horizon // 4, 1):
+            unheard = done - self._told[neighbor] >= max(link.inbox.horizon // 4, 1)
+            if unheard or self._taken_bytes[neighbor] >= CLAIM_AT:
                 self._told[neighbor] = done
+                self._taken_bytes[neighbor] = 0
                 if link.up:
-                    self._service.write(neighbor, [self.me.word(Kind.ALIVE)])
+                    self._service.write(neighbor, [link.word(Kind.ALIVE)])
+
+    def _waited(self) -> tuple[float, list[str]]:
+        """For how long the present round has waited, and for whom."""
+        late = self._late
+        return time.monotonic() - self._since, [link.name for link in late()] if late is not None else []
+
+    def _watch(self) -> None:
+        """Name the neighbors that hold the round up; end the run if they never will send anything, or take too long."""
+        if self._late is None:
+            return
+        number = self.me.done + 1
+        if early := [link.name for link in self._late() if link.ended_early]:
+            self.fail(
+                NetworkError(
+                    f"agent {early[0]} has finished its work, and agent {self.me.name} waits for its message of round "
+                    f"{number}: run the same program, with the same number of calls, at all agents"
+                )
+            )
+        waited, names = self._waited()
+        silent = self._service.silent
+        late = [name for name in names if name not in silent]
+        if waited > self._patience.silence:
+            for name in set(late) - self._named:
+                self._named.add(name)
+                log.warning(
+                    "round %d has waited for agent %s for %.1f s: it is there, but its message has not come; it may "
+                    "compute for long, hang, or make fewer calls; waiting for it, up to %g s",
+                    number, name, waited, self._patience.longest_round,
+                )  # fmt: skip
+        if late and waited > self._patience.longest_round:
+            self.fail(
+                Stopped(
+                    f"gave up after round {number} had waited for agent {', '.join(late)} for {waited:.0f} s, which is "
+                    "alive: see what it does, or raise longest_round in [patience]"
+                )
+            )
 
     def _until(self, ready: Callable[[], bool]) -> None:
         """Until `ready` says so, or the run is over."""
         self._service.drive(lambda: self._failure is not None or ready())
         if self._failure is not None:
+            self._late = None
             raise self._failure
 
 
 def _all_have(inboxes: Sequence[Inbox], number: int) -> bool:
     return all(inbox.has(number) for inbox in inboxes)
+
+
+def _lacking(links: Sequence[Link], number: int) -> list[Link]:
+    """The neighbors whose message of this round has not come."""
+    return [link for link in links if not link.inbox.has(number)]
+
+
+def _behind(links: Sequence[Link], number: int) -> list[Link]:
+    """The neighbors that are too far behind to be sent this round."""
+    return [link for link in links if number - link.done > link.inbox.horizon // 2]

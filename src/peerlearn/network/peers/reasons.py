@@ -29,7 +29,7 @@ REASONS = (
     ("GOAWAY", "the other end hung up"),
 )
 _WRAPPING = re.compile(r"^(failed to connect to all addresses; last error: )?(UN[A-Z]+: )?(ipv[46]:\S+: )?")
-LONGEST = 120  # characters of what is not known
+LONGEST = 160  # characters of what is not known
 
 
 def short(details: str) -> str:

@@ -1,8 +1,13 @@
 """The connections of one agent: gRPC streams with mutual TLS, one per neighbor.
 
-Of two neighbors the one with the lower number dials, and dials again, with growing pauses, whenever the stream ends.
-What is said on a stream is the business of `Link`; here bytes come and go, silence is noticed, and strangers are
-turned away: an agent speaks only with the identities that are its neighbors.
+Of two neighbors the one with the lower number dials, and dials again, with growing pauses, whenever the stream ends or
+the other end has been silent for too long. What is said on a stream is the business of `Link`; here bytes come and go,
+silence is noticed, and strangers are turned away: an agent speaks only with the identities that are its neighbors.
+
+A second stream of a neighbor replaces the first only if it comes from the same process, which then has given the first
+one up, or if the first one is silent. Any other second stream is refused: the same agent was started twice, or somebody
+has its certificate. Whoever is refused or replaced is told so by a status: a stream whose handler is merely cancelled
+ends without one, and the dialer would wait for ever.
 
 All this runs in an event loop that the algorithm's own thread drives while it waits for a round: handing each message
 from thread to thread took as long as all the rest. While the algorithm computes, a keeper thread drives the loop from
@@ -19,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from peerlearn.errors import PeerlearnError, Stopped, WireError
+from peerlearn.network.peers.door import Door, most_connections
 from peerlearn.network.peers.frame import Kind
 from peerlearn.network.peers.link import Left, Link, Refusal, Speaker
 from peerlearn.network.peers.papers import Identity
@@ -38,6 +44,8 @@ from peerlearn.network.peers.streams import (
 
 log = logging.getLogger("peerlearn.peers")
 
+HELLO_WITHIN = 10.0  # seconds for a caller to say hello
+SELDOM = 1.0  # seconds in which the same sentence about callers is not logged again: they must not fill the disk
 DRAIN = 0.1  # seconds for what gRPC still has to say of streams that were closed: it complains of a closed loop
 FLUSH = 2.0  # seconds for the last words when connections are closed
 
@@ -55,15 +63,18 @@ class Service:
         identity: Identity | None,
         patience: Patience,
         failed: Callable[[PeerlearnError], None],
+        tick: Callable[[], None],
     ) -> None:
         self._me, self._links, self._addresses = me, links, addresses
         self._listen, self._identity, self._patience = listen, identity, patience
-        self._failed = failed
+        self._failed, self._tick = failed, tick
         self._end_of_stream = grpc().aio.EOF
         self._by_name = {link.name: link for link in links.values()}
         self._wires: dict[int, Wire] = {}
         self._heard: dict[int, float] = {}
         self._silent: set[int] = set()
+        self._door: Door | None = None
+        self._logged: dict[str, float] = {}  # sentences about callers, and when they were logged
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         self._last_words = b""
@@ -77,9 +88,10 @@ class Service:
         self.port = 0
 
     @property
-    def silent(self) -> list[str]:
-        """Neighbors that have not been heard for too long."""
-        return [self._links[neighbor].name for neighbor in sorted(self._silent)]
+    def silent(self) -> dict[str, float]:
+        """Neighbors that have not been heard for too long, and for how many seconds."""
+        now = self.loop.time()
+        return {self._links[k].name: now - self._heard[k] for k in sorted(self._silent)}
 
     def drive(self, ready: Callable[[], bool]) -> None:
         """Let connections do their work until `ready` says so: it is asked whenever something came."""
@@ -165,7 +177,10 @@ class Service:
     # In the loop -----------------------------------------------------------------------------------------------------
 
     async def _start(self) -> None:
-        self._server, self.port = await serve(self._accept, self._listen, self._identity, self._patience)
+        self._server, self.port = await serve(
+            self._accept, self._listen, self._identity, self._patience, most_connections(len(self._links))
+        )
+        self._door = Door(self.port, len(self._links))
         self._heard = dict.fromkeys(self._links, self.loop.time())
         self._tasks = [self.loop.create_task(self._beat())]
         for neighbor, link in self._links.items():
@@ -209,25 +224,72 @@ class Service:
                 pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _accept(self, _: Any, context: Any) -> None:
-        first = None
-        if self._identity is None:
-            first = await context.read()
-            try:
-                link = self._links.get(self._me.read(first).sender) if isinstance(first, bytes) else None
-                who = "an agent that is no neighbor"
-            except WireError as error:
-                link, who = None, f"somebody who speaks another language ({error})"
-        else:
-            names = caller(context)
-            link = self._by_name.get(names[0]) if len(names) == 1 else None
+        """Handle one stream that somebody opened, and end it with a status in any case."""
+        code, reason = await self._answer(context)
+        if reason and not self._stopping:
+            await context.abort(getattr(grpc().StatusCode, code), reason)
+
+    async def _answer(self, context: Any) -> tuple[str, str]:
+        """Talk with a neighbor that calls; gives a code and a reason if the stream was refused or replaced."""
+        names = caller(context)
+        if self._identity is not None and (len(names) != 1 or names[0] not in self._by_name):
             who = f"agent {', '.join(names) or 'without a name'}, which is not a neighbor"
-        if link is None:
-            log.warning("refused %s, calling from %s", who, context.peer())
-            await context.abort(grpc().StatusCode.PERMISSION_DENIED, f"{who} of {self._me.name}")
-            return
-        task = asyncio.current_task()
-        assert task is not None
-        await self._talk(context, link, task.cancel, first)
+            return self._refused("PERMISSION_DENIED", who, context)
+        try:
+            first = await asyncio.wait_for(context.read(), HELLO_WITHIN)
+        except TimeoutError:
+            first = None
+        if not isinstance(first, bytes):
+            who = f"a caller with the certificate of {names[0]}" if names else "a caller"
+            return self._refused("UNAVAILABLE", f"{who} that did not say hello", context)
+        try:
+            link = self._by_name[names[0]] if names else self._sender_of(first)
+            instance = link.caller(first)
+        except WireError as error:
+            return self._refused("INVALID_ARGUMENT", f"a caller that cannot be understood ({error})", context)
+        except PeerlearnError:  # a disagreement, which `_talk` finds too and tells the neighbor
+            instance = ""
+        if self._speaks(link) and link.instance != instance:
+            who = f"a second process of agent {link.name}, whose first one is connected (started twice?)"
+            return self._refused("UNAVAILABLE", who, context)
+        return await self._conversation(context, link, first)
+
+    async def _conversation(self, context: Any, link: Link, first: bytes) -> tuple[str, str]:
+        """Talk until the stream ends or is replaced by another one of the same neighbor."""
+        assert self._door is not None
+        peer, handler = context.peer(), asyncio.current_task()
+        assert handler is not None
+        talk = self.loop.create_task(self._talk(context, link, lambda: talk.cancel(), first))
+        self._door.known.add(peer)
+        try:
+            await talk
+        except asyncio.CancelledError:
+            if handler.cancelling():  # the caller has hung up, or the server is stopped
+                raise
+            return "UNAVAILABLE", f"agent {self._me.name} gave this connection up"
+        finally:
+            self._door.known.discard(peer)
+        return "", ""
+
+    def _sender_of(self, first: bytes) -> Link:
+        """The neighbor that a hello without certificates claims to come from."""
+        sender = self._me.read(first).sender
+        if sender not in self._links:
+            raise WireError(f"agent number {sender} is not a neighbor of {self._me.name}")
+        return self._links[sender]
+
+    def _speaks(self, link: Link) -> bool:
+        """Whether the neighbor is connected, greeted, and not silent."""
+        quiet = self.loop.time() - self._heard[link.neighbor]
+        return link.neighbor in self._wires and link.up and quiet <= self._patience.silence
+
+    def _refused(self, code: str, whom: str, context: Any) -> tuple[str, str]:
+        sentence, now = f"refused {whom}, calling from {context.peer().rpartition(':')[0]}", self.loop.time()
+        self._logged = {said: when for said, when in self._logged.items() if now - when < SELDOM}
+        if sentence not in self._logged:
+            self._logged[sentence] = now
+            log.warning("%s", sentence)
+        return code, f"agent {self._me.name} refused {whom}"
 
     async def _talk(self, stream: Any, link: Link, hang_up: Callable[[], object], first: bytes | None = None) -> bool:
         """One connection, from hello to its end; whether the run ended with it."""
@@ -238,7 +300,7 @@ class Service:
             old.hang_up()  # the neighbor has given it up: it would not call again otherwise
         writer = self.loop.create_task(wire.write())
         try:
-            await stream.write(self._me.hello())
+            await stream.write(link.hello())
             if self._last_words:
                 self._tell_last(link.neighbor)
             data = first if first is not None else await stream.read()
@@ -280,7 +342,7 @@ class Service:
             self._told.add(link.neighbor)
         try:
             if not isinstance(error, Left):
-                await stream.write(self._me.text(Kind.LEAVE, str(error)))
+                await stream.write(self._me.text(Kind.LEAVE if over else Kind.REFUSE, str(error)))
                 if hasattr(stream, "done_writing"):
                     await stream.done_writing()
                 await asyncio.wait([asyncio.ensure_future(stream.read())], timeout=FLUSH)
@@ -295,13 +357,19 @@ class Service:
         """Signs of life to neighbors, and an eye on theirs."""
         while True:
             await asyncio.sleep(min(self._patience.silence / 4, 1.0))
-            self.look()  # whoever waits may be waiting for a time
-            word = self._me.word(Kind.ALIVE)
             for neighbor, wire in self._wires.items():
-                if self._links[neighbor].up and wire.idle:
-                    wire.put([word])
+                link = self._links[neighbor]
+                if link.up and wire.idle:
+                    wire.put([link.word(Kind.ALIVE)])
             for neighbor, link in self._links.items():
                 self._watch(link, self.loop.time() - self._heard[neighbor])
+            if self._door is not None and (closed := self._door.close_idle()):
+                log.warning(
+                    "closed %d connections of callers that did not show a certificate: more than %d were open",
+                    closed, self._door.most,
+                )  # fmt: skip
+            self._tick()
+            self.look()  # whoever waits may be waiting for a time
             self._read_on()
 
     def _watch(self, link: Link, quiet: float) -> None:
@@ -313,5 +381,8 @@ class Service:
                 "agent %s has been silent for %.1f s (it had %d rounds behind it); waiting for it, up to %g s",
                 link.name, quiet, link.done, self._patience.give_up_after,
             )  # fmt: skip
+        wire = self._wires.get(link.neighbor)
+        if wire is not None and link.neighbor > self._me.number and wire.age > self._patience.silence:
+            wire.hang_up()  # `_dial` dials again: the other end may have forgotten this stream
         if quiet > self._patience.give_up_after:
             self._failed(Stopped(f"gave up after agent {link.name} had been silent for {quiet:.0f} s"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ log = logging.getLogger("peerlearn.peers")
 
 SERVICE, METHOD = "peerlearn.Peers", "Talk"
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0  # seconds between attempts to connect
+HANDSHAKE = 10_000  # milliseconds for a caller to show its certificate
 HOUR = 3_600_000  # a stream outlives the certificates it was opened with: after so many ms it is opened anew
 
 
@@ -28,6 +30,12 @@ class Wire:
         self._queue: deque[bytes] = deque()
         self._more: asyncio.Future[None] | None = None  # what the writer waits for while it is idle
         self.idle = False
+        self._opened = time.monotonic()
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was opened."""
+        return time.monotonic() - self._opened
 
     def put(self, frames: Sequence[bytes]) -> None:
         self._queue.extend(frames)
@@ -60,9 +68,12 @@ def grpc() -> Any:
     return grpc
 
 
-async def serve(accept: Any, listen: str, identity: Identity | None, patience: Patience) -> tuple[Any, int]:
+async def serve(
+    accept: Any, listen: str, identity: Identity | None, patience: Patience, most_connections: int
+) -> tuple[Any, int]:
     """A server that hands every stream to `accept`, and its port; who has no certificate does not get that far."""
-    server = grpc().aio.server(options=_options(patience, server=True))
+    limit = ("grpc.max_allowed_incoming_connections", most_connections)
+    server = grpc().aio.server(options=[*_options(patience, server=True), limit])
     handler = grpc().stream_stream_rpc_method_handler(accept)
     server.add_generic_rpc_handlers((grpc().method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
     try:
@@ -108,6 +119,7 @@ def _options(patience: Patience, *, server: bool = False) -> list[tuple[str, int
             *options,
             ("grpc.http2.min_ping_interval_without_data_ms", milliseconds // 2),
             ("grpc.so_reuseport", 0),  # or two agents could listen on one port
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE),
             ("grpc.max_connection_age_ms", HOUR),
             ("grpc.max_connection_age_grace_ms", 1000),
         ]
