@@ -14,9 +14,10 @@ from scipy.interpolate import CubicHermiteSpline
 from peerlearn import LMSFilter, SimulatedNetwork, SplineFilter, graphs
 from peerlearn.data import wiener
 from peerlearn.experiments.figures.ends import spread
-from peerlearn.experiments.figures.filters import APART, FilterCurves, draw_filters
+from peerlearn.experiments.figures.filters import draw_filters
 
 AGENTS, SAMPLES, ORDER = 4, 400, 3
+APART = 0.068  # between names at the ends of lines, of a panel's height
 KNOTS = np.linspace(-2.2, 2.2, 23)
 EYE = np.eye(len(KNOTS))
 CARDINAL = CubicHermiteSpline(KNOTS[1:-1], EYE[1:-1], (EYE[2:] - EYE[:-2]) / 0.4)
@@ -236,16 +237,11 @@ def test_names_at_the_ends_of_lines_keep_their_order_and_do_not_touch():
 
 
 def test_the_figure_is_drawn_from_plain_arrays(tmp_path):
-    samples, window, s = 3000, 100, np.linspace(-2, 2, 50)
-    falling = -10 * np.log10(np.arange(window, samples + 1.0))
-    deviations = dict.fromkeys(("NC-SAF", "D-SAF", "lone RLS", "joint RLS"), falling)
-    curves = FilterCurves(
-        "Experiment 0", window, -18.0, {**deviations, "NC-LMS": falling / 2, "D-LMS": falling / 2}, deviations,
-        deviations, s, s, np.tile(s, (3, 1)), np.tile(s, (3, 1)),
-    )  # fmt: skip
-    png, svg = draw_filters([curves], tmp_path)
+    falling = -10 * np.log10(np.arange(100, 3001.0))
+    curves = {"alone": falling, "together": 2 * falling, "rival": falling / 2}
+    png, svg = draw_filters("Together is better", curves, 100, tmp_path)
     assert png.stat().st_size > 20_000
     text = svg.read_text()
-    assert text.count("<!-- joint RLS -->") == 3
-    assert text.count("<!-- Experiment 0 -->") == 1
-    assert draw_filters([curves], tmp_path, "again")[0].read_bytes() == png.read_bytes()
+    for words in ("Together is better", *curves):
+        assert text.count(f"<!-- {words} -->") == 1
+    assert draw_filters("Together is better", curves, 100, tmp_path, "again")[0].read_bytes() == png.read_bytes()
