@@ -1,4 +1,4 @@
-"""Agents fit logistic regression without showing their rows: every solver against scikit-learn on all rows at once."""
+"""Agents fit logistic regression without sending their rows: every solver against scikit-learn on all rows at once."""
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression

@@ -50,7 +50,7 @@ SHARED = (  # settings that all agents must have alike
 
 
 class ESNRegressor(Echoes):
-    """A model of sequences that agents train together without showing each other theirs.
+    """A model of sequences that agents train together without sending each other theirs.
 
     Parameters
     ----------

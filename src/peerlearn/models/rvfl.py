@@ -198,7 +198,7 @@ class _RVFL(BaseEstimator, Targets):
 
 
 class RVFLClassifier(LabelTargets, _RVFL):
-    """A classifier that agents train together without showing each other their rows.
+    """A classifier that agents train together without sending each other their rows.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ class RVFLClassifier(LabelTargets, _RVFL):
 
 
 class RVFLRegressor(NumberTargets, _RVFL):
-    """A regressor that agents train together without showing each other their rows; one or many outputs.
+    """A regressor that agents train together without sending each other their rows; one or many outputs.
 
     Parameters and attributes are those of `RVFLClassifier`, without classes.
     """
