@@ -143,7 +143,7 @@ def hang(network: Any, round: int) -> None:
 
 def tell(network: Any, path: Path) -> None:
     while True:
-        path.write_text(str(network.round))
+        path.write_text(f"{network.round} {network.state}")
         time.sleep(0.02)
 
 
@@ -255,9 +255,12 @@ class Ring:
 
     def round(self, agent: int) -> int:
         try:
-            return int((self.path(agent) / "round.txt").read_text() or 0)
+            return int((self.path(agent) / "round.txt").read_text().partition(" ")[0])
         except (OSError, ValueError):
             return 0
+
+    def state(self, agent: int) -> str:
+        return (self.path(agent) / "round.txt").read_text().partition(" ")[2]
 
     def log(self, agent: int) -> str:
         path = self.path(agent) / "agent.log"

@@ -316,6 +316,7 @@ def test_a_neighbor_that_is_alive_and_sends_nothing_is_named_and_given_up_in_the
     ring.wait_for_log(2, "has waited for agent agent-1 for 1.")
     assert "it is there, but its message has not come" in ring.log(2)
     assert "agent agent-1 has been silent" not in ring.log(2)
+    ring.wait_until(lambda: "waiting for agent-1: no message of this round for 3 s" in ring.state(2), "the state")
     codes = ring.ends(but=(1,))
     assert [codes[k] for k in (0, 2, 3, 4)] == [GAVE_UP] * 4
     assert "had waited for agent agent-1 for 6 s, which is alive" in ring.log(0) + ring.log(2)

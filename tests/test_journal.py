@@ -17,7 +17,7 @@ import pytest
 from peerlearn.errors import Mismatch, NetworkError
 from peerlearn.network.apart import ApartNetwork
 from peerlearn.network.peers import memory as memories
-from peerlearn.network.peers.frame import Kind
+from peerlearn.network.peers.frame import VERSION, Kind, receipt_of
 from peerlearn.network.peers.journal import JOURNAL, NAMES, Call, Checkpoint, Journal
 from peerlearn.network.peers.link import Link, Speaker
 from peerlearn.network.peers.memory import Memory
@@ -242,10 +242,10 @@ class Agent:
     def __init__(self, folder, *, run="run", name="north", settings=None, own=None):
         self.me = Speaker(run, 0, name, {"alpha": "1"} if settings is None else settings)
         self.links = {k: Link(self.me, k, f"agent-{k}", 20) for k in (1, 2)}
-        self.folder = folder
+        self.folder, self.bytes_sent = folder, 0
         self.memory = Memory(
             self.me, self.links, Journal(folder), lock=threading.Lock(), own_settings=own or {"rows": "7"},
-            save_every=1e9, bytes_sent=lambda: 0,
+            save_every=1e9, bytes_sent=lambda: self.bytes_sent,
         )  # fmt: skip
 
     @property
@@ -260,6 +260,7 @@ class Agent:
         frames = self.me.frames(Kind.ROW, np.array([float(n)]), n)
         for link in self.links.values():
             link.send(n, frames)
+            link.receipt = receipt_of([n], link.receipt)
             link.inbox.finish(n)
         self.me.done = n
         return np.array([[n, n / 2]])
@@ -334,6 +335,39 @@ class TestMemory:
         again = Agent(tmp_path)
         assert all(link.outbox.dropped == 6 for link in again.links.values())
         assert [n for n, _ in again.links[1].outbox.entries(6, 99)] == [7, 8]
+
+    def test_of_another_release_is_refused(self, tmp_path, monkeypatch):
+        Agent(tmp_path).run(3, save=(2, 3))
+        monkeypatch.setattr(memories, "VERSION", VERSION + 1)
+        with pytest.raises(
+            Mismatch, match=rf"another release of peerlearn \(wire format {VERSION} there, {VERSION + 1}"
+        ):
+            Agent(tmp_path)
+
+    def test_of_a_release_before_versions_were_kept_is_refused(self, tmp_path):
+        agent = Agent(tmp_path).run(3)
+        about = agent.memory._about(finished=False)
+        del about["wire"]
+        Journal(tmp_path).save(Checkpoint(about))
+        with pytest.raises(
+            Mismatch, match=r"wire format 1 there, 2 here.: go on with that release, or start all agents"
+        ):
+            Agent(tmp_path)
+
+    def test_bytes_that_were_sent_are_counted_on(self, tmp_path):
+        agent = Agent(tmp_path)
+        agent.bytes_sent = 1000
+        agent.run(3, save=(2, 3))
+        assert Agent(tmp_path).memory.bytes_before == 1000
+        assert Agent(tmp_path / "new").memory.bytes_before == 0
+
+    def test_receipts_of_what_was_taken_come_back(self, tmp_path):
+        first = Agent(tmp_path).run(6, save=(2, 4, 6))
+        second = Agent(tmp_path)
+        for k, link in second.links.items():
+            assert (link.receipt, link.saved) == (first.links[k].receipt, first.links[k].saved)
+            assert link.outbox.receipt == first.links[k].outbox.receipt
+            assert link.saved[0] == 4
 
     def test_a_full_disk_does_not_stop_a_run(self, tmp_path, monkeypatch, caplog):
         agent = Agent(tmp_path).run(2, save=(1, 2))

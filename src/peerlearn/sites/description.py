@@ -28,7 +28,7 @@
     random_state = 0
     solver = "auto"                         or a table [model.solver] with a name and settings
 
-    [patience]                              seconds: silence, give_up_after, save_every
+    [patience]                              seconds: silence, give_up_after, longest_round, save_every
 
 Paths are seen from the file.
 """
