@@ -77,6 +77,20 @@ def test_public_names_exist():
     assert (ROOT / "src/peerlearn/py.typed").exists()
 
 
+def test_dir_lists_what_users_look_for():
+    """In a process of its own: other tests have imported the engines that are imported late."""
+    names = subprocess.run(
+        [sys.executable, "-c", "import peerlearn; print(*dir(peerlearn))"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert set(peerlearn.__all__) <= set(names)
+    assert {"PeerNetwork", "MPINetwork", "errors", "__version__"} <= set(names)
+    assert not {"Any", "TYPE_CHECKING"} & set(names)
+
+
 def test_one_version():
     assert f'version = "{peerlearn.__version__}"' in (ROOT / "pyproject.toml").read_text()
     assert f"## {peerlearn.__version__}" in (ROOT / "CHANGELOG.md").read_text()

@@ -107,8 +107,13 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """List the public names and submodules, engines that are not imported yet among them."""
+    return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING"})
+
+
 def __getattr__(name: str) -> Any:
-    """Engines that need more than the core are imported when they are asked for."""
+    """Import engines that need more than the core when they are asked for."""
     if name == "MPINetwork":
         from peerlearn.network.mpi import MPINetwork
 
