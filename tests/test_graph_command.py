@@ -136,7 +136,7 @@ def test_every_kind_works(kind, tmp_path):
 
 
 def test_kinds_are_all_the_generators_and_the_help_has_them():
-    every = "erdos_renyi linear ring small_world scale_free complete star grid geometric"
+    every = "erdos_renyi line linear ring small_world scale_free complete star grid geometric"
     assert list(KINDS) == every.split()
     lines = run("--help").stdout.splitlines()
     for kind, takes in KINDS.items():
@@ -253,7 +253,7 @@ def test_a_folder_without_results_gives_a_sentence(tmp_path, file, broken):
     ("arguments", "sentence"),
     [
         (["rnig"], "there is no graph called 'rnig': there are erdos_renyi, .*; did you mean 'ring'?"),
-        (["line"], "did you mean 'linear'?"),
+        (["lin"], "did you mean 'line'?"),
         (["scalefree"], "did you mean 'scale_free'?"),
         (["qqq"], "geometric. A file is named with its ending"),
         (["missing.graphml"], "there is no graph file .*missing.graphml"),

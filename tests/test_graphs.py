@@ -101,6 +101,11 @@ def test_erdos_renyi_gives_up_where_it_is_hopeless(n: int, p: float) -> None:
         graphs.erdos_renyi(n, p)
 
 
+def test_a_line_is_a_linear_graph() -> None:
+    assert links(graphs.line(4, k=2)) == links(graphs.linear(4, 2))
+    assert graphs.GENERATORS["line"] is graphs.GENERATORS["linear"]
+
+
 def test_linear_links_successors() -> None:
     assert links(graphs.linear(4)) == {(0, 1), (1, 2), (2, 3)}
     assert links(graphs.linear(4, 2)) == {(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)}

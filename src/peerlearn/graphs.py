@@ -56,6 +56,9 @@ def linear(n: int, k: int = 1) -> nx.Graph:
     return _graph(n, [(i, j) for i in range(n) for j in range(i + 1, min(i + k, n - 1) + 1)])
 
 
+line = linear  # the common name
+
+
 def ring(n: int) -> nx.Graph:
     """Agents in a circle, each linked to the one before and the one after; two agents share a single link."""
     return _graph(n, [(i, (i + 1) % n) for i in range(n)]) if _count(n) > 2 else linear(n)
@@ -131,8 +134,16 @@ def geometric(n: int, radius: float, seed: int = 0) -> nx.Graph:
 
 
 GENERATORS: dict[str, Callable[..., nx.Graph]] = {
-    each.__name__: each
-    for each in (erdos_renyi, linear, ring, small_world, scale_free, complete, star, grid, geometric)
+    "erdos_renyi": erdos_renyi,
+    "line": line,
+    "linear": linear,
+    "ring": ring,
+    "small_world": small_world,
+    "scale_free": scale_free,
+    "complete": complete,
+    "star": star,
+    "grid": grid,
+    "geometric": geometric,
 }
 
 

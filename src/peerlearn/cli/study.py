@@ -69,7 +69,7 @@ def demo(agents: int, seed: int, output: str, engine: str) -> None:
 @click.argument("kind", metavar="[KIND|FILE]", required=False)
 @click.option("--agents", "n", type=int, metavar="N", help="How many, 2 to 1000.  [default: 20]")
 @click.option("--p", type=float, metavar="P", help="Probability of each link (erdos_renyi).")
-@click.option("--k", type=int, metavar="N", help="Neighbors to each side (linear, small_world).")
+@click.option("--k", type=int, metavar="N", help="Neighbors to each side (line, small_world).")
 @click.option("--rewire", type=float, metavar="P", help="Probability that a link leads elsewhere (small_world).")
 @click.option("--m", type=int, metavar="N", help="Links that each new agent brings (scale_free).")
 @click.option("--radius", type=float, metavar="R", help="How far links reach in the unit square (geometric).")
@@ -99,7 +99,7 @@ def graph(
       small_world  --agents --k --rewire --seed   a ring with some far links
       scale_free   --agents --m --seed            a few hubs with many neighbors
       geometric    --agents --radius --seed       links between those nearby
-      linear       --agents --k                   a row, linked to the next k
+      line, linear --agents --k                   a row, linked to the next k
       ring, star, complete   --agents
       grid         --rows --columns
     or a FILE: .graphml, or text with the two agents of a link per line
