@@ -130,7 +130,7 @@ def test_half_files_of_the_killed_are_swept_away(store, tmp_path):
 
 def test_without_pyarrow_the_sentence_has_the_install_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"needs the package pyarrow.*pip install 'peerlearn\[lab\]'"):
+    with pytest.raises(MissingExtra, match=r"needs the package pyarrow.*pip install pyarrow jinja2 joblib$"):
         Store.at(tmp_path)
 
 

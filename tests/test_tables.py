@@ -270,7 +270,7 @@ def test_parquet_files_cut_short(tmp_path):
 def test_without_pyarrow(tmp_path, monkeypatch):
     path = stored(tmp_path, a=[1.0])
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(MissingExtra, match=r"needs the package pyarrow.* pip install 'peerlearn\[parquet\]'"):
+    with pytest.raises(MissingExtra, match=r"needs the package pyarrow.* pip install pyarrow$"):
         tables.read(path)
 
 

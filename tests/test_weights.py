@@ -160,7 +160,7 @@ def test_fastest_cannot_be_improved_by_moving_any_weight() -> None:
 
 def test_fastest_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(MissingExtra, match=r"weights='fastest' needs the package cvxpy.*peerlearn\[sdp\]"):
+    with pytest.raises(MissingExtra, match=r"weights='fastest' needs the package cvxpy.*: pip install cvxpy$"):
         weights.named("fastest", graphs.ring(4))
 
 

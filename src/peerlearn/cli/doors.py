@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from peerlearn.errors import InputError, PeerlearnError, Stopped
+from peerlearn.errors import InputError, MissingExtra, PeerlearnError, Stopped
 from peerlearn.network.mpi import end_job
 
 CTRL_C = 130  # what shells expect of a program ended by Ctrl-C
+UNUSABLE = 2  # of what has to be changed first: what was given, or what is installed
 GOES_ON = 3  # of a run that ended before its time: the same command takes it up again
 
 
@@ -30,6 +31,10 @@ class Doors(click.Group):
 
 
 def _code(error: PeerlearnError) -> int:
-    """2 for what was given, 3 for what can go on, 1 for the rest; ended by a signal, what shells expect."""
-    usual = 2 if isinstance(error, InputError) else GOES_ON if isinstance(error, Stopped) else 1
+    """Return 2 for what has to be changed first, 3 for what can go on, else 1; after a signal, what shells expect."""
+    usual = 1
+    if isinstance(error, InputError | MissingExtra):
+        usual = UNUSABLE
+    elif isinstance(error, Stopped):
+        usual = GOES_ON
     return int(getattr(error, "exit_code", usual))

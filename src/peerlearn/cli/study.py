@@ -90,8 +90,8 @@ def graph(
     fastest. All four are compared, by plain rounds and by Chebyshev's quicker ones, and with a sum over a tree. Rounds
     are those that suffice whatever the agents start from; megabytes are of all agents together.
 
-    Without a KIND: erdos_renyi --p 0.2, which is the graph of the demo. Fastest weights need the extra sdp; for more
-    than 50 agents, which takes long, they have to be asked for with --weights fastest.
+    Without a KIND: erdos_renyi --p 0.2, which is the graph of the demo. Fastest weights need the package cvxpy; for
+    more than 50 agents, which takes long, they have to be asked for with --weights fastest.
 
     \b
     Kinds and their options:
