@@ -99,6 +99,29 @@ def test_dir_lists_what_users_look_for():
     assert not {"Any", "TYPE_CHECKING"} & set(names)
 
 
+def test_all_names_can_be_looked_at_without_the_extras():
+    """help(peerlearn) looks at every name; only using an engine needs its packages."""
+    work = """
+import inspect, sys
+for name in ("xxhash", "grpc", "cryptography", "mpi4py"):
+    sys.modules[name] = None
+import peerlearn
+assert dict(inspect.getmembers(peerlearn))["PeerNetwork"].__name__ == "PeerNetwork"
+try:
+    peerlearn.PeerNetwork(peerlearn.graphs.ring(3), 0)
+except peerlearn.errors.MissingExtra as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", work],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.endswith("which is not installed: pip install grpcio cryptography xxhash\n"), done.stderr
+
+
 def test_one_version():
     assert f'version = "{peerlearn.__version__}"' in (ROOT / "pyproject.toml").read_text()
     assert f"## {peerlearn.__version__}" in (ROOT / "CHANGELOG.md").read_text()

@@ -32,6 +32,7 @@ from peerlearn.algorithms import (
     maximum,
     total,
 )
+from peerlearn.errors import MissingExtra
 from peerlearn.local.privacy import RandomProjection, TanhTransform
 from peerlearn.models import (
     AnchorLapClassifier,
@@ -109,7 +110,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """List the public names and submodules, engines that are not imported yet among them."""
-    return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING"})
+    return sorted({*globals(), *__all__} - {"Any", "MissingExtra", "TYPE_CHECKING"})
 
 
 def __getattr__(name: str) -> Any:
@@ -119,7 +120,18 @@ def __getattr__(name: str) -> Any:
 
         return MPINetwork
     if name == "PeerNetwork":
-        from peerlearn.network.peers.network import PeerNetwork
-
+        try:
+            from peerlearn.network.peers.network import PeerNetwork
+        except MissingExtra as error:
+            return _stand_in(name, error)
         return PeerNetwork
     raise AttributeError(f"module 'peerlearn' has no attribute {name!r}")
+
+
+def _stand_in(name: str, error: MissingExtra) -> type:
+    """Return a class that raises the error when it is used: help(peerlearn) works without the packages."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise error
+
+    return type(name, (), {"__init__": refuse, "__doc__": str(error)})
