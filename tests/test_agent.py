@@ -132,7 +132,7 @@ def test_papers_are_checked_before_anything_is_opened(tmp_path, of):
     for done, said in [
         (shown, f"the key {key} can be read by other users of this machine: chmod 600"),
         (missing, f"{key} is not there: copy it from the folder that peerlearn certs made"),
-        (misspelt, f"certificate in {site} is not a key here: did you mean certificates?"),
+        (misspelt, f"[certificate] in {site} is not known: did you mean certificates?"),
         (strange, f"is for no name that TLS knows, but this agent is {of}: give the files of {of}"),
     ]:
         assert (done.exit_code, done.stdout) == (2, ""), done.stderr

@@ -214,6 +214,61 @@ def test_mistakes_in_a_network(tmp_path, key, value, said):
     assert [each.name for each in tmp_path.iterdir()] == ["site.toml"]  # nothing is written before all is checked
 
 
+def misspelt(values, key, wrong):
+    """The values with another name for a dotted key."""
+    *path, right = key.split(".")
+    inner = values
+    for part in path:
+        inner = inner[part]
+    return changed(changed(values, key, GONE), ".".join([*path, wrong]), inner[right])
+
+
+@pytest.mark.parametrize(
+    ("read", "values", "said"),
+    [
+        (
+            read_site,
+            misspelt(SITE, "neighbors", "neighbours"),
+            "[neighbours] in FILE is not known: did you mean neighbors?",
+        ),
+        (
+            read_site,
+            changed(changed(SITE, "run", GONE), "zebra", {"a": 1}),
+            "[zebra] in FILE is not known: there are address, certificates, data, model, name, neighbors, network, "
+            "output, patience, run",
+        ),
+        (
+            read_site,
+            misspelt(SITE, "certificates.key", "kye"),
+            "certificates.kye in FILE is not a key here: did you mean key?",
+        ),
+        (read_site, misspelt(SITE, "data.file", "flie"), "data.flie in FILE is not a key here: did you mean file?"),
+        (
+            read_site,
+            misspelt(SITE, "network.links", "link"),
+            "network.link in FILE is not a key here: did you mean links?",
+        ),
+        (read_plan, misspelt(NETWORK, "network", "netwrok"), "[netwrok] in FILE is not known: did you mean network?"),
+        (
+            read_plan,
+            misspelt(NETWORK, "network.graph", "grpah"),
+            "network.grpah in FILE is not a key here: did you mean graph?",
+        ),
+        (
+            read_plan,
+            misspelt(NETWORK, "network.agents", "agnets"),
+            "network.agnets in FILE is not a key here: did you mean agents?",
+        ),
+        (read_plan, misspelt(NETWORK, "data.name", "nmae"), "data.nmae in FILE is not a key here: did you mean name?"),
+    ],
+)
+def test_unknown_keys_are_named_before_what_is_missing(tmp_path, read, values, said):
+    path = written(tmp_path, values)
+    with pytest.raises(InputError) as raised:
+        read(path)
+    assert str(raised.value) == said.replace("FILE", str(path))
+
+
 def test_files_that_cannot_be_read(tmp_path):
     for content, said in [("run = ", "is not TOML: "), ("run = 'a'\nrun = 'b'", "is not TOML: ")]:
         with pytest.raises(InputError, match=said):

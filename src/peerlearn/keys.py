@@ -39,11 +39,18 @@ def read(path: Path) -> Table:
 
 
 class Table:
-    """A table of a TOML file, from which each key is taken once; what nobody took was not understood."""
+    """A table of a TOML file. `only` refuses unknown keys, `take` returns the value of a known one."""
 
     def __init__(self, values: dict[str, Any], path: Path | str, prefix: str = "") -> None:
         self.values, self.path, self.prefix = dict(values), path, prefix
         self._known: set[str] = set()
+
+    def only(self, *known: str) -> Table:
+        """Refuse all other keys. Call this before `take`: a misspelt key is missing as well, which says less."""
+        for key in self.values:
+            if key not in known:
+                raise self._unknown(key, known)
+        return self
 
     def take(self, key: str, kinds: type | tuple[type, ...], default: Any = ..., *, what: str = "") -> Any:
         """The value of a key, of one of these kinds; without a default it has to be there."""
@@ -52,6 +59,8 @@ class Table:
         wanted = what or KINDS[allowed[-1]]
         if key not in self.values:
             if default is ...:
+                if misspelt := get_close_matches(key, self.values.keys() - self._known, 1):
+                    raise self._unknown(misspelt[0], [key])
                 raise self.wrong(key, f"is missing: give {wanted}")
             return default
         value = self.values[key]
@@ -81,11 +90,14 @@ class Table:
         self._known.update(left)
         return left
 
-    def done(self) -> None:
-        """Refuse keys that nobody asked for: they are misspelt, or mean nothing."""
-        for key in self.values:
-            if key not in self._known:
-                raise self.wrong(key, f"is not a key here{near(key, self._known)}")
+    def _unknown(self, key: str, known: Iterable[str]) -> InputError:
+        """Return the error about a key that is misspelt or means nothing, a table in its brackets."""
+        name, value = f"{self.prefix}{key}", self.values[key]
+        if isinstance(value, dict):
+            return InputError(f"[{name}] in {self.path} is not known{near(key, known)}")
+        if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+            return InputError(f"[[{name}]] in {self.path} is not known{near(key, known)}")
+        return self.wrong(key, f"is not a key here{near(key, known)}")
 
     def wrong(self, key: str, why: str) -> InputError:
         return InputError(f"{self.prefix}{key} in {self.path} {why}")

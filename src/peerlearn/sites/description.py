@@ -49,6 +49,9 @@ from peerlearn.network.peers.addresses import checked_address
 from peerlearn.network.peers.patience import Patience
 from peerlearn.sites.training import read_model
 
+TABLES = ("network", "neighbors", "certificates", "data", "model", "patience")
+KEYS = ("run", "name", "address", "output", *TABLES)
+
 
 @dataclass(frozen=True)
 class Site:
@@ -76,7 +79,7 @@ class Site:
 
 def read_site(path: Path) -> Site:
     """The description of one agent, all of it checked."""
-    top = keys.read(path)
+    top = keys.read(path).only(*KEYS)
     here = path.parent
     run, name = top.take("run", str), top.take("name", str)
     address = top.take("address", str, what='host:port, such as "0.0.0.0:7101"')
@@ -88,15 +91,13 @@ def read_site(path: Path) -> Site:
         raise top.wrong("name", f"is {name!r}, which is not one of network.agents: {', '.join(agents)}")
     addresses = _neighbors(top.table("neighbors", needed=False), name, agents, graph)
     certificates = _certificates(top.table("certificates", needed=False), here)
-    file = top.table("data")
+    file = top.table("data").only("file", "target", "scale")
     data, target = here / Path(file.take("file", str)).expanduser(), file.take("target", str, None)
     if target is None and data.suffix.lower() != ".npz":
         raise file.wrong("target", "is missing: name the column to predict")
     scale = file.take("scale", bool, True)
-    file.done()
     model = read_model(top.table("model"))
     patience = read_patience(top.table("patience", needed=False))
-    top.done()
     return Site(
         run,
         name,
@@ -117,10 +118,10 @@ def read_site(path: Path) -> Site:
 
 def read_network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
     """Names, links and weights: what every agent must know of the network."""
+    table.only("agents", "links", "weights")
     agents = table.take("agents", list, what='a list of names, such as ["north", "south"]')
     links = table.take("links", list, what='a list of pairs, such as [["north", "south"]]')
     weights = table.take("weights", str, "metropolis")
-    table.done()
     if not agents or not all(isinstance(name, str) for name in agents) or len(set(agents)) != len(agents):
         raise table.wrong("agents", f"is {agents!r}: give a list of different names")
     graph: nx.Graph = nx.empty_graph(len(agents))
@@ -138,8 +139,8 @@ def read_network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
 
 
 def read_patience(table: keys.Table) -> Patience:
+    table.only(*(each.name for each in fields(Patience)))
     given = {each.name: float(table.take(each.name, NUMBER, each.default)) for each in fields(Patience)}
-    table.done()
     for name, seconds in given.items():
         with table.about(name):
             Patience(**{name: seconds})
@@ -164,8 +165,8 @@ def _neighbors(table: keys.Table, name: str, agents: tuple[str, ...], graph: nx.
 def _certificates(table: keys.Table, here: Path) -> tuple[Path, Path, Path] | None:
     if not table.values:
         return None
+    table.only("authority", "certificate", "key")
     authority, certificate, key = (
         here / Path(table.take(which, str)).expanduser() for which in ("authority", "certificate", "key")
     )
-    table.done()
     return authority, certificate, key

@@ -44,6 +44,7 @@ MOST_AGENTS = 100  # processes on one machine
 GENERATORS = {
     name: each for name, each in graphs.GENERATORS.items() if next(iter(inspect.signature(each).parameters)) == "n"
 }
+OPTIONS = {name for each in GENERATORS.values() for name in inspect.signature(each).parameters} - {"n"}
 
 
 @dataclass(frozen=True)
@@ -79,17 +80,18 @@ class Rows:
 
 def read_plan(file: Path) -> Plan:
     """Read a network's file and deal its rows; nothing is written."""
-    top = keys.read(file)
+    top = keys.read(file).only("run", "output", "network", "data", "model", "patience")
     run, output = top.take("run", str), file.parent / Path(top.take("output", str)).expanduser()
     agents, graph, weights = _network(top.table("network"))
     about_data, model = top.table("data"), read_model(top.table("model"))
     patience = read_patience(top.table("patience", needed=False))
-    top.done()
     rows = _rows(about_data, file.parent, len(agents), model)
     return Plan(run, output, agents, graph, weights, rows, model, patience)
 
 
 def _network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
+    if "graph" not in table.values:  # else its kind says which options there are
+        table.only("agents", "links", "graph", "weights", *OPTIONS)
     agents = table.take("agents", (int, list), what="how many, or a list of names")
     if isinstance(agents, int) and not 1 <= agents <= MOST_AGENTS:
         raise table.wrong("agents", f"is {agents}: give 1 to {MOST_AGENTS}, each is a process")
@@ -121,6 +123,8 @@ def _generated(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
 
 
 def _rows(table: keys.Table, here: Path, agents: int, model: dict[str, Any]) -> Rows:
+    source = ("name",) if "name" in table.values else ("name", "file", "target")
+    table.only(*source, "test_fraction", "split", "seed")
     fraction, seed = table.take("test_fraction", NUMBER, 0.25), table.take("seed", int, 0)
     split = table.take("split", str, "even")
     if learns_in_order(model):
@@ -152,13 +156,11 @@ def _loaded(table: keys.Table, here: Path, *, partly_labelled: bool) -> tuple[Se
     """Columns, target, X and y of a data set by name or of a file."""
     if "name" in table.values:
         name = table.take("name", str)
-        table.done()
         with table.about("name"):
             loaded = data.load(name)
         return [f"x{k}" for k in range(loaded.X.shape[1])], "y", loaded.X, loaded.y
     file = table.take("file", str, what="a file, or name instead, a data set of peerlearn data")
     path, target = here / Path(file).expanduser(), table.take("target", str, what="the name of the column to predict")
-    table.done()
     with table.about("file"):
         read = tables.read(path, target, partly_labelled=partly_labelled)
     return read.columns, target, read.X, read.y

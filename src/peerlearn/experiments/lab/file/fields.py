@@ -22,14 +22,12 @@ WORDS: dict[Any, str] = {
 def made_from(kind: Any, table: Table) -> Any:
     """An object of this dataclass; a key that is none of its fields is refused."""
     hints, given = get_type_hints(kind), {}
-    values = {each.name: table.take(each.name, object, MISSING, what=words(hints[each.name])) for each in fields(kind)}
-    table.done()  # before what is missing: a misspelt key is both
+    table.only(*(each.name for each in fields(kind)))
     for each in fields(kind):
         hint, needed = hints[each.name], each.default is MISSING and each.default_factory is MISSING
-        if values[each.name] is not MISSING:
-            given[each.name] = _checked(table, each.name, values[each.name], hint)
-        elif needed:
-            raise table.wrong(each.name, f"is missing: give {words(hint)}")
+        value = table.take(each.name, object, ... if needed else MISSING, what=words(hint))
+        if value is not MISSING:
+            given[each.name] = _checked(table, each.name, value, hint)
     with table.about_all():
         return kind(**given)
 

@@ -38,6 +38,10 @@ from peerlearn.experiments.lab.sweeps import combinations, empty_lists, repeated
 from peerlearn.experiments.lab.training.search import Search
 from peerlearn.keys import Table, near
 
+SPECS = ("tables", "figures", "statistics", "expect")
+NUMBERS = ("seed", "folds", "repetitions", "test_fraction")
+KEYS = (*SIZES[1:], "title", "about", *NUMBERS, "metrics", "protocol", "data", "models", "networks", "search", *SPECS)
+DATA_KEYS = ("name", "source", "options", "scale", "prepare", "settings", "task", "instead")
 Instead = dict[str, str]  # data set -> the one that is used where it cannot be had
 
 
@@ -66,7 +70,7 @@ def read(path: str | Path, *, size: Size = "full", without_missing: bool = False
 
 def _understood(values: dict[str, Any], file: Table) -> tuple[Comparison, Instead]:
     """Every key of the file."""
-    top = Table(values, file.path)
+    top = Table(values, file.path).only(*KEYS)
     for size in SIZES[1:]:
         top.table(size, needed=False)
     title, about = top.take("title", str), top.take("about", str, "")
@@ -88,7 +92,6 @@ def _understood(values: dict[str, Any], file: Table) -> tuple[Comparison, Instea
             made_from(Expectation, each) for table in top.tables("expect", needed=False) for each in for_each(table)
         ),
     )
-    top.done()
     given: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
     return Comparison(
         data, models, networks, protocol=protocol, metrics=tuple(metrics), search=search, layout=layout, **given
@@ -147,7 +150,7 @@ def _data(top: Table) -> tuple[tuple[Data, ...], Instead]:
         if "instead" in table.values:
             instead[table.values["name"]] = table.take("instead", str)
         for entry, swept in _swept(table, "prepare"):
-            entry.take("instead", str, "")
+            entry.only(*DATA_KEYS, *(("file", "target") if "file" in entry.values else ()))
             made = Data(
                 entry.take("name", str),
                 entry.take("source", str, ""),
@@ -159,7 +162,6 @@ def _data(top: Table) -> tuple[tuple[Data, ...], Instead]:
                 task=_one_of(entry, "task", get_args(Task), None),
                 swept={key.removeprefix("options.").removeprefix("settings."): each for key, each in swept.items()},
             )
-            entry.done()
             found.append(made)
     return tuple(found), instead
 
@@ -197,10 +199,10 @@ def _networks(table: Table) -> Iterator[Net]:
     for entry, swept in _swept(table):
         name = entry.take("name", str)
         if "file" in entry.values:
+            entry.only("name", "file", "weights")
             path, weights = _beside(entry), entry.take("weights", str, "metropolis")
             with entry.about("file"):
                 graph = graphs.from_file(path)
-            entry.done()
             yield Net(name, weights=weights, fixed=graph, swept=swept)
             continue
         kind = entry.take("graph", str, what="a kind of graph, such as erdos_renyi")

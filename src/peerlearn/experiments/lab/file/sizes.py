@@ -32,6 +32,7 @@ PLACES: dict[str, Places] = {
     "model": (("models", ""), ("data", "settings")),
     "options": (("data", "options"),),
 }
+KEYS = (*PLAIN, *NAMED, "protocol", "search", *PLACES)
 
 
 def sized(top: Table, size: Size) -> Values:
@@ -41,7 +42,7 @@ def sized(top: Table, size: Size) -> Values:
     values, names = dict(top.values), dict[str, list[str]]()
     for name in SIZES[1 : SIZES.index(size) + 1]:
         if name in top.values:
-            change = top.table(name)
+            change = top.table(name).only(*KEYS)
             names |= {key: asked for key in NAMED if (asked := _names(values, change, key)) is not None}
             values = _changed(values, change)
         elif name == "quick":
@@ -90,7 +91,6 @@ def _changed(values: Values, change: Table) -> Values:
         table = change.table(key, needed=False)
         for setting, value in table.rest().items():
             values = _set_everywhere(values, places, setting, value, table)
-    change.done()
     return values
 
 
