@@ -6,6 +6,7 @@ import csv
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from peerlearn.errors import DataError
 
 def header(path: Path) -> list[str]:
     """The cells of the first line."""
+    _must_have_commas(path)
     _, names = next(_lines(path), (1, []))
     if not names:
         raise DataError(f"{path} begins with an empty line: put the names of the columns there")
@@ -26,6 +28,28 @@ def header(path: Path) -> list[str]:
             f"the first line of {path} has numbers only: put a line with the names of the columns before it"
         )
     return names
+
+
+def _must_have_commas(path: Path) -> None:
+    """Refuse a file that has one column, or none, and several when it is split at semicolons or tabs."""
+    usual = _first_widths(path, ",")
+    if usual and usual[0] > 1:
+        return
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        widths = _first_widths(path, separator)
+        if len(set(widths)) == 1 and widths[0] > 1:
+            raise DataError(
+                f"{path} has {name} between its cells, where commas are needed: save it again as CSV with commas, and "
+                "with points in its numbers (1.5, not 1,5)"
+            )
+
+
+def _first_widths(path: Path, separator: str) -> list[int]:
+    """Return how many cells the header and the first row have; nothing where the file cannot be split like this."""
+    try:
+        return [len(cells) for _, cells in islice(_lines(path, separator), 2)]
+    except DataError:
+        return []
 
 
 def read(
@@ -96,10 +120,10 @@ def _rows(path: Path, width: int) -> Iterator[tuple[int, list[str]]]:
         yield line, cells
 
 
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _lines(path: Path, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, strict=True)
+            reader = csv.reader(file, delimiter=separator, strict=True)
             for cells in reader:
                 yield reader.line_num, cells
     except UnicodeDecodeError as error:
