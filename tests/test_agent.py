@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +22,7 @@ from peerlearn.keys import toml
 from peerlearn.models import archive
 from peerlearn.network.peers import certificates
 from peerlearn.sites.training import make_model
+from tests.peer_processes import ROOT
 from tests.site_processes import ends as all_ended
 from tests.site_processes import run, started, status, wait_for, wait_for_round, write_sites
 
@@ -189,12 +194,62 @@ def test_settings_that_differ_end_both_agents(tmp_path, key, values, file, old, 
         assert all(value in last for value in values)
 
 
+def test_scripts_see_nothing_of_what_grpc_writes(tmp_path):
+    """A port in use, and then a stranger that speaks no TLS: only our own words are on standard error."""
+    certificates.make(tmp_path / "papers", ["north"])
+    script = """
+import os, socket, sys
+from pathlib import Path
+from peerlearn import PeerNetwork, graphs
+from peerlearn.network.peers.papers import Identity
+
+papers = [Path("papers", name) for name in ("authority.pem", "north.pem", "north.key")]
+given = dict(addresses={}, names=["north"], identity=Identity.load(*papers, "north"))
+with socket.create_server(("127.0.0.1", 0)) as taken:
+    try:
+        PeerNetwork(graphs.complete(1), 0, listen=f"127.0.0.1:{taken.getsockname()[1]}", **given)
+    except Exception as error:
+        print(error)
+with PeerNetwork(graphs.complete(1), 0, listen="127.0.0.1:0", **given) as network:
+    with socket.create_connection(("127.0.0.1", network.port)) as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\\r\\n\\r\\n")
+        print(len(stranger.recv(1000)), "GRPC_VERBOSITY" in os.environ)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.startswith("nobody can listen on 127.0.0.1:"), done.stderr
+    assert done.stdout.endswith(" False\n")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def listening(port):
     """Addresses on which somebody listens on a port, as Linux writes them."""
     lines = [
         line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
     ]
     return [line[1].split(":")[0] for line in lines if line[3] == "0A" and int(line[1].split(":")[1], 16) == port]
+
+
+def test_a_port_in_use_is_one_sentence(tmp_path):
+    """What gRPC's core writes about it is in the agent's log, and not on the terminal."""
+    write_sites(tmp_path, ["north", "south"], MODEL, certificates=False, data=csv_of(tmp_path, ["north", "south"]))
+    port = int((tmp_path / "south.toml").read_text().split("127.0.0.1:")[1].split('"')[0])
+    with socket.create_server(("127.0.0.1", port)):
+        ((code, words),) = run(("agent", "south.toml", "--insecure-loopback"), folder=tmp_path)
+    first, last = words.splitlines()
+    assert code == 2
+    assert first.endswith("agent south: 65 rows, 4 columns of south.csv")
+    assert last == f"peerlearn: nobody can listen on 127.0.0.1:{port}: it is in use, or no address of this site"
+    log = (tmp_path / "south" / "agent.log").read_text()
+    assert "gRPC: " in log
+    assert "Address already in use" in log
 
 
 def test_an_agent_that_gives_up_can_be_started_again(tmp_path):

@@ -348,6 +348,7 @@ def test_two_processes_do_not_share_a_folder(tmp_path):
 
 
 LINE = "I1116 04:38:30.631531   28937 ssl_transport_security.cc:2563] Handshake failed with error SSL_ERROR_SSL: "
+PORT_IN_USE = b"E1118 00:42:31.401874   10515 add_port.cc:83] Failed to add port to server\n" * 2
 OPENSSL = "error:1000007d:SSL routines:OPENSSL_internal:"
 
 
@@ -390,16 +391,16 @@ def test_other_lines_are_no_refusals(line):
 
 
 def test_standard_error_is_read_for_refusals_and_restored(tmp_path, caplog):
-    own, saved = sys.stderr, os.dup(2)
+    own, saved, noted = sys.stderr, os.dup(2), []
     refusal = f"{LINE}{OPENSSL}HTTP_REQUEST: Invalid certificate verification context\n".encode()
     try:
         with (tmp_path / "stderr").open("wb") as file:
             os.dup2(file.fileno(), 2)
         before = os.fstat(2).st_ino
         opened = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
-        with caplog.at_level(logging.WARNING, "peerlearn"), refusals_in_the_log():
+        with caplog.at_level(logging.WARNING, "peerlearn"), refusals_in_the_log(noted.append):
             assert os.fstat(2).st_ino != before
-            os.write(2, b"one line\n" + refusal + refusal + b"\xff another, without an end")
+            os.write(2, b"one line\n" + refusal + refusal + PORT_IN_USE + b"\xff another, without an end")
             print("from Python", file=sys.stderr)
         assert os.fstat(2).st_ino == before
         assert opened == (len(os.listdir("/proc/self/fd")) if opened else 0)
@@ -412,6 +413,8 @@ def test_standard_error_is_read_for_refusals_and_restored(tmp_path, caplog):
     assert "another, without an end" in text
     assert "from Python\n" in text
     assert "HTTP_REQUEST" not in text
+    assert ".cc" not in text
+    assert noted == ["gRPC: add_port.cc:83: Failed to add port to server"]  # once as well
     assert caplog.messages == ["refused a connection: the other end does not speak TLS"]  # once, however often
 
 

@@ -58,7 +58,11 @@ def run_agent(file: Path, *, insecure_loopback: bool = False, give_up_after: flo
         identity = None if insecure_loopback else _identity(site, file)
         table = _rows(site)
         output = result_folder(site.output)
-        with alone(output, f"agent {site.name}"), _logged(output / "agent.log"), refusals_in_the_log():
+        with (
+            alone(output, f"agent {site.name}"),
+            _logged(output / "agent.log") as note,
+            refusals_in_the_log(note),
+        ):
             log.info("agent %s: %d rows, %d columns of %s", site.name, len(table.X), len(table.columns), site.data.name)
             if may_lack_labels(site.model):
                 log.info("agent %s: %d rows have a label", site.name, np.count_nonzero(~unlabelled(table.y)))
@@ -152,19 +156,22 @@ def _rows(site: Site) -> tables.Table:
 
 
 @contextmanager
-def _logged(path: Path) -> Iterator[None]:
-    """What the network says goes to the agent's log file as well, and so does what ends the run."""
+def _logged(path: Path) -> Iterator[Callable[[str], None]]:
+    """Write what is logged to the agent's log file too, and what ends the run. Yields what writes to the file alone."""
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
     logger = logging.getLogger("peerlearn")
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
+
+    def note(text: str, level: int = logging.INFO) -> None:
+        handler.handle(logging.LogRecord(log.name, level, __file__, 0, "%s", (text,), None))
+
     try:
-        yield
+        yield note
     except BaseException as error:
-        said = str(error) or type(error).__name__
-        handler.handle(logging.LogRecord(log.name, logging.ERROR, __file__, 0, "ended: %s", (said,), None))
+        note(f"ended: {str(error) or type(error).__name__}", logging.ERROR)
         raise
     finally:
         logger.removeHandler(handler)

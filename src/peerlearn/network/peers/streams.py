@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,6 +18,7 @@ from peerlearn.network.peers.patience import Patience
 
 log = logging.getLogger("peerlearn.peers")
 
+VERBOSITY = "GRPC_VERBOSITY"
 SERVICE, METHOD = "peerlearn.Peers", "Talk"
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0  # seconds between attempts to connect
 HANDSHAKE = 10_000  # milliseconds for a caller to show its certificate
@@ -59,13 +62,28 @@ class Wire:
 
 
 def grpc() -> Any:
-    """The gRPC package, or the sentence with the line that installs it."""
+    """Return the gRPC package, or raise the sentence with the line that installs it."""
     try:
+        _import_quietly()
         import grpc
         import grpc.aio
     except ImportError:
         raise MissingExtra("PeerNetwork", "grpcio", "peers") from None
     return grpc
+
+
+def _import_quietly() -> None:
+    """Import gRPC so that its C++ core writes nothing to standard error, unless GRPC_VERBOSITY asks for something else.
+
+    What it writes there is raised or logged as a sentence of ours. It reads the variable only when it is imported.
+    """
+    if "grpc" in sys.modules or VERBOSITY in os.environ:
+        return
+    os.environ[VERBOSITY] = "NONE"
+    try:
+        import grpc  # noqa: F401
+    finally:
+        del os.environ[VERBOSITY]
 
 
 async def serve(
