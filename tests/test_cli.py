@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import peerlearn
 from peerlearn.cli import main
 from peerlearn.errors import NetworkError
 from peerlearn.experiments import demo as demos
+from peerlearn.keys import toml
 
 
 def run(*arguments, **environment):
@@ -104,6 +106,24 @@ def test_what_goes_wrong_later_is_a_sentence_too(monkeypatch, tmp_path):
     monkeypatch.setattr(demos, "_learn", broken)
     done = run("demo", "--output", str(tmp_path))
     assert (done.exit_code, done.stderr) == (1, "peerlearn: the network is gone: start it again\n")
+
+
+@pytest.mark.parametrize(
+    "command", [("graph", "ring", "--agents", "4"), ("demo", "--agents", "4"), ("run", "tiny.toml")], ids=lambda c: c[0]
+)
+def test_a_home_that_the_shell_left_to_us_is_printed_in_full(command, monkeypatch, tmp_path):
+    """As in --output=~/results, which bash does not expand: all paths that are printed exist."""
+    model = {"name": "c", "kind": "RVFL", "where": "centralised"}
+    comparison = {"title": "T", "folds": 2, "data": [{"name": "iris"}], "models": [model]}
+    (tmp_path / "tiny.toml").write_text(toml(comparison))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demos, "PROBLEMS", {"g50c": {"n_hidden": 20, "alpha": 1.0}})
+    done = run(*command, "--output=~/results", HOME=str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert "~" not in done.stdout
+    paths = re.findall(rf"{re.escape(str(tmp_path))}[\w./-]*", done.stdout)
+    assert str(tmp_path / "results") in paths
+    assert all(Path(path).exists() for path in paths)
 
 
 def test_data_lists_what_can_be_loaded():

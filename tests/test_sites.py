@@ -8,6 +8,7 @@ import math
 import os
 import sys
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,6 +89,22 @@ def test_what_a_site_need_not_say(tmp_path):
     assert (site.certificates, site.target, site.weights) == (None, "y", "metropolis")
     west = changed(changed(SITE, "name", "west"), "neighbors", GONE)  # is called, and calls nobody
     assert read_site(written(tmp_path, west)).addresses == {}
+
+
+def test_paths_are_those_that_the_user_would_write(tmp_path, monkeypatch):
+    (tmp_path / "sites").mkdir()
+    monkeypatch.chdir(tmp_path)
+    site = read_site(Path(written(tmp_path / "sites", changed(SITE, "output", "../results"))).relative_to(tmp_path))
+    assert (site.output, site.data) == (Path("results"), Path("sites/north.csv"))
+    plan = read_plan(Path(written(tmp_path / "sites", changed(NETWORK, "output", ".."))).relative_to(tmp_path))
+    assert plan.output == Path()
+    monkeypatch.chdir(tmp_path / "sites")
+    assert read_site(Path(written(Path(), changed(SITE, "output", "../results")))).output == tmp_path / "results"
+    (tmp_path / "elsewhere" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "deep")
+    values = changed(changed(SITE, "output", "../link/../out"), "data.file", "../link/north.csv")
+    site = read_site(written(Path(), values))
+    assert (site.output, site.data) == (tmp_path / "elsewhere/out", tmp_path / "elsewhere/deep/north.csv")
 
 
 @pytest.mark.parametrize("key", ["run", "name", "address", "output", "network", "data", "model"])

@@ -91,7 +91,8 @@ def test_an_agent_that_fails_ends_all(network, tmp_path, monkeypatch):
     assert (done.exit_code, done.stdout) == (2, "")
     folder = tmp_path / "out" / "agent-1"
     assert done.stderr.startswith(f"peerlearn: agent agent-1 failed: {folder / 'share.npz'} ")
-    assert done.stderr.endswith(f"; its log is {folder / 'agent.log'}\n")
+    assert done.stderr.endswith(f"; its output is in {folder / 'output.txt'}\n")
+    assert "share.npz" in (folder / "output.txt").read_text()
     assert done.stderr.count("\n") == 1
     for name in ("agent-0", "agent-2"):
         lock = tmp_path / "out" / name / ".lock"
@@ -121,8 +122,8 @@ def test_the_agent_that_failed_first_is_named(tmp_path):
     for agent in agents:
         agent.process.wait()
     assert [agent.outcome for agent in agents] == ["failed", "failed", "killed"]
-    assert str(up._failure(agents)).startswith("agent south failed: no such column; its log is ")
-    assert str(up._failure(agents[:1])).startswith("agent north failed: agent south ended the run; its log is ")
+    assert str(up._failure(agents)).startswith("agent south failed: no such column; its output is in ")
+    assert str(up._failure(agents[:1])).startswith("agent north failed: agent south ended the run; its output is in ")
 
 
 def test_ending_agents_kills_those_that_do_not(tmp_path, monkeypatch):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import click
 
+from peerlearn.cli.paths import PATH
+
 
 @click.group(invoke_without_command=True)
-@click.option("--folder", metavar="DIR", help="Also list the files of this folder.")
+@click.option("--folder", type=PATH, metavar="DIR", help="Also list the files of this folder.")
 @click.pass_context
-def data(context: click.Context, folder: str | None) -> None:
+def data(context: click.Context, folder: Path | None) -> None:
     """List the data sets that can be loaded by name.
 
     Some are generated, some come with scikit-learn. Your own are files NAME.npz with arrays X (one row per example) and

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from peerlearn.cli.paths import PATH
+
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.report.whole import Report
     from peerlearn.experiments.lab.results import Results
@@ -15,12 +17,14 @@ FAILURES = 1  # exit code where everything was run, and some runs failed
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @click.option("--quick", is_flag=True, help="As the file's [quick] makes it smaller, to see whether all is well.")
 @click.option("--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]")
-@click.option("--output", metavar="DIR", help="Folder for the results.  [default: peerlearn-FILE, ...-quick]")
+@click.option(
+    "--output", type=PATH, metavar="DIR", help="Folder for the results.  [default: peerlearn-FILE, ...-quick]"
+)
 @click.pass_context
-def run(context: click.Context, file: Path, quick: bool, jobs: int | None, output: str | None) -> None:
+def run(context: click.Context, file: Path, quick: bool, jobs: int | None, output: Path | None) -> None:
     """Run a comparison: data sets x models x networks.
 
     FILE says what is compared. All of it is checked before the first run. Each run leaves its row when it has ended;
@@ -78,7 +82,7 @@ def run(context: click.Context, file: Path, quick: bool, jobs: int | None, outpu
     from peerlearn.experiments.tables import console_of_terminal, say
     from peerlearn.sites.signals import ended_by_signals
 
-    folder = Path(output or f"peerlearn-{file.stem}{'-quick' if quick else ''}")
+    folder = output or Path(f"peerlearn-{file.stem}{'-quick' if quick else ''}")
     reports: list[Report] = []
     with ended_by_signals(), watched(Console(stderr=True)) as watch:
         comparison = read(file, size="quick" if quick else "full")
@@ -92,7 +96,7 @@ def run(context: click.Context, file: Path, quick: bool, jobs: int | None, outpu
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=PATH)
 def report(folder: Path) -> None:
     """Make the report of a run again, from its files alone.
 

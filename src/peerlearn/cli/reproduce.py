@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from peerlearn.cli.paths import PATH
 from peerlearn.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,10 +25,13 @@ FAILURES = 1  # exit code where some reproductions broke down or some runs faile
 @click.option("--quick", is_flag=True, help="Smaller, in a minute or so: fewer repetitions and smaller networks.")
 @click.option("--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]")
 @click.option(
-    "--output", metavar="DIR", help="Folder for the results.  [default: peerlearn-reproduction, or ...-quick]"
+    "--output",
+    type=PATH,
+    metavar="DIR",
+    help="Folder for the results.  [default: peerlearn-reproduction, or ...-quick]",
 )
 @click.pass_context
-def reproduce(context: click.Context, name: str | None, quick: bool, jobs: int | None, output: str | None) -> None:
+def reproduce(context: click.Context, name: str | None, quick: bool, jobs: int | None, output: Path | None) -> None:
     """Run the experiments of the thesis again, and see how its numbers compare with ours.
 
     Without a NAME: the list of them, with the data each needs and about how long it takes. A NAME runs one; all runs
@@ -58,7 +62,7 @@ def reproduce(context: click.Context, name: str | None, quick: bool, jobs: int |
     if jobs is not None and jobs < 1:  # before data are fetched, and once for all of them
         raise InputError(f"there cannot be {jobs} jobs: choose 1 or more")
     size: Size = "quick" if quick else "full"
-    folder = Path(output or ("peerlearn-reproduction-quick" if quick else "peerlearn-reproduction"))
+    folder = output or Path("peerlearn-reproduction-quick" if quick else "peerlearn-reproduction")
     chosen = reproductions() if name == ALL else [named(name)]
     done = _run(chosen, folder, size, jobs, one=name != ALL)
     if any(each.broken or each.failed for each in done):

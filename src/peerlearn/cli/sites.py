@@ -7,15 +7,16 @@ from pathlib import Path
 
 import click
 
+from peerlearn.cli.paths import PATH
 from peerlearn.errors import InputError
 
 
 @click.command()
-@click.argument("folder", metavar="DIR")
+@click.argument("folder", metavar="DIR", type=PATH)
 @click.option("--agents", type=int, metavar="N", help="Make agent-0, agent-1, ... for this many agents.")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Make this agent instead; once for each.")
 @click.option("--days", default=825, show_default=True, metavar="N", help="How long they are valid: 1 to 3650.")
-def certs(folder: str, agents: int | None, names: tuple[str, ...], days: int) -> None:
+def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -> None:
     """Make the certificates by which agents at different sites know each other.
 
     An authority signs one identity per agent, and agents talk only to those that the same authority signed. Run this in
@@ -49,7 +50,7 @@ def certs(folder: str, agents: int | None, names: tuple[str, ...], days: int) ->
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @click.option(
     "--give-up-after", type=float, metavar="S", help="Stop after so many seconds without a sign of life of a neighbor."
 )
@@ -111,7 +112,7 @@ def agent(file: Path, give_up_after: float | None, insecure_loopback: bool) -> N
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 def up(file: Path) -> None:
     """Run all agents of a network as real processes on this machine.
 
@@ -143,6 +144,7 @@ def up(file: Path) -> None:
       NAME/site.toml          what it was started with
       NAME/model.npz          what it learned
       NAME/agent.log          what happened
+      NAME/output.txt         what it printed
     """
     from peerlearn.experiments.tables import console_of_terminal, say
     from peerlearn.sites.up import run_up, scores

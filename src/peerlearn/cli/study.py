@@ -9,17 +9,20 @@ from pathlib import Path
 
 import click
 
+from peerlearn.cli.paths import PATH
 from peerlearn.errors import NotConverged
 
 
 @click.command()
 @click.option("--agents", default=20, show_default=True, metavar="N", help="How many agents share the data: 4 to 100.")
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Another seed: another graph and other shares.")
-@click.option("--output", default="peerlearn-demo", show_default=True, metavar="DIR", help="Folder for the results.")
+@click.option(
+    "--output", type=PATH, default="peerlearn-demo", show_default=True, metavar="DIR", help="Folder for the results."
+)
 @click.option(
     "--engine", default="simulation", show_default=True, metavar="NAME", help="simulation, or mpi under mpiexec."
 )
-def demo(agents: int, seed: int, output: str, engine: str) -> None:
+def demo(agents: int, seed: int, output: Path, engine: str) -> None:
     """Watch agents learn, alone and together.
 
     The rows of two data sets are dealt to agents on a random graph. Each method is then compared with the centralised
@@ -79,9 +82,11 @@ def demo(agents: int, seed: int, output: str, engine: str) -> None:
 @click.option("--weights", default="metropolis", show_default=True, metavar="NAME", help="Those to draw.")
 @click.option("--payload", default=500, show_default=True, metavar="N", help="Numbers in a message: coefficients.")
 @click.option("--accuracy", default=1e-6, show_default="1e-6", metavar="E", help="How closely agents have to agree.")
-@click.option("--output", default="peerlearn-graph", show_default=True, metavar="DIR", help="Folder for the results.")
+@click.option(
+    "--output", type=PATH, default="peerlearn-graph", show_default=True, metavar="DIR", help="Folder for the results."
+)
 def graph(
-    kind: str | None, weights: str, payload: int, accuracy: float, output: str, **parameters: int | float | None
+    kind: str | None, weights: str, payload: int, accuracy: float, output: Path, **parameters: int | float | None
 ) -> None:
     """See how fast agents on a graph come to agree, and what that sends.
 
@@ -128,7 +133,7 @@ def graph(
     with _progress("linking the agents") as watch:
         drawn = named(kind, given) if kind is not None else named("erdos_renyi", {"p": 0.2, **given})
         report = run_graph(output, drawn, weights=weights, payload=payload, accuracy=accuracy, watch=watch)
-    console, file = console_of_terminal(), str(Path(output, "graph.graphml"))
+    console, file = console_of_terminal(), str(output / "graph.graphml")
     show_graph(console, report)
     say(
         console,
@@ -142,8 +147,8 @@ def graph(
 @click.command()
 @click.argument("model")
 @click.argument("file")
-@click.option("--output", metavar="FILE", help="Write a CSV file instead of showing the predictions.")
-def predict(model: str, file: str, output: str | None) -> None:
+@click.option("--output", type=PATH, metavar="FILE", help="Write a CSV file instead of showing the predictions.")
+def predict(model: str, file: str, output: Path | None) -> None:
     """Use a saved model on the rows of a file.
 
     MODEL was saved by a site or with peerlearn.models.archive.save. FILE is .csv with a header line, .parquet, or .npz
@@ -162,7 +167,7 @@ def predict(model: str, file: str, output: str | None) -> None:
     if output is None:
         click.echo(done.text, nl=False)
     else:
-        write(Path(output).expanduser(), done.text)
+        write(output, done.text)
         click.echo(f"{done.rows} predictions in {output}")
     if done.score is not None:
         click.echo(done.score, err=True)

@@ -80,19 +80,18 @@ class Site:
 def read_site(path: Path) -> Site:
     """The description of one agent, all of it checked."""
     top = keys.read(path).only(*KEYS)
-    here = path.parent
     run, name = top.take("run", str), top.take("name", str)
     address = top.take("address", str, what='host:port, such as "0.0.0.0:7101"')
     with top.about("address"):
         checked_address(address, name)
-    output = here / Path(top.take("output", str)).expanduser()
+    output = path_beside(path, top.take("output", str))
     agents, graph, weights = read_network(top.table("network"))
     if name not in agents:
         raise top.wrong("name", f"is {name!r}, which is not one of network.agents: {', '.join(agents)}")
     addresses = _neighbors(top.table("neighbors", needed=False), name, agents, graph)
-    certificates = _certificates(top.table("certificates", needed=False), here)
+    certificates = _certificates(top.table("certificates", needed=False), path)
     file = top.table("data").only("file", "target", "scale")
-    data, target = here / Path(file.take("file", str)).expanduser(), file.take("target", str, None)
+    data, target = path_beside(path, file.take("file", str)), file.take("target", str, None)
     if target is None and data.suffix.lower() != ".npz":
         raise file.wrong("target", "is missing: name the column to predict")
     scale = file.take("scale", bool, True)
@@ -114,6 +113,16 @@ def read_site(path: Path) -> Site:
         model,
         patience,
     )
+
+
+def path_beside(file: Path, text: str) -> Path:
+    """Return the path that a file means by a text, as the user would write it: without .. where that is shorter."""
+    path = file.parent / Path(text).expanduser()
+    if ".." not in path.parts:
+        return path
+    full = path.parent.resolve() / path.name if path.name != ".." else path.resolve()
+    here = Path.cwd()
+    return full.relative_to(here) if full.is_relative_to(here) else full
 
 
 def read_network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
@@ -162,11 +171,11 @@ def _neighbors(table: keys.Table, name: str, agents: tuple[str, ...], graph: nx.
     return addresses
 
 
-def _certificates(table: keys.Table, here: Path) -> tuple[Path, Path, Path] | None:
+def _certificates(table: keys.Table, file: Path) -> tuple[Path, Path, Path] | None:
     if not table.values:
         return None
     table.only("authority", "certificate", "key")
     authority, certificate, key = (
-        here / Path(table.take(which, str)).expanduser() for which in ("authority", "certificate", "key")
+        path_beside(file, table.take(which, str)) for which in ("authority", "certificate", "key")
     )
     return authority, certificate, key

@@ -36,7 +36,7 @@ from peerlearn.errors import InputError
 from peerlearn.keys import NUMBER
 from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.patience import Patience
-from peerlearn.sites.description import read_network, read_patience
+from peerlearn.sites.description import path_beside, read_network, read_patience
 from peerlearn.sites.training import classifies, learns_in_order, may_lack_labels, read_model
 
 SPLITS = {"even": partition.even, "stratified": partition.stratified, "dirichlet": partition.dirichlet}
@@ -81,11 +81,11 @@ class Rows:
 def read_plan(file: Path) -> Plan:
     """Read a network's file and deal its rows; nothing is written."""
     top = keys.read(file).only("run", "output", "network", "data", "model", "patience")
-    run, output = top.take("run", str), file.parent / Path(top.take("output", str)).expanduser()
+    run, output = top.take("run", str), path_beside(file, top.take("output", str))
     agents, graph, weights = _network(top.table("network"))
     about_data, model = top.table("data"), read_model(top.table("model"))
     patience = read_patience(top.table("patience", needed=False))
-    rows = _rows(about_data, file.parent, len(agents), model)
+    rows = _rows(about_data, file, len(agents), model)
     return Plan(run, output, agents, graph, weights, rows, model, patience)
 
 
@@ -122,7 +122,7 @@ def _generated(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
     return GENERATORS[kind](agents, **options)
 
 
-def _rows(table: keys.Table, here: Path, agents: int, model: dict[str, Any]) -> Rows:
+def _rows(table: keys.Table, file: Path, agents: int, model: dict[str, Any]) -> Rows:
     source = ("name",) if "name" in table.values else ("name", "file", "target")
     table.only(*source, "test_fraction", "split", "seed")
     fraction, seed = table.take("test_fraction", NUMBER, 0.25), table.take("seed", int, 0)
@@ -138,7 +138,7 @@ def _rows(table: keys.Table, here: Path, agents: int, model: dict[str, Any]) -> 
         raise table.wrong("split", f"is {split!r}, which is not known{keys.near(split, SPLITS)}")
     if not 0 <= seed < 2**32:
         raise table.wrong("seed", f"is {seed}: give 0 to {2**32 - 1}")
-    columns, target, X, y = _loaded(table, here, partly_labelled=may_lack_labels(model))
+    columns, target, X, y = _loaded(table, file, partly_labelled=may_lack_labels(model))
     bare = unlabelled(y) if may_lack_labels(model) else np.zeros(len(y), dtype=bool)
     known = np.flatnonzero(~bare)
     try:
@@ -152,7 +152,7 @@ def _rows(table: keys.Table, here: Path, agents: int, model: dict[str, Any]) -> 
     return Rows(columns, target, shares, (X[test], y[test]))
 
 
-def _loaded(table: keys.Table, here: Path, *, partly_labelled: bool) -> tuple[Sequence[str], str, Any, Any]:
+def _loaded(table: keys.Table, plan: Path, *, partly_labelled: bool) -> tuple[Sequence[str], str, Any, Any]:
     """Columns, target, X and y of a data set by name or of a file."""
     if "name" in table.values:
         name = table.take("name", str)
@@ -160,7 +160,7 @@ def _loaded(table: keys.Table, here: Path, *, partly_labelled: bool) -> tuple[Se
             loaded = data.load(name)
         return [f"x{k}" for k in range(loaded.X.shape[1])], "y", loaded.X, loaded.y
     file = table.take("file", str, what="a file, or name instead, a data set of peerlearn data")
-    path, target = here / Path(file).expanduser(), table.take("target", str, what="the name of the column to predict")
+    path, target = path_beside(plan, file), table.take("target", str, what="the name of the column to predict")
     with table.about("file"):
         read = tables.read(path, target, partly_labelled=partly_labelled)
     return read.columns, target, read.X, read.y

@@ -44,7 +44,7 @@ class Agent:
     def start(self) -> None:
         self.starts, self.status = self.starts + 1, {}
         (self.folder / "status.json").unlink(missing_ok=True)  # it tells of the process before
-        with (self.folder / "output.txt").open("ab") as said:
+        with self.output.open("ab") as said:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "peerlearn", "agent", str(self.folder / "site.toml")],
                 stdin=subprocess.DEVNULL,
@@ -52,6 +52,11 @@ class Agent:
                 stderr=said,
                 start_new_session=True,  # Ctrl-C is for `up`, which then ends the agents in order
             )
+
+    @property
+    def output(self) -> Path:
+        """What it printed since `up` started: unlike agent.log, it is there also if the agent could not begin."""
+        return self.folder / "output.txt"
 
     @property
     def code(self) -> int | None:
@@ -77,7 +82,7 @@ class Agent:
     def last_words(self) -> str:
         """The last line it said."""
         with suppress(OSError):
-            text = (self.folder / "output.txt").read_text(encoding="utf-8", errors="replace")
+            text = self.output.read_text(encoding="utf-8", errors="replace")
             for line in reversed(text.splitlines()):
                 if line.strip():
                     return line.removeprefix("peerlearn: ")
@@ -112,7 +117,7 @@ def _run(agents: Sequence[Agent], view: View, stops: Callable[[Callable[[str], N
     stops(lambda reason: stop.set())  # so that no process is being started when all are ended
     view.say("starting the agents")
     for agent in agents:
-        (agent.folder / "output.txt").unlink(missing_ok=True)
+        agent.output.unlink(missing_ok=True)
         agent.start()
     view.show(agents)
     view.say("Ctrl-C saves and stops")
@@ -139,7 +144,7 @@ def _failure(agents: Sequence[Agent]) -> InputError | NetworkError:
     )
     first = failed[0]
     kind = InputError if first.code == UNUSABLE else NetworkError
-    return kind(f"agent {first.name} failed: {first.last_words()}; its log is {first.folder / 'agent.log'}")
+    return kind(f"agent {first.name} failed: {first.last_words()}; its output is in {first.output}")
 
 
 def end(agents: Sequence[Agent], view: View) -> None:
