@@ -16,6 +16,7 @@ import pytest
 
 from peerlearn.errors import Mismatch, NetworkError
 from peerlearn.network.apart import ApartNetwork
+from peerlearn.network.peers import journal as journals
 from peerlearn.network.peers import memory as memories
 from peerlearn.network.peers.frame import VERSION, Kind, receipt_of
 from peerlearn.network.peers.journal import JOURNAL, NAMES, Call, Checkpoint, Journal
@@ -56,7 +57,7 @@ class Full:
         def refuse(*_, **__):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        owner, name = {"open": (Path, "open"), "fsync": (os, "fsync"), "replace": (Path, "replace")}[what]
+        owner, name = {"open": (journals, "open_private"), "fsync": (os, "fsync"), "replace": (Path, "replace")}[what]
         context = self.monkeypatch.context()
         patch = context.__enter__()
         patch.setattr(owner, name, refuse)

@@ -6,7 +6,6 @@ import errno
 import json
 import shutil
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from peerlearn import RVFLClassifier, graphs
 from peerlearn.errors import InputError
+from peerlearn.experiments import files
 from peerlearn.experiments.alone import alone
 from peerlearn.experiments.lab import rows
 from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
@@ -253,16 +253,16 @@ def test_the_common_generator_is_left_as_it_was(tmp_path):
 
 
 def test_a_full_disk_ends_in_a_sentence_and_the_rest_comes_later(undisturbed, tmp_path, monkeypatch):
-    write_bytes, written = Path.write_bytes, []
+    written = []
 
-    def full(path, content):
+    def full(path, *options, **more):
         written.append(path)
         if len(written) > 20:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return write_bytes(path, content)
+        return open(path, *options, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr(files, "open", full, raising=False)
         with pytest.raises(InputError, match=r"cannot be written \(No space left on device\): make room or name"):
             run(tiny(), tmp_path, jobs=1)
     assert 0 < rows_on_disk(tmp_path) < 20

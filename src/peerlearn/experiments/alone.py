@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import IO
 
 from peerlearn.errors import InputError
+from peerlearn.private_files import open_private
 
 log = logging.getLogger("peerlearn.peers")
 
 
 @contextmanager
-def alone(folder: Path, who: str) -> Iterator[None]:
-    """Refuse to begin while another process is in here; a process that is killed is no longer."""
-    with (folder / ".lock").open("a+", encoding="utf-8") as lock:
+def alone(folder: Path, who: str, *, private: bool = False) -> Iterator[None]:
+    """Refuse to begin while another process is in here; a process that is killed is no longer.
+
+    private: the lock is a file for its owner alone, see `private_files`.
+    """
+    with open(folder / ".lock", "a+", encoding="utf-8", opener=open_private if private else None) as lock:
         try:
             _lock(lock)
         except BlockingIOError:

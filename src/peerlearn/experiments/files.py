@@ -13,28 +13,39 @@ from pathlib import Path
 from typing import Any
 
 from peerlearn.errors import InputError
+from peerlearn.private_files import make_private_folder, open_private
 
 
-def result_folder(path: str | os.PathLike[str]) -> Path:
-    """The folder, made if it is missing; a sentence if nothing could be written there, before any work is done."""
+def result_folder(path: str | os.PathLike[str], *, private: bool = False) -> Path:
+    """Return the folder, made if it is missing; refuse it before any work is done if nothing can be written there.
+
+    private: a folder that is made is for its owner alone, see `private_files`.
+    """
     folder = Path(path).expanduser()
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, but results need a folder: name another one")
     trial = folder / f".trial.{os.getpid()}.tmp"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        trial.touch()
+        if private:
+            make_private_folder(folder)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+        trial.touch(0o600)
         trial.unlink()
     except OSError as error:
         raise InputError(f"results cannot be written to {folder} ({error.strerror}): name another folder") from error
     return folder
 
 
-def write(path: Path, content: str | bytes) -> None:
-    """Replace the file at once: whoever reads it sees the old or the new one, never half of one."""
+def write(path: Path, content: str | bytes, *, private: bool = False) -> None:
+    """Replace the file at once: whoever reads it sees the old or the new one, never half of one.
+
+    private: for its owner alone, see `private_files`.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+        with open(beside, "wb", opener=open_private if private else None) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         beside.replace(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}): make room or name another folder") from error

@@ -36,6 +36,7 @@ from peerlearn.models.esn import ESNRegressor
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.models.s3vm import S3VMClassifier
 from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
+from peerlearn.private_files import open_private
 
 Model = RVFLClassifier | RVFLRegressor | S3VMClassifier | AnchorLapClassifier | ESNRegressor
 
@@ -191,9 +192,10 @@ def _restored(contents: Contents) -> Saved:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Replace the file at once; it is private, because rows can be computed from what models and streams hold."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with beside.open("wb") as file:
+        with open(beside, "wb", opener=open_private) as file:
             np.savez(file, **arrays)
             file.flush()
             os.fsync(file.fileno())  # the name moves after the numbers are on the disk

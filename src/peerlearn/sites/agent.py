@@ -31,6 +31,7 @@ from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.link import Left
 from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.network.peers.papers import Identity
+from peerlearn.private_files import open_private
 from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log
 from peerlearn.sites.signals import ended_by_signals
@@ -57,9 +58,9 @@ def run_agent(file: Path, *, insecure_loopback: bool = False, give_up_after: flo
             site = replace(site, patience=replace(site.patience, give_up_after=give_up_after))
         identity = None if insecure_loopback else _identity(site, file)
         table = _rows(site)
-        output = result_folder(site.output)
+        output = result_folder(site.output, private=True)
         with (
-            alone(output, f"agent {site.name}"),
+            alone(output, f"agent {site.name}", private=True),
             _logged(output / "agent.log") as note,
             refusals_in_the_log(note),
         ):
@@ -121,8 +122,9 @@ def _train(site: Site, network: PeerNetwork, table: tables.Table, output: Path) 
         log.warning("%s", each.message)
     report, path = model.report_, output / "model.npz"
     archive.save(model, path, columns=table.columns, center=center, scale=scale, target=site.target)
-    write(output / "report.json", json.dumps({"agent": site.name, "rows": len(X), **asdict(report)}, indent=2) + "\n")
-    write(output / "report.txt", f"{report}\n")
+    about = {"agent": site.name, "rows": len(X), **asdict(report)}
+    write(output / "report.json", json.dumps(about, indent=2) + "\n", private=True)
+    write(output / "report.txt", f"{report}\n", private=True)
     log.info("trained with %s; the model is %s", report.solver, path)
     return Done(path, str(report))
 
@@ -158,22 +160,22 @@ def _rows(site: Site) -> tables.Table:
 @contextmanager
 def _logged(path: Path) -> Iterator[Callable[[str], None]]:
     """Write what is logged to the agent's log file too, and what ends the run. Yields what writes to the file alone."""
-    handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
-    logger = logging.getLogger("peerlearn")
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    with open(path, "a", encoding="utf-8", opener=open_private) as file:
+        handler = logging.StreamHandler(file)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
+        logger = logging.getLogger("peerlearn")
+        before = logger.level
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
 
-    def note(text: str, level: int = logging.INFO) -> None:
-        handler.handle(logging.LogRecord(log.name, level, __file__, 0, "%s", (text,), None))
+        def note(text: str, level: int = logging.INFO) -> None:
+            handler.handle(logging.LogRecord(log.name, level, __file__, 0, "%s", (text,), None))
 
-    try:
-        yield note
-    except BaseException as error:
-        note(f"ended: {str(error) or type(error).__name__}", logging.ERROR)
-        raise
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
-        handler.close()
+        try:
+            yield note
+        except BaseException as error:
+            note(f"ended: {str(error) or type(error).__name__}", logging.ERROR)
+            raise
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(before)

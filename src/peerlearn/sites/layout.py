@@ -33,12 +33,12 @@ def lay_out(plan: Plan, say: Callable[[str], None] = lambda doing: None) -> None
         certificates.make(papers, missing)
     say("writing the shares")
     columns = np.array(rows.columns)
-    write(plan.output / "test.npz", _npz(X=rows.test[0], y=rows.test[1], columns=columns))
+    write(plan.output / "test.npz", _npz(X=rows.test[0], y=rows.test[1], columns=columns), private=True)
     ports = _free_ports(len(plan.agents))
     for number, (name, (X, y)) in enumerate(zip(plan.agents, rows.shares, strict=True)):
-        folder = result_folder(plan.folder(name))
-        write(folder / "share.npz", _npz(X=X, y=y, columns=columns))
-        write(folder / "site.toml", toml(_site(plan, number, ports)))
+        folder = result_folder(plan.folder(name), private=True)
+        write(folder / "share.npz", _npz(X=X, y=y, columns=columns), private=True)
+        write(folder / "site.toml", toml(_site(plan, number, ports)), private=True)
 
 
 def _site(plan: Plan, number: int, ports: list[int]) -> dict[str, Any]:

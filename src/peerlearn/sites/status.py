@@ -38,7 +38,7 @@ def told(path: Path) -> Iterator[Callable[[PeerNetwork], None]]:
                 since = datetime.fromtimestamp(waiting.since, UTC).isoformat(timespec="seconds")
                 status["waiting"] = {"for": list(waiting.names), "since": since}
         with suppress(InputError):  # a full disk must not end the run: the next one may have room
-            write(path, json.dumps(status) + "\n")
+            write(path, json.dumps(status) + "\n", private=True)
 
     def tell_on() -> None:
         while not over.wait(EVERY):

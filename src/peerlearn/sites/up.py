@@ -21,6 +21,7 @@ from peerlearn.errors import InputError, NetworkError, Stopped
 from peerlearn.experiments.alone import alone
 from peerlearn.experiments.files import result_folder
 from peerlearn.models import archive
+from peerlearn.private_files import open_private
 from peerlearn.sites.layout import lay_out
 from peerlearn.sites.plan import Plan, read_plan
 from peerlearn.sites.signals import CODES, ended_by_signals
@@ -44,7 +45,7 @@ class Agent:
     def start(self) -> None:
         self.starts, self.status = self.starts + 1, {}
         (self.folder / "status.json").unlink(missing_ok=True)  # it tells of the process before
-        with self.output.open("ab") as said:
+        with open(self.output, "ab", opener=open_private) as said:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "peerlearn", "agent", str(self.folder / "site.toml")],
                 stdin=subprocess.DEVNULL,
@@ -102,7 +103,7 @@ def run_up(file: Path, view: View) -> tuple[Plan, list[Agent]]:
     with ended_by_signals() as stops:
         view.say("reading the data")
         plan = read_plan(file)
-        with alone(result_folder(plan.output), "this network"):
+        with alone(result_folder(plan.output, private=True), "this network", private=True):
             lay_out(plan, view.say)
             agents = [Agent(name, plan.folder(name)) for name in plan.agents]
             try:

@@ -25,6 +25,7 @@ from peerlearn.network.peers.papers import (
     need_cryptography,
     now,
 )
+from peerlearn.private_files import make_private_folder
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
@@ -54,7 +55,7 @@ def make(folder: str | os.PathLike[str], names: Sequence[str], *, days: int = 82
     _must_be_names(names)
     place, made = Path(folder).expanduser(), list[Path]()
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(place)
         _must_be_new(names, place)
         authority, signer = _authority(place, made)
         for name in names:

@@ -27,6 +27,7 @@ import numpy as np
 from peerlearn.errors import NetworkError, WireError
 from peerlearn.network import codec
 from peerlearn.network.codec import AnyArray
+from peerlearn.private_files import make_private_folder, open_private
 
 _HEAD = struct.Struct("<4sIQ")  # magic, checksum, length
 MAGIC = b"PLCK"
@@ -62,7 +63,7 @@ class Journal:
         self._counted: list[set[int]] = [set(), set()]  # files of frames that the last two checkpoints count on
         self._length = 0  # bytes of the journal that the last checkpoint counts on
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder)
         except OSError as error:
             raise NetworkError(
                 f"checkpoints cannot be kept in {folder} ({error.strerror}): name another folder"
@@ -158,7 +159,7 @@ class Journal:
         if not self._new:
             return self._length
         path = self.folder / JOURNAL
-        with path.open("r+b" if path.exists() else "w+b") as stream:
+        with open(path, "r+b" if path.exists() else "w+b", opener=open_private) as stream:
             stream.truncate(self._length)  # what a failed attempt may have left
             stream.seek(self._length)
             stream.writelines(self._new)
@@ -195,7 +196,7 @@ def _replace(path: Path, content: bytes) -> None:
     """Put the file in its place whole: written beside it, synced, and moved."""
     beside = path.with_suffix(".new")
     try:
-        with beside.open("wb") as stream:
+        with open(beside, "wb", opener=open_private) as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
