@@ -13,8 +13,11 @@ from peerlearn import RVFLClassifier, data
 from peerlearn.cli import main
 from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive, stream_archive
+from peerlearn.network.peers import certificates
 from peerlearn.network.peers.journal import Call, Checkpoint, Journal
 from peerlearn.private_files import make_private_folder, open_private
+from peerlearn.sites.agent import run_agent
+from tests.site_processes import write_sites
 
 NETWORK = """
 run = "private"
@@ -118,7 +121,7 @@ def test_all_that_a_network_on_this_machine_writes(tmp_path, umask):
     done = CliRunner().invoke(main, ["up", str(tmp_path / "network.toml")])
     assert done.exit_code == 0, done.output
     found = all_rights(tmp_path / "made")
-    certificates = {path for path in found if path.endswith(".pem")}  # which everybody may see
+    public = {path for path in found if path.endswith(".pem")}
     folders = {path for path in found if (tmp_path / "made" / path).is_dir()}
     assert {"out", "out/agent-0", "out/agent-0/checkpoints", "out/certificates"} <= folders
     written = {"out/test.npz", *(f"out/agent-1/{name}" for name in (
@@ -128,8 +131,27 @@ def test_all_that_a_network_on_this_machine_writes(tmp_path, umask):
     assert written <= set(found)
     assert rights(tmp_path / "made") == 0o700
     assert {path: found[path] for path in folders} == dict.fromkeys(folders, 0o700)
-    private = set(found) - folders - certificates
+    private = set(found) - folders - public
     assert {path: found[path] for path in private} == dict.fromkeys(private, 0o600)
+
+
+def test_the_folder_that_an_agent_makes(tmp_path, umask):
+    np.savez(tmp_path / "rows.npz", X=data.load("iris").X, y=data.load("iris").y)
+    write_sites(
+        tmp_path,
+        ["solo"],
+        {"kind": "RVFLClassifier", "n_hidden": 5, "random_state": 0},
+        certificates=False,
+        data={"solo": {"file": "rows.npz", "target": "y"}},
+    )
+    run_agent(tmp_path / "solo.toml", insecure_loopback=True)
+    assert rights(tmp_path / "solo") == 0o700
+    assert set(all_rights(tmp_path / "solo").values()) == {0o700, 0o600}
+
+
+def test_the_folder_of_certificates_and_those_above_it(tmp_path, umask):
+    certificates.make(tmp_path / "made" / "papers", ["north"])
+    assert rights(tmp_path / "made") == rights(tmp_path / "made" / "papers") == 0o700
 
 
 def test_private_results_in_a_folder_that_somebody_shares(tmp_path, umask):
