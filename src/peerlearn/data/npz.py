@@ -1,9 +1,16 @@
-"""One .npz file to arrays. Nothing is unpickled, and whatever is wrong with the file becomes one sentence."""
+"""One .npz file to arrays. Nothing is unpickled, and whatever is wrong with the file becomes one sentence.
+
+A compressed file of 4 MB can unpack to 4 GB, and a few bytes can announce an array of any size. So all headers are read
+first, each no further than numpy reads it: what an array announces must be what the zip directory announces for it, and
+all of them together must stay below a limit. Only then is memory taken, and no more than announced is unpacked into it.
+"""
 
 from __future__ import annotations
 
+import io
+import math
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -16,27 +23,90 @@ from peerlearn.errors import DataError
 
 Header = tuple[tuple[int, ...], np.dtype[np.generic]]
 
+NUMBER = 8  # bytes of a number in memory at least: tables become float64
+ALWAYS = 1 << 28  # bytes that arrays of a compressed file may take in memory
+TIMES = 100  # or so many times the size of their file, if that is more
+LONGEST_HEADER = 10_000  # bytes: numpy parses no longer one
+MOST_ARRAYS = 10_000
+MOST_BESIDE_NONE = 1_000_000  # columns of a table without rows
+PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that numpy writes
 
-def read(path: Path) -> dict[str, AnyArray]:
-    """All arrays of the file, by name."""
-    with _opened(path) as stream, np.load(stream, allow_pickle=False) as arrays:
-        return {key: np.asarray(arrays[key]) for key in arrays.files}
+
+class _Refused(Exception):
+    """A file that could be read and is not, with the reason."""
+
+
+def read(path: Path, *, compressed: bool = True) -> dict[str, AnyArray]:
+    """Read all arrays of the file, by name.
+
+    compressed: False refuses arrays that take more memory than the file has bytes.
+    """
+    with _opened(path) as stream, zipfile.ZipFile(stream) as archive:
+        members = _members(archive)
+        _must_fit(members, path.stat().st_size, compressed)
+        return {name: _array(archive, info) for name, (info, _) in members.items()}
 
 
 def headers(path: Path) -> dict[str, Header]:
-    """Shape and type of every array, without reading the numbers."""
+    """Return shape and type of every array, without reading the numbers."""
     with _opened(path) as stream, zipfile.ZipFile(stream) as archive:
-        names = [name for name in archive.namelist() if name.endswith(".npy")]
-        return {name.removesuffix(".npy"): _header(archive, name) for name in names}
+        members = _members(archive)
+        _must_fit(members, path.stat().st_size, compressed=True)
+        return {name: header for name, (_, header) in members.items()}
 
 
-def _header(archive: zipfile.ZipFile, name: str) -> Header:
-    with archive.open(name) as member:
-        version = npy.read_magic(member)
-        # Version 3 is laid out as version 2 and differs in the encoding of field names, which are not needed here.
-        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, _, dtype = read_header(member)
+def _members(archive: zipfile.ZipFile) -> dict[str, tuple[zipfile.ZipInfo, Header]]:
+    """The arrays of the archive by name, each with a header that agrees with the zip directory."""
+    infos = [info for info in archive.infolist() if info.filename.endswith(".npy")]
+    if len(infos) > MOST_ARRAYS:
+        raise _Refused(f"it holds {len(infos)} arrays, and {MOST_ARRAYS} are the most")
+    members: dict[str, tuple[zipfile.ZipInfo, Header]] = {}
+    for info in infos:
+        name = info.filename.removesuffix(".npy")
+        if name in members:
+            raise _Refused(f"it holds two arrays of the name {name!r:.60}")
+        if info.compress_type not in PACKINGS:
+            raise _Refused(f"{name!r:.60} is packed in a way that numpy does not write")
+        members[name] = info, _header(archive, info, name)
+    return members
+
+
+def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Header:
+    with archive.open(info) as member:
+        start = io.BytesIO(member.read(len(npy.MAGIC_PREFIX) + 6 + LONGEST_HEADER))
+    version = npy.read_magic(start)
+    # Version 3 is laid out as version 2 and differs in the encoding of field names, which are not needed here.
+    read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read_header(start)
+    if dtype.hasobject:
+        raise ValueError("Object arrays cannot be loaded")
+    announced = math.prod(shape) * dtype.itemsize
+    if announced != info.file_size - start.tell():
+        raise _Refused(
+            f"{name!r:.60} has shape {shape!s:.60} and type {dtype!s:.20}, which take {announced} bytes, and there are "
+            f"{info.file_size - start.tell()} for it"
+        )
+    # Nothing has to be there for these, and still they make whoever counts their entries count for ever.
+    if announced == 0 and math.prod(max(length, 1) for length in shape) > MOST_BESIDE_NONE:
+        raise _Refused(f"{name!r:.60} holds nothing and has shape {shape!s:.60}")
     return shape, dtype
+
+
+def _must_fit(members: Mapping[str, tuple[zipfile.ZipInfo, Header]], size: int, compressed: bool) -> None:
+    """Refuse arrays that take far more memory than their file has bytes."""
+    least = NUMBER if compressed else 1
+    needed = sum(math.prod(shape) * max(dtype.itemsize, least) for _, (shape, dtype) in members.values())
+    most = max(ALWAYS, TIMES * size) if compressed else size
+    if needed > most:
+        raise _Refused(
+            f"its arrays would take {needed:,} bytes of memory, and those of a file of {size:,} bytes may take {most:,}"
+        )
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
+    with archive.open(info) as member:
+        array: AnyArray = npy.read_array(member, allow_pickle=False)
+        return array
 
 
 @contextmanager
@@ -49,6 +119,11 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             yield stream
     except PermissionError as error:
         raise DataError(f"{path} cannot be opened ({error.strerror}): allow this user to read it") from error
+    except _Refused as error:
+        raise DataError(
+            f"{path} is not read, because {error}: save plain arrays, without compression, with "
+            "np.savez(path, X=X, y=y)"
+        ) from error
     # A damaged archive fails in a dozen ways, each in the words of zipfile, zlib, struct or numpy.
     except Exception as error:
         if "Object arrays" in str(error):

@@ -144,7 +144,7 @@ def read_contents(path: str | os.PathLike[str], what: str, purpose: str, way_out
         raise DataError(f"there is no {what} {file}: check the path")
     objection = f"{file} holds no {what} that can {purpose}"
     try:
-        arrays = npz.read(file)
+        arrays = npz.read(file, compressed=False)  # as `write_arrays` saves them
     except DataError as error:
         raise Contents({}, {}, objection, way_out).wrong(str(error.__cause__)) from error
     return Contents.of_file(arrays, objection, way_out)

@@ -103,13 +103,29 @@ def _resumed(contents: Contents, network: Network | None) -> Model:
     if columns := contents.columns(model.n_features_in_):
         model.feature_names_in_ = np.array(columns, dtype=object)
     shape = FORMS[kind].resume(model, contents, len(here.hosted))
-    fresh = fresh_state(model, learner, here, shape)
+    shapes = _state_shapes(model, learner, here, *shape)
     # In the order of axes in which a learner changes them in place.
-    state = {name: np.ascontiguousarray(contents.numbers(f"state {name}", *x.shape)) for name, x in fresh.items()}
+    state = {name: np.ascontiguousarray(contents.numbers(f"state {name}", *axes)) for name, axes in shapes.items()}
     chunks, rows, sent = _passed(contents)
     model._stream = Stream(learner, here, settings_of(model), state, chunks, rows, sent)
     model.coefficients_, model.report_ = state["b"], model._stream.report()
     return model
+
+
+def _state_shapes(model: Model, learner: Learner, network: Network, B: int, M: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of a fresh state for B x M coefficients, found without making one, because B is what a file claims.
+
+    A matrix of B x B numbers may be far larger than the file. So three small states are made: an axis that is longer
+    where there is one more feature is B, one that is longer where there is one more output is M, and others are fixed.
+    """
+    small, taller, wider = (fresh_state(model, learner, network, shape) for shape in ((1, 1), (2, 1), (1, 2)))
+    return {
+        name: tuple(
+            B if more > length else M if many > length else length
+            for length, more, many in zip(x.shape, taller[name].shape, wider[name].shape, strict=True)
+        )
+        for name, x in small.items()
+    }
 
 
 def _network(network: Network) -> dict[str, Any]:
