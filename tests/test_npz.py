@@ -89,6 +89,12 @@ class TestModels:
         monkeypatch.setattr(npz, "TIMES", 0)
         assert archive.load(model).predict(X).shape == (40,)
 
+    def test_labels_of_four_bytes_count_as_such(self, path):
+        labels = np.repeat([chr(0x4E00 + n) for n in range(1_000)], 2)
+        rows = np.random.default_rng(0).standard_normal((2_000, 3))
+        archive.save(RVFLClassifier(2, random_state=0).fit(rows, labels), path)
+        assert archive.load(path).model.classes_.itemsize == 4
+
     def test_compressed_ones_are_refused(self, model, path):
         held = arrays_in(model) | {"coefficients": np.zeros((20, 1))}
         np.savez_compressed(path, **held)
