@@ -16,7 +16,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from peerlearn.errors import MissingExtra
 from peerlearn.network.peers.reasons import short
+from peerlearn.network.peers.streams import grpc
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -38,8 +40,8 @@ def sentence(line: str) -> str | None:
 @contextmanager
 def refusals_in_the_log(note: Callable[[str], object] = log.debug) -> Iterator[None]:
     """Read what gRPC writes to standard error: refusals become sentences of the log, `note` gets the other lines."""
-    with suppress(ImportError):
-        import grpc  # noqa: F401  before PeerNetwork does, which would make it write nothing
+    with suppress(MissingExtra):
+        grpc(quiet=False)  # before PeerNetwork imports it, which would make it write nothing
     sys.stderr.flush()
     real, (reading, writing) = os.dup(2), os.pipe()
     own = sys.stderr

@@ -61,29 +61,24 @@ class Wire:
             await self._more
 
 
-def grpc() -> Any:
-    """Return the gRPC package, or raise the sentence with the line that installs it."""
+def grpc(*, quiet: bool = True) -> Any:
+    """Return the gRPC package, or raise the sentence with the line that installs it.
+
+    quiet: if it is not imported yet, let its C++ core write nothing to standard error, unless GRPC_VERBOSITY is set.
+    What it would write there is raised or logged as a sentence of ours. It reads that variable when it is imported.
+    """
+    silenced = quiet and "grpc" not in sys.modules and VERBOSITY not in os.environ
+    if silenced:
+        os.environ[VERBOSITY] = "NONE"
     try:
-        _import_quietly()
         import grpc
         import grpc.aio
     except ImportError:
         raise MissingExtra("PeerNetwork", "grpcio", "peers") from None
-    return grpc
-
-
-def _import_quietly() -> None:
-    """Import gRPC so that its C++ core writes nothing to standard error, unless GRPC_VERBOSITY asks for something else.
-
-    What it writes there is raised or logged as a sentence of ours. It reads the variable only when it is imported.
-    """
-    if "grpc" in sys.modules or VERBOSITY in os.environ:
-        return
-    os.environ[VERBOSITY] = "NONE"
-    try:
-        import grpc  # noqa: F401
     finally:
-        del os.environ[VERBOSITY]
+        if silenced:
+            del os.environ[VERBOSITY]
+    return grpc
 
 
 async def serve(
