@@ -7,16 +7,24 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from peerlearn import SimulatedNetwork
+from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
+from peerlearn.errors import Stopped
+from peerlearn.experiments.alone import alone, is_taken
 from peerlearn.models import archive
 from peerlearn.sites import up
 from peerlearn.sites.layout import lay_out
+from peerlearn.sites.plan import read_plan
+from peerlearn.sites.training import make_model
 from peerlearn.sites.view import Progress, live, table
 from tests.peer_processes import ROOT
 from tests.site_processes import ends, is_running, started, status, wait_for, wait_for_round
@@ -79,6 +87,95 @@ def test_stopped_by_ctrl_c_and_an_agent_killed(network, tmp_path):
         assert not is_running(out / name)
         assert status(out / name)["state"] == "done"
         assert "trained with ADMM" in (out / name / "agent.log").read_text()
+
+
+def is_gone(process):
+    """Whether a process that is not our child has ended; one that nobody waits for stays as a zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_a_killed_up_leaves_no_agents_and_the_next_one_goes_on(network, tmp_path):
+    """The next one is started at once, while the agents of the first are still saving."""
+    out, command = tmp_path / "out", ("up", "network.toml")
+    with started(command, folder=tmp_path) as running:
+        wait_for_round(out / "agent-1", 100, running)
+        agents = [int((out / name / ".lock").read_text()) for name in NAMES]
+        assert not any(map(is_gone, agents))
+        running[0].kill()
+        running[0].wait()
+        with started(command, folder=tmp_path) as again:
+            wait_for(lambda: all(map(is_gone, agents)), "the end of the agents", again)
+            ((code, words),) = ends(again, tmp_path)
+    assert code == 0, words
+    plan = read_plan(network)
+    simulated = SimulatedNetwork(plan.graph, plan.weights, exact_order=True)
+    mean, deviation = mean_and_deviation(simulated, [X for X, _ in plan.rows.shares])
+    shares = [((X - mean[k]) / deviation[k], y) for k, (X, y) in enumerate(plan.rows.shares)]
+    wanted = make_model(plan.model, simulated).fit(shares).coefficients_
+    for k, name in enumerate(NAMES):
+        log = (out / name / "agent.log").read_text()
+        assert "peerlearn up is gone: saving and ending" in log
+        assert "going on from the checkpoint of round" in log
+        assert np.array_equal(archive.load(out / name / "model.npz").model.coefficients_[0], wanted[k])
+
+
+def test_agents_of_an_earlier_run_are_waited_for(tmp_path):
+    agent, released = up.Agent("north", tmp_path), threading.Event()
+    assert not is_taken(tmp_path)
+    with alone(tmp_path, "agent north"):
+        assert is_taken(tmp_path)
+        view, stop = Progress(), threading.Event()
+        waiting = threading.Thread(target=lambda: (up._wait_for_orphans([agent], view, stop), released.set()))
+        waiting.start()
+        assert not released.wait(2 * up.LOOK_EVERY)
+        assert "waiting for agent north of an earlier run to save and stop" in shown(view)[0]
+        stop_now = threading.Event()
+        stop_now.set()
+        with pytest.raises(Stopped):
+            up._wait_for_orphans([agent], view, stop_now)
+    assert released.wait(5)
+    waiting.join()
+
+
+def test_an_agent_that_does_not_end_in_time_is_ended():
+    deaf = """
+import signal, time
+from peerlearn.sites import lifeline
+lifeline.STOP_WITHIN = 0.2
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+lifeline.end_with_standard_input()
+print(flush=True)
+time.sleep(60)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", deaf],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    with process:
+        process.stdout.readline()
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(30) == 128 + signal.SIGTERM
+
+
+def test_an_agent_that_a_person_starts_does_not_look_at_standard_input(network, tmp_path):
+    lay_out(read_plan(network))
+    command = [sys.executable, "-m", "peerlearn", "agent", str(tmp_path / "out" / "agent-0" / "site.toml")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    agent = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: status(tmp_path / "out" / "agent-0") == {"state": "connecting"}, "connecting", [agent])
+        with pytest.raises(subprocess.TimeoutExpired):
+            agent.wait(1.0)
+    finally:
+        agent.kill()
+        agent.wait()
 
 
 def test_an_agent_that_fails_ends_all(network, tmp_path, monkeypatch):

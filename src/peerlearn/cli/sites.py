@@ -55,7 +55,8 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
     "--give-up-after", type=float, metavar="S", help="Stop after so many seconds without a sign of life of a neighbor."
 )
 @click.option("--insecure-loopback", is_flag=True, help="No certificates: to try things out on this machine alone.")
-def agent(file: Path, give_up_after: float | None, insecure_loopback: bool) -> None:
+@click.option("--end-with-stdin", is_flag=True, hidden=True, help="End when standard input ends: for peerlearn up.")
+def agent(file: Path, give_up_after: float | None, insecure_loopback: bool, end_with_stdin: bool) -> None:
     """Run one agent of a network, here, to the end.
 
     FILE describes the site: who the agent is and whom it talks to, its certificates, its data, and what is trained.
@@ -102,7 +103,10 @@ def agent(file: Path, give_up_after: float | None, insecure_loopback: bool) -> N
       checkpoints/            what is needed to go on after a kill
     """
     from peerlearn.sites.agent import run_agent
+    from peerlearn.sites.lifeline import end_with_standard_input
 
+    if end_with_stdin:
+        end_with_standard_input()
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     done = run_agent(file, insecure_loopback=insecure_loopback, give_up_after=give_up_after)
     click.echo(done.report)

@@ -36,6 +36,18 @@ def alone(folder: Path, who: str, *, private: bool = False) -> Iterator[None]:
         yield
 
 
+def is_taken(folder: Path) -> bool:
+    """Return whether another process is in here now."""
+    try:
+        with (folder / ".lock").open("r", encoding="utf-8") as lock:
+            _lock(lock)
+    except BlockingIOError:
+        return True
+    except (ImportError, OSError):  # nobody was here, or there are no locks
+        return False
+    return False
+
+
 def _lock(file: IO[str]) -> None:
     import fcntl  # not on every system
 

@@ -18,16 +18,16 @@ import numpy as np
 from sklearn.metrics import r2_score
 
 from peerlearn.errors import InputError, NetworkError, Stopped
-from peerlearn.experiments.alone import alone
+from peerlearn.experiments.alone import alone, is_taken
 from peerlearn.experiments.files import result_folder
 from peerlearn.models import archive
 from peerlearn.private_files import open_private
 from peerlearn.sites.layout import lay_out
+from peerlearn.sites.lifeline import STOP_WITHIN, lifeline
 from peerlearn.sites.plan import Plan, read_plan
 from peerlearn.sites.signals import CODES, ended_by_signals
 
 LOOK_EVERY = 0.25  # seconds
-STOP_WITHIN = 15.0  # seconds for agents to save and end
 MOST_STARTS = 4  # of one agent that somebody keeps killing
 UNUSABLE, TOLD_TO_STOP = 2, 3  # exit codes: of an agent that cannot begin, and of one that others made stop
 
@@ -38,6 +38,7 @@ class Agent:
 
     name: str
     folder: Path
+    lifeline: int = subprocess.DEVNULL  # its standard input
     starts: int = 0
     process: subprocess.Popen[bytes] | None = None
     status: dict[str, Any] = field(default_factory=dict)
@@ -47,8 +48,8 @@ class Agent:
         (self.folder / "status.json").unlink(missing_ok=True)  # it tells of the process before
         with open(self.output, "ab", opener=open_private) as said:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "peerlearn", "agent", str(self.folder / "site.toml")],
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-m", "peerlearn", "agent", "--end-with-stdin", str(self.folder / "site.toml")],
+                stdin=self.lifeline,
                 stdout=said,
                 stderr=said,
                 start_new_session=True,  # Ctrl-C is for `up`, which then ends the agents in order
@@ -103,9 +104,12 @@ def run_up(file: Path, view: View) -> tuple[Plan, list[Agent]]:
     with ended_by_signals() as stops:
         view.say("reading the data")
         plan = read_plan(file)
-        with alone(result_folder(plan.output, private=True), "this network", private=True):
+        with (
+            alone(result_folder(plan.output, private=True), "this network", private=True),
+            lifeline() as line,
+        ):
             lay_out(plan, view.say)
-            agents = [Agent(name, plan.folder(name)) for name in plan.agents]
+            agents = [Agent(name, plan.folder(name), line) for name in plan.agents]
             try:
                 _run(agents, view, stops)
             finally:
@@ -116,6 +120,7 @@ def run_up(file: Path, view: View) -> tuple[Plan, list[Agent]]:
 def _run(agents: Sequence[Agent], view: View, stops: Callable[[Callable[[str], None]], None]) -> None:
     stop = threading.Event()
     stops(lambda reason: stop.set())  # so that no process is being started when all are ended
+    _wait_for_orphans(agents, view, stop)
     view.say("starting the agents")
     for agent in agents:
         agent.output.unlink(missing_ok=True)
@@ -136,6 +141,16 @@ def _run(agents: Sequence[Agent], view: View, stops: Callable[[Callable[[str], N
             raise _failure(agents)
     for agent in agents:
         agent.look()
+
+
+def _wait_for_orphans(agents: Sequence[Agent], view: View, stop: threading.Event) -> None:
+    """Wait for the agents of an `up` that was killed: they are saving, and about to end."""
+    deadline = time.monotonic() + STOP_WITHIN + 1
+    for agent in agents:
+        while is_taken(agent.folder) and time.monotonic() < deadline:
+            view.say(f"waiting for agent {agent.name} of an earlier run to save and stop")
+            if stop.wait(LOOK_EVERY):
+                raise Stopped("stopped")
 
 
 def _failure(agents: Sequence[Agent]) -> InputError | NetworkError:
