@@ -34,7 +34,7 @@ SMALLER = {  # than the example, and some thousand rounds
     "agents = 4": "agents = 3",
     '"ring"': '"linear"',
     "n_hidden = 200": "n_hidden = 30",
-    "1e-2": "1e-3",
+    'solver = "auto"': 'solver = { name = "admm", tolerance = 1e-3, averaging = "chebyshev" }',
     "../peerlearn-up": "out",
 }
 
@@ -78,7 +78,14 @@ def test_stopped_by_ctrl_c_and_an_agent_killed(network, tmp_path):
     assert [line[:2] for line in lines[:3]] == [[name, "done"] for name in NAMES]
     assert [line[5] for line in lines[:3]] == ["1", "2", "1"]
     assert all(float(line[6]) > 70 and line[7] == "%" for line in lines[:3])
-    assert lines[3][-1] == "out"
+    assert [line[:2] for line in lines[3:6]] == [
+        ["Test", "accuracy"],
+        ["alone", lines[4][1]],
+        ["together", lines[0][6]],
+    ]
+    assert lines[6][:3] == ["in", "one", "place"]
+    assert float(lines[4][1]) < float(lines[0][6])
+    assert lines[7][-1] == "out"
     assert max(map(len, words.splitlines())) <= 80
     models = [archive.load(out / name / "model.npz").model.coefficients_[0] for name in NAMES]
     for other in models[1:]:
@@ -251,7 +258,7 @@ def test_the_view_has_room_in_80_columns(tmp_path):
     lines = shown(table(agents, dict.fromkeys((agent.name for agent in agents), "100.0 %"), "test accuracy"))
     assert len([line for line in lines if line]) == 5  # header, rule, and one line each
     assert "100.0 %" in lines[-2]
-    assert "12,345.7" in lines[-2]
+    assert "12,346" in lines[-2]
     assert "1,234,567" in lines[-2]
 
 

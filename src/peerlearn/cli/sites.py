@@ -122,7 +122,8 @@ def up(file: Path) -> None:
 
     FILE describes the whole network. Data are dealt, certificates made, and one process per agent started, each with
     the file that a real site would have. A table shows how they are doing. Ctrl-C ends all of them with a checkpoint;
-    the same command goes on. An agent that is killed is started again.
+    the same command goes on. An agent that is killed is started again. At the end the models are compared, on rows
+    that nobody trained on, with those of agents that learn alone and with one trained on all rows in one place.
 
     \b
     Examples:
@@ -151,11 +152,15 @@ def up(file: Path) -> None:
       NAME/output.txt         what it printed
     """
     from peerlearn.experiments.tables import console_of_terminal, say
-    from peerlearn.sites.up import run_up, scores
+    from peerlearn.sites.outcome import measure
+    from peerlearn.sites.up import run_up
     from peerlearn.sites.view import live, table
 
     console = console_of_terminal()
     with live(console) as view:
         plan, agents = run_up(file, view)
-    console.print(table(agents, scores(plan), "test accuracy" if plan.classifies else "test R2"))
-    say(console, f"Models, reports and logs of all agents are in {plan.output}")
+        view.say("training alone and in one place, to compare")
+        outcome = measure(plan)
+    scores = {name: outcome.text(score) for name, score in outcome.together.items()}
+    console.print(table(agents, scores, f"test {outcome.metric}"))
+    say(console, *outcome.lines(), "", f"Models, reports and logs of all agents are in {plan.output}")

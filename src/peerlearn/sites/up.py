@@ -14,13 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-from sklearn.metrics import r2_score
-
 from peerlearn.errors import InputError, NetworkError, Stopped
 from peerlearn.experiments.alone import alone, is_taken
 from peerlearn.experiments.files import result_folder
-from peerlearn.models import archive
 from peerlearn.private_files import open_private
 from peerlearn.sites.layout import lay_out
 from peerlearn.sites.lifeline import STOP_WITHIN, lifeline
@@ -181,13 +177,3 @@ def end(agents: Sequence[Agent], view: View) -> None:
         for process in running:
             process.kill()
             process.wait()
-
-
-def scores(plan: Plan) -> dict[str, str]:
-    """What each agent's model makes of the rows that nobody trained on."""
-    X, y = plan.rows.test
-    told = {}
-    for name in plan.agents:
-        found = archive.load(plan.folder(name) / "model.npz").predict(X)
-        told[name] = f"{100 * np.mean(found == y):.1f} %" if plan.classifies else f"{r2_score(y, found):.4f}"
-    return told

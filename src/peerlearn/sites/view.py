@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from peerlearn.experiments.words import megabytes
 from peerlearn.sites.up import Agent
 
 COLORS = {"done": "green", "failed": "red", "killed": "red", "running": "cyan"}
@@ -63,7 +64,7 @@ def table(agents: Sequence[Agent], scores: Mapping[str, str] | None = None, of: 
             _words(state, COLORS.get(state, "yellow")),
             f"{status['round']:,}" if "round" in status else "-",
             f"{residual:.1e}" if residual is not None else "-",
-            f"{status['bytes'] / 1e6:,.1f}" if "bytes" in status else "-",
+            megabytes(status["bytes"] / 1e6) if "bytes" in status else "-",
             *([str(agent.starts)] if again else []),
             *([scores[agent.name]] if scores else []),
         )

@@ -1,0 +1,85 @@
+"""What learning together was worth: each agent alone, all of them together, and all rows in one place."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+from sklearn.metrics import r2_score
+
+from peerlearn import graphs
+from peerlearn.algorithms.standardise import mean_and_deviation
+from peerlearn.arrays import Array
+from peerlearn.data.dataset import AnyArray
+from peerlearn.errors import NotConverged
+from peerlearn.models import archive
+from peerlearn.network import SimulatedNetwork
+from peerlearn.sites.plan import Plan
+from peerlearn.sites.training import make_model
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Scores on the rows that nobody trained on: accuracy of a classifier, R2 of a regressor."""
+
+    classifies: bool
+    test_rows: int
+    alone: dict[str, float]  # by agent; without those that cannot learn from their own rows
+    together: dict[str, float]
+    in_one_place: float
+
+    @property
+    def metric(self) -> str:
+        return "accuracy" if self.classifies else "R2"
+
+    def text(self, score: float) -> str:
+        return f"{100 * score:.1f} %" if self.classifies else f"{score:.4f}"
+
+    def lines(self) -> list[str]:
+        """Return the comparison as lines for the terminal."""
+        return [
+            f"Test {self.metric} ({self.test_rows:,} rows)",
+            f"  alone         {self._over_agents(self.alone)}",
+            f"  together      {self._over_agents(self.together)}",
+            f"  in one place  {self.text(self.in_one_place)}",
+        ]
+
+    def _over_agents(self, scores: dict[str, float]) -> str:
+        """Return the mean and, if agents differ, the range; and how many have no model."""
+        without = len(self.together) - len(scores)
+        cannot = f"{without} of {len(self.together)} agents cannot learn from their own rows"
+        if not scores:
+            return cannot
+        values = list(scores.values())
+        mean, least, most = (self.text(score) for score in (fmean(values), min(values), max(values)))
+        said = mean if least == most else f"{mean} on average, {least} to {most}"
+        return f"{said}; {cannot}" if without else said
+
+
+def measure(plan: Plan) -> Outcome:
+    """Return the scores of the trained models, and of the same model trained on each share and on all rows."""
+    X, y = plan.rows.test
+    together = {name: _score(plan, archive.load(plan.folder(name) / "model.npz").predict(X)) for name in plan.agents}
+    alone = {}
+    for name, (X_k, y_k) in zip(plan.agents, plan.rows.shares, strict=True):
+        with suppress(ValueError):  # too few rows, classes or labels
+            alone[name] = _trained_on(plan, X_k, y_k)
+    all_X, all_y = (np.concatenate(parts) for parts in zip(*plan.rows.shares, strict=True))
+    return Outcome(plan.classifies, len(y), alone, together, _trained_on(plan, all_X, all_y))
+
+
+def _trained_on(plan: Plan, X: Array, y: AnyArray) -> float:
+    """Return the score of the plan's model trained on these rows only, with columns standardised by them as well."""
+    mean, deviation = mean_and_deviation(SimulatedNetwork(graphs.complete(1)), [X])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)  # its score is what it is
+        model = make_model(plan.model).fit((X - mean) / deviation, y)
+    return _score(plan, model.predict((plan.rows.test[0] - mean) / deviation))
+
+
+def _score(plan: Plan, found: AnyArray) -> float:
+    y = plan.rows.test[1]
+    return float(np.mean(found == y) if plan.classifies else r2_score(y, found))
