@@ -11,6 +11,7 @@ import pytest
 from peerlearn import PeerNetwork, SimulatedNetwork, average, graphs
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network.peers.certificates import make
+from peerlearn.numerics import NUMERICS
 from tests import conformance, peer_processes
 from tests.conformance import FOUR, identity
 from tests.conformance_cases import entries
@@ -79,6 +80,12 @@ def settings_differ():
         settings = {"alpha": [0.5, 2.0][agent], "hidden": 50}
         peer(agent, ports, "", graphs.complete(2), settings=settings)
 
+def numerics_differ():
+    from peerlearn.network.peers import network
+    if agent < 2:
+        network.NUMERICS += agent
+        peer(agent, ports, "", graphs.complete(2), run="numerics")
+
 def sentence(work):
     try:
         work()
@@ -87,7 +94,7 @@ def sentence(work):
     return ["all went well"]
 
 found = {"hosted": [agent], "first": averaged("first"), "second": averaged("second")}
-found.update({work.__name__: sentence(work) for work in (fails_at_agent_0, settings_differ)})
+found.update({work.__name__: sentence(work) for work in (fails_at_agent_0, settings_differ, numerics_differ)})
 save(f"{folder}/out.npz", agent, {name: np.array(value) for name, value in found.items()})
 """
 
@@ -113,6 +120,12 @@ save(f"{folder}/out.npz", agent, {name: np.array(value) for name, value in found
             assert re.match(r"(Mismatch|Left): agents agent-[01] and agent-[01] disagree on alpha: ", said)
             assert "0.5 at agent-0" in said
             assert "2.0 at agent-1" in said
+
+    def test_releases_that_compute_other_numbers_do_not_train_together(self, found):
+        for said in found["numerics_differ"][:2].tolist():
+            assert "disagree on the numerics version of peerlearn: " in said
+            assert f"{NUMERICS} at agent-0" in said
+            assert f"{NUMERICS + 1} at agent-1" in said
 
 
 class TestRefused:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from peerlearn.network.mpi import MPINetwork
     from peerlearn.network.peers.network import PeerNetwork
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 
 __all__ = [
     "ADMM",
