@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import re
 import shutil
 
 import matplotlib
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
+from sklearn.model_selection import train_test_split
 
-from peerlearn import ADMM, Consensus, graphs
+from peerlearn import ADMM, Consensus, data, graphs
 from peerlearn.cli import main
 from peerlearn.errors import InputError
 from peerlearn.experiments import demo as demos
 from peerlearn.experiments import files
 from peerlearn.experiments.demo import METHODS, run_demo
 from peerlearn.experiments.figures import draw_demo
+from peerlearn.experiments.tables import show_results
 from peerlearn.network import SimulatedNetwork
 
 TABLES = ["results.csv", "agents.csv", "rounds.csv"]
 SOURCES = [*TABLES, "graph.graphml", "settings.json"]
-FILES = sorted([*SOURCES, "demo.png", "demo.svg"])
+FIGURES = [f"{name}.{kind}" for name in ("demo", "costs", "rounds") for kind in ("png", "svg")]
+FILES = sorted([*SOURCES, *FIGURES])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,6 +71,11 @@ def test_cooperating_agents_reach_the_centralised_answer(demo, name):
     results = of(demo, name)
     assert list(results) == list(METHODS)
     cg, admm, centralised = results["conjugate gradient"], results["ADMM"], results["centralised"]
+    auto = results["auto"]
+    assert auto.distance < 1e-5
+    assert auto.test_error == pytest.approx(centralised.test_error, abs=1e-12)
+    assert 0 < auto.bytes_sent < admm.bytes_sent
+    assert auto.solver in ("Gram", "ConjugateGradient")
     assert cg.distance < 1e-5
     assert admm.distance < 2e-3
     assert cg.test_error == pytest.approx(centralised.test_error, abs=1e-12)
@@ -95,7 +106,7 @@ def test_tables_say_what_the_record_says(demo, folder):
         agents = [row for row in read(folder / "agents.csv") if row["data"] == name]
         assert [int(row["agent"]) for row in agents] == list(range(5))
         assert [int(row["neighbors"]) for row in agents] == [degree for _, degree in sorted(demo.graph.degree)]
-        for key, method in (("error_alone", "alone"), ("error_together", "conjugate gradient")):
+        for key, method in (("error_alone", "alone"), ("error_together", "auto")):
             mean = np.mean([float(row[key]) for row in agents])
             assert mean == pytest.approx(of(demo, name)[method].test_error, rel=1e-4)
 
@@ -137,10 +148,37 @@ def test_the_figure_is_drawn_again_from_the_files_alone(demo, folder, tmp_path):
     before = matplotlib.rcParams.copy()
     drawn = draw_demo(tmp_path)
     assert matplotlib.rcParams.copy() == before
-    assert drawn == (tmp_path / "demo.png", tmp_path / "demo.svg")
-    assert drawn[0].read_bytes() == (folder / "demo.png").read_bytes()
-    assert drawn[1].read_bytes() == (folder / "demo.svg").read_bytes()
+    assert drawn == tuple(tmp_path / name for name in FIGURES)
+    for path in drawn:
+        assert path.read_bytes() == (folder / path.name).read_bytes()
     assert drawn[0].read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("figure", "point"),
+    [
+        ("demo", r"5 agents learn as one: \d+\.\d % of digits wrong alone, \d\.\d % together"),
+        ("costs", r"auto finds the centralised answer with over \d+ times fewer bytes than ADMM"),
+        ("rounds", r"Agreeing takes \d+ rounds by a tree, \d+ by plain mixing"),
+    ],
+)
+def test_a_figure_has_its_point_as_title(demo, folder, figure, point):
+    assert re.search(point, (folder / f"{figure}.svg").read_text())
+
+
+@pytest.mark.parametrize("name", ["g50c", "digits"])
+def test_what_the_rows_themselves_take(demo, folder, name):
+    """As float64: inputs and targets of all training rows, counted by hand; said under the table."""
+    rows = data.load(name, seed=3)
+    trained_on = train_test_split(rows.X, test_size=0.25, random_state=0)[0]
+    taken = 8 * len(trained_on) * (rows.X.shape[1] + 1)
+    agents = [row for row in read(folder / "agents.csv") if row["data"] == name]
+    assert sum(int(row["row_bytes"]) for row in agents) == taken
+    console = Console(file=io.StringIO(), width=80)
+    show_results(console, demo, name)
+    lines = console.file.getvalue().splitlines()
+    last = max(at for at, line in enumerate(lines) if line.startswith("ADMM "))
+    assert lines[last + 1] == f"Sending all rows to one place would take {taken / 1e6:.2g} MB."
 
 
 @pytest.mark.parametrize("broken", [None, "", "data,method\n", "data,agent\ndigits,0\n"])
@@ -196,6 +234,6 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
 def test_graphs_of_many_agents_are_drawn_without_numbers(demo, tmp_path):
     graph = graphs.erdos_renyi(31, 0.2)
-    agents = [demos.AgentErrors("digits", agent, 1, 30, 0.2, 0.01) for agent in graph]
+    agents = [demos.AgentErrors(name, agent, 1, 30, 99, 0.2, 0.01) for name in ("g50c", "digits") for agent in graph]
     demos.save(demos.Demo(demo.settings, graph, demo.results, agents, demo.rounds), tmp_path)
     assert (tmp_path / "demo.png").stat().st_size > 50_000

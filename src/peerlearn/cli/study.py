@@ -38,11 +38,14 @@ def demo(agents: int, seed: int, output: Path, engine: str) -> None:
     \b
     Files in the folder:
       results.csv             the table
-      agents.csv              each agent's error, alone and together
+      agents.csv              each agent's rows and error, alone and together
       rounds.csv              how the agents come to agree, round by round
       graph.graphml           who is whose neighbor
       settings.json           seed, settings and versions, to get the same again
-      demo.png, demo.svg      the figure, drawn from these files alone
+      demo.png, .svg          each agent before and after
+      costs.png, .svg         what each method sends for its error
+      rounds.png, .svg        how fast agents agree
+    Figures are drawn from the other files alone.
     """
     from peerlearn.experiments.demo import run_demo
     from peerlearn.experiments.tables import console_of_terminal, say, show_results
@@ -56,13 +59,14 @@ def demo(agents: int, seed: int, output: Path, engine: str) -> None:
     for name in dict.fromkeys(result.data for result in done.results):
         show_results(console, done, name)
     console.print(
-        "No row was sent. Alone, agents only compared settings and class labels. Sums went over a tree; ADMM "
-        "was asked to come within 1e-3 of the centralised coefficients, conjugate gradient within 1e-6.\n"
+        "Agents sent sums, factors and coefficients, not rows. Rows can be computed from some of these: this is "
+        "locality, not secrecy. Alone, agents only compared settings and class labels. Sums went over a tree; ADMM was "
+        "asked to come within 1e-3 of the centralised coefficients, auto and conjugate gradient within 1e-6.\n"
     )
     say(
         console,
         f"Folder   {output}",
-        "Figure   demo.png, demo.svg",
+        "Figures  demo.png, costs.png, rounds.png, and the same as .svg",
         "Numbers  results.csv, agents.csv, rounds.csv, graph.graphml, settings.json",
         "Next     in Python, RVFLClassifier(network=SimulatedNetwork(graph)).fit(X, y)",
     )

@@ -3,7 +3,7 @@
 >>> from peerlearn.experiments.demo import run_demo
 >>> demo = run_demo(agents=5)
 >>> [result.method for result in demo.results if result.data == "g50c"]
-['centralised', 'alone', 'CONS', 'ADMM', 'conjugate gradient']
+['centralised', 'alone', 'CONS', 'auto', 'conjugate gradient', 'ADMM']
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from peerlearn import data, graphs, partition
-from peerlearn.algorithms import ADMM, ConjugateGradient, Consensus, Local, Solver
+from peerlearn.algorithms import ADMM, Auto, ConjugateGradient, Consensus, Local, Solver
 from peerlearn.algorithms.consensus import Method
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
@@ -48,9 +48,12 @@ METHODS: dict[str, Solver | None] = {
     "centralised": None,  # first: the others are compared with it
     "alone": Local(),
     "CONS": Consensus(),
-    "ADMM": ADMM(tolerance=1e-3),
+    "auto": Auto(),  # what a model uses unless told otherwise
     "conjugate gradient": ConjugateGradient(),
+    "ADMM": ADMM(tolerance=1e-3),
 }
+TOGETHER = "auto"  # the method whose models stand for learning together
+NUMBER = 8  # bytes of a float64
 ENGINES: dict[str, Callable[[nx.Graph], Network]] = {"simulation": SimulatedNetwork, "mpi": MPINetwork}
 Watch = Callable[[str, int, int], None]  # what is running now, steps done, steps in all
 
@@ -67,6 +70,7 @@ class Result:
     bytes_sent: int  # by all agents together
     seconds: float
     converged: bool
+    solver: str  # what was run: of interest where the method chooses
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,9 @@ class AgentErrors:
     agent: int
     neighbors: int
     rows: int
+    row_bytes: int  # of its rows, inputs and targets, as float64: what sending them to one place would take
     error_alone: float
-    error_together: float  # by conjugate gradient
+    error_together: float  # by auto
 
 
 @dataclass(frozen=True)
@@ -169,16 +174,16 @@ def _learn(name: str, demo: Demo, seed: int, engine: Callable[[nx.Graph], Networ
         coefficients[method], errors[method] = b, e
         distance = float(norms(b - coefficients["centralised"]).max() / norms(coefficients["centralised"])[0])
         rounds, total = report.sent.rounds, int(sent.sum())
-        demo.results.append(Result(name, method, float(e.mean()), distance, rounds, total, seconds, report.converged))
+        error, converged, solved_by = float(e.mean()), report.converged, report.solver
+        demo.results.append(Result(name, method, error, distance, rounds, total, seconds, converged, solved_by))
     if len(errors) < len(METHODS):
         demo.results.clear()
         return
     now(f"{name}: averaging, round by round")
-    before_and_after = zip(errors["alone"], errors["conjugate gradient"], strict=True)
-    demo.agents.extend(
-        AgentErrors(name, agent, demo.graph.degree[agent], len(shares[agent][1]), float(alone), float(together))
-        for agent, (alone, together) in enumerate(before_and_after)
-    )
+    for agent, (own_X, own_y) in enumerate(shares):
+        alone, together = (float(errors[method][agent]) for method in ("alone", TOGETHER))
+        row_bytes = NUMBER * (own_X.size + own_y.size)
+        demo.agents.append(AgentErrors(name, agent, demo.graph.degree[agent], len(own_y), row_bytes, alone, together))
     demo.rounds.extend(_watched(name, SimulatedNetwork(demo.graph), coefficients["alone"]))
 
 

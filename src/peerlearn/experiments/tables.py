@@ -12,7 +12,7 @@ from rich.table import Table
 from peerlearn.data import DataInfo
 from peerlearn.data.known_files import KNOWN_FILES
 from peerlearn.data.sources import SOURCES
-from peerlearn.experiments.demo import Demo, Result
+from peerlearn.experiments.demo import TOGETHER, Demo, Result
 from peerlearn.experiments.graph_report import GraphReport
 from peerlearn.experiments.words import megabytes, short
 
@@ -48,12 +48,14 @@ def show_results(console: Console, done: Demo, name: str) -> None:
     table = terminal_table(f"{name}: {rows:,} rows dealt to {size} agents", ("Method",), headings)
     results = {result.method: result for result in done.results if result.data == name}
     for result in results.values():
-        table.add_row(*_cells(result), style="bold green" if result.method == "conjugate gradient" else None)
+        table.add_row(*_cells(result), style="bold green" if result.method == TOGETHER else None)
     console.print(table)
-    alone, together, aim = (_percent(results[method]) for method in ("alone", "conjugate gradient", "centralised"))
+    alone, together, aim = (_percent(results[method]) for method in ("alone", TOGETHER, "centralised"))
+    row_bytes = sum(agent.row_bytes for agent in done.agents if agent.data == name)
     console.print(
-        f"\nAlone, agents get {alone} of unseen rows wrong; together, by conjugate gradient, all {size} get "
-        f"{together}, as if all rows were in one place ({aim}).\n"
+        f"Sending all rows to one place would take {megabytes(row_bytes / 1e6)} MB.\n\n"
+        f"Alone, agents get {alone} of unseen rows wrong; together, by {TOGETHER} (here {results[TOGETHER].solver}), "
+        f"all {size} get {together}, as if all rows were in one place ({aim}).\n"
     )
 
 

@@ -1,10 +1,10 @@
-"""The demo's figure: each agent before and after, how fast they agree, and what an error costs."""
+"""The demo's figures, one point each: agents before and after, what an error costs, and how fast agents agree."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from itertools import cycle
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
@@ -34,8 +34,10 @@ from peerlearn.experiments.figures.style import (
     saved,
 )
 from peerlearn.experiments.files import read_table
+from peerlearn.experiments.words import megabytes
 
 AGREED = 1e-6  # disagreement down to which the rounds are drawn
+AVERAGES = (("plain", VERMILION, "left"), ("chebyshev", BLUE, "right"), ("tree", GREEN, "right"))
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class _Files:
             return cls(
                 graphs.from_file(folder / "graph.graphml"),
                 read_table(folder / "results.csv", ("data", "method"), ("test_error", "bytes_sent")),
-                read_table(folder / "agents.csv", ("data",), ("rows", "error_alone", "error_together")),
+                read_table(folder / "agents.csv", ("data",), ("rows", "row_bytes", "error_alone", "error_together")),
                 read_table(folder / "rounds.csv", ("data", "method"), ("round", "disagreement")),
             )
         except (OSError, ValueError) as error:
@@ -66,38 +68,36 @@ class _Files:
             ) from error
 
 
-def draw_demo(folder: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """demo.png and demo.svg from the other files of the folder."""
-    files = _Files.of(Path(folder))
-    return saved(lambda: _demo_figure(files), Path(folder), "demo")
+def draw_demo(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Draw demo, costs and rounds, each as .png and .svg, from the other files of the folder."""
+    place = Path(folder)
+    files = _Files.of(place)
+    figures = {"demo": _agents_figure, "costs": _costs_figure, "rounds": _rounds_figure}
+    return tuple(path for name, draw in figures.items() for path in saved(partial(draw, files), place, name))
 
 
-def _demo_figure(files: _Files) -> Figure:
-    figure = Figure(figsize=(10.5, 8.2), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
-    headline = f"{len(files.graph)} agents learn as one: no server, and no row leaves its agent"
-    figure.suptitle(headline, fontsize=14, weight="bold")
-    top, bottom = figure.subfigures(2, 1, height_ratios=[1.1, 1], hspace=0.04, squeeze=False)[:, 0]
-    _draw_agents(top, files)
-    names = dict.fromkeys(row["data"] for row in files.results)
-    panels = bottom.subplot_mosaic([["rounds", name] for name in names])
-    _draw_rounds(panels.pop("rounds"), [row for row in files.rounds if row["data"] == files.shown])
-    _draw_costs(panels, files.results)
+def _new_figure(width: float, height: float, point: str) -> Figure:
+    """Return an empty figure that has the point it makes as its title."""
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
+    figure.suptitle(point, fontsize=14, weight="bold")
     return figure
 
 
-def _draw_agents(figure: SubFigure, files: _Files) -> None:
-    """The graph twice, with the same colours: what each agent errs on alone, and after talking to its neighbors."""
-    rows = [row for row in files.agents if row["data"] == files.shown]
+def _agents_figure(files: _Files) -> Figure:
+    """Draw the graph twice, with the same colours: the errors of agents alone, and of agents that learned together."""
+    rows = _of(files.agents, "data", files.shown)
     alone, together = 100 * column(rows, "error_alone"), 100 * column(rows, "error_together")
+    point = f"{len(files.graph)} agents learn as one: {alone.mean():.1f} % of {files.shown} wrong alone"
+    figure = _new_figure(10.5, 4.9, f"{point}, {together.mean():.1f} % together")
     colours = ScalarMappable(Normalize(0, max(alone.max(), together.max())), "viridis_r")
     places, panels, total = _places(files.graph), figure.subplots(1, 2), round(column(rows, "rows").sum())
     for axes, errors, links in zip(panels, (alone, together), (":", "-"), strict=True):
         _draw_graph(axes, files.graph, places, errors, colours, links)
-    each = f"Alone, on {total / len(rows):.0f} rows each"
-    panels[0].set_title(f"{each}: {alone.mean():.1f} % of {files.shown} wrong")
-    panels[1].set_title(f"Together, as if on {total:,} rows: {together.mean():.1f} % wrong")
+    panels[0].set_title(f"Alone, on {total / len(rows):.0f} rows each")
+    panels[1].set_title(f"Together, as if on {total:,} rows")
     bar = figure.colorbar(colours, ax=list(panels), aspect=25, label=f"error of an agent on unseen {files.shown}")
     bar.ax.yaxis.set(major_locator=MaxNLocator(6, integer=True), major_formatter=StrMethodFormatter("{x:.0f} %"))
+    return figure
 
 
 def _places(graph: nx.Graph) -> Array:
@@ -123,62 +123,60 @@ def _draw_graph(axes: Axes, graph: nx.Graph, places: Array, errors: Array, colou
     axes.set_axis_off()
 
 
-def _draw_rounds(axes: Axes, rows: Rows) -> None:
-    """How fast agents agree on the average of what each learned alone."""
-    needed = {}
-    for method, colour, side in (("plain", VERMILION, "left"), ("chebyshev", BLUE, "right"), ("tree", GREEN, "right")):
-        own = [row for row in rows if row["method"] == method]
+def _rounds_figure(files: _Files) -> Figure:
+    """Draw how fast agents agree on the average of what each learned alone."""
+    rows = _of(files.rounds, "data", files.shown)
+    needed = {method: int(column(_of(rows, "method", method), "round")[-1]) for method, _, _ in AVERAGES}
+    figure = _new_figure(7, 4.6, f"Agreeing takes {needed['tree']} rounds by a tree, {needed['plain']} by plain mixing")
+    axes = figure.subplots()
+    for method, colour, side in AVERAGES:
+        own = _of(rows, "method", method)
         n, left = column(own, "round")[1:], column(own, "disagreement")[1:]
-        needed[method] = int(n[-1])
         axes.plot(n, left, color=colour, linewidth=2.2, drawstyle="steps-post" if method == "tree" else "default")
         # Labels to the left of a falling curve must clear it at their upper edge.
         beside = n[-1] if side == "left" else n[left <= max(10 * AGREED, left.min())][0]
-        _label(axes, f"{method.capitalize()}\n{needed[method]} rounds", (beside, 1.3 * AGREED), colour, side)
+        label, shift = f"{method.capitalize()}\n{needed[method]} rounds", (6 if side == "left" else -6, 3)
+        at = (beside, 1.3 * AGREED)
+        axes.annotate(label, at, shift, textcoords="offset points", color=colour, linespacing=1.1, ha=side)
     axes.set(xscale="log", yscale="log", xlim=(1, 2.6 * max(needed.values())), ylim=(AGREED, 2))
     axes.set(xlabel="rounds (each agent talks to all its neighbors)", ylabel="disagreement, relative to the start")
     axes.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), minor_formatter=NullFormatter())
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
-    axes.set_title(f"Agreeing takes {needed['tree']} rounds by a tree, {needed['plain']} by plain mixing")
+    return figure
 
 
-def _draw_costs(panels: dict[str, Axes], rows: Rows) -> None:
-    """What a test error costs: a panel per data set, from those who send almost nothing to those who send most."""
-    errors = {(row["data"], row["method"]): 100 * row["test_error"] for row in rows}
-    sent = {(row["data"], row["method"]): row["bytes_sent"] / 1e6 for row in rows if row["bytes_sent"]}
-    names = list(panels)
-    for (name, axes), colour in zip(panels.items(), cycle((VERMILION, BLUE, GREEN)), strict=False):
-        paid = sorted((megabytes, method) for (data, method), megabytes in sent.items() if data == name)
-        _draw_cost(
-            axes, {method: (mb, errors[name, method]) for mb, method in paid}, errors[name, "centralised"], colour
-        )
-        axes.set(xlim=(min(sent.values()) / 2, max(sent.values()) * 40), ylim=(0, 1.45 * max(errors.values())))
-        axes.text(
-            0.98, 0.95, name, transform=axes.transAxes, ha="right", va="top", color=colour, weight="bold", size=11
-        )
-        axes.tick_params(labelbottom=name == names[-1])
-    panels[names[-1]].set_xlabel("MB sent by all agents together")
-    times = min(sent[name, "ADMM"] / sent[name, "conjugate gradient"] for name in panels)
-    panels[names[0]].set_title(f"Same error, and CG sends over {int(times)} times less than ADMM")
+def _costs_figure(files: _Files) -> Figure:
+    """Draw what each method sends for its test error: a panel per data set, with what sending the rows would take."""
+    names = list(dict.fromkeys(row["data"] for row in files.results))
+    sent = {(row["data"], row["method"]): row["bytes_sent"] / 1e6 for row in files.results if row["bytes_sent"]}
+    of_the_rows = {name: column(_of(files.agents, "data", name), "row_bytes").sum() / 1e6 for name in names}
+    shown = [*sent.values(), *of_the_rows.values()]
+    times = min(sent[name, "ADMM"] / sent[name, "auto"] for name in names)
+    point = f"auto finds the centralised answer with over {int(times)} times fewer bytes than ADMM"
+    figure = _new_figure(10.5, 3.7, point)
+    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    for axes, name in zip(panels, names, strict=True):
+        rows = _of(files.results, "data", name)
+        _draw_costs(axes, [row for row in rows if row["bytes_sent"]], of_the_rows[name])
+        axes.set(xlim=(min(shown) / 2, max(shown) * 2), xlabel="MB sent by all agents together")
+        centralised = _of(rows, "method", "centralised")[0]["test_error"]
+        axes.set_title(f"{name}: {100 * centralised:.1f} % wrong with all rows in one place")
+    return figure
 
 
-def _draw_cost(axes: Axes, points: dict[str, tuple[float, float]], centralised: float, colour: str) -> None:
-    axes.axhline(centralised, color=FAINT, linestyle="--", linewidth=1.2, zorder=0)
+def _draw_costs(axes: Axes, rows: Rows, of_the_rows: float) -> None:
+    """Draw a line per method, with the error that its bytes buy; dashed: the bytes of the rows themselves."""
+    axes.axvline(of_the_rows, color=FAINT, linestyle="--", linewidth=1.2, zorder=0)
+    axes.text(of_the_rows, len(rows) - 0.5, f" the rows themselves: {megabytes(of_the_rows)} MB", va="center")
     edge = axes.get_yaxis_transform()
-    axes.text(1.01, centralised, f"centralised\n{centralised:.1f} %", transform=edge, va="center")
-    axes.plot(*zip(*points.values(), strict=True), "o", color=colour)
-    for method, (megabytes, error) in points.items():
-        _label(axes, _price(method, megabytes), (megabytes, max(error, centralised)), colour)
-    axes.set(xscale="log", ylabel="test error")
-    axes.yaxis.set(major_locator=MaxNLocator(4, steps=[1, 2, 5, 10]), major_formatter=StrMethodFormatter("{x:g} %"))
+    for place, row in enumerate(rows):
+        mb, colour = row["bytes_sent"] / 1e6, GREEN if row["method"] == "auto" else BLUE
+        axes.plot(mb, place, "o", color=colour)
+        label = f"{megabytes(mb)} MB\n{100 * row['test_error']:.1f} % wrong"
+        axes.text(1.01, place, label, transform=edge, color=colour, va="center", linespacing=1.1)
+    axes.set(xscale="log", ylim=(len(rows), -0.6))
+    axes.set_yticks(range(len(rows)), [row["method"] for row in rows])
 
 
-def _price(method: str, megabytes: float) -> str:
-    if method == "alone":
-        return "alone\nlabels and settings"  # also for that all agents need to know which classes there are
-    short = "CG" if method == "conjugate gradient" else method
-    return f"{short}\n{megabytes:,.0f} MB" if megabytes >= 1 else f"{short}\n{megabytes:.1g} MB"
-
-
-def _label(axes: Axes, text: str, at: tuple[float, float], colour: str, side: str = "left") -> None:
-    shift = (6 if side == "left" else -6, 3)
-    axes.annotate(text, at, shift, textcoords="offset points", color=colour, linespacing=1.1, ha=side)
+def _of(rows: Rows, key: str, value: str) -> Rows:
+    return [row for row in rows if row[key] == value]
