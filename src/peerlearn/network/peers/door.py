@@ -71,7 +71,8 @@ class Door:
         looks at the copy before it shuts anything down.
         """
         with suppress(OSError), closing(_socket(file)) as connection:  # not connected, or closed meanwhile
-            if connection.getsockname()[1:2] == (self._port,):
+            internet = connection.family in (socket.AF_INET, socket.AF_INET6)
+            if internet and connection.getsockname()[1] == self._port:
                 host, port = connection.getpeername()[:2]
                 address = (host.removeprefix("::ffff:"), port)
                 if address == shut_down:

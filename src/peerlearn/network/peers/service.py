@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from peerlearn.errors import PeerlearnError, Stopped, WireError
+from peerlearn.errors import NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network.peers.door import Door, most_connections
 from peerlearn.network.peers.frame import Kind
 from peerlearn.network.peers.link import Left, Link, Refusal, Speaker
@@ -186,6 +186,15 @@ class Service:
         for neighbor, link in self._links.items():
             if neighbor > self._me.number:
                 self._tasks.append(self.loop.create_task(self._dial(link, self._addresses[neighbor])))
+        for task in self._tasks:
+            task.add_done_callback(self._task_ended)
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        """End the run if a task died of an error: without it this agent would seem silent, or never connect."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed(
+                NetworkError(f"a connection's task died ({type(error).__name__}: {error}): please report this")
+            )
 
     async def _stop(self) -> None:
         self._stopping, deadline = True, self.loop.time() + FLUSH
