@@ -5,7 +5,7 @@ PeerlearnError
 │   ├── GraphError                     the graph does not connect the agents
 │   ├── WeightsError                   the mixing matrix does not average
 │   ├── DataError                      rows, columns or labels
-│   └── Mismatch                       agents were started with settings that differ
+│   └── Mismatch                       agents differ in their settings, releases or machines
 ├── NetworkError (also a RuntimeError) the network cannot do what was asked of it
 │   ├── WireError                      what another process sent, or a file kept, is not what it should be
 │   └── Stopped                        a run ended before its time, and can be taken up again from its checkpoint
@@ -50,7 +50,7 @@ class DataError(InputError):
 
 
 class Mismatch(InputError):
-    """Agents that should work together were started with settings that differ."""
+    """Agents that should work together differ in their settings, or in what their releases or machines compute."""
 
 
 class NetworkError(PeerlearnError, RuntimeError):

@@ -103,7 +103,8 @@ class ADMM:
             change = "raise max_iterations, tolerance or the averaging's max_rounds, or set rho or relaxation=1.0"
             warn_not_converged("ADMM", n, residuals[-1], self.tolerance, change)
         report = Report("ADMM", converged, n, tuple(residuals), network.ledger.since(mark), f"rho = {rho:.3g}")
-        return Solution(z, report)
+        within = self.tolerance if converged and penalty.convexity > 0 else None  # of lasso it bounds no distance
+        return Solution(z, report, 0.0 if averaging.exact_on(network) else within)
 
     def _rho(self, network: Network, problems: LeastSquares, penalty: Penalty) -> float:
         """sqrt(alpha/L max eig): between the curvature of the penalty's share and that of the data."""

@@ -1,15 +1,23 @@
-"""Agreement that needs no arithmetic: on a set of labels, and on settings that must be the same everywhere.
+"""Agreement that needs no arithmetic: on a set of labels, and on what must be the same everywhere.
 
     S_k <- S_k and all S_j of the neighbors j            over the network, as long as a flood takes; only news is sent
 
 An agent whose rows lack a class must still train an output for it.
+
+What must be the same is compared by one flood of its largest and smallest values: settings and what is drawn from the
+seed before training, coefficients after it. Agents draw the same random features only if their releases of peerlearn
+and numpy draw alike, and compute the same from them only if their machines do. If not, training would end without an
+error and leave every agent with another model. Random numbers are compared to the last bit, by a checksum. What is
+computed from them is not: the last bits of exp, tanh or a matrix product may differ between machines and do no harm.
+Of such arrays a weighted norm is compared, with a tolerance. Arrays that are near each other have norms that are near
+each other, so that rounding alone never raises an error.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from numbers import Real
 from typing import Any
 from zlib import crc32
@@ -17,12 +25,19 @@ from zlib import crc32
 import numpy as np
 
 from peerlearn.algorithms.consensus import maximum
-from peerlearn.arrays import all_finite
-from peerlearn.errors import DataError, InputError, WireError
+from peerlearn.arrays import Array, all_finite, sendable
+from peerlearn.errors import DataError, InputError, Mismatch, WireError
+from peerlearn.local.features import RandomFeatures
 from peerlearn.network.base import Message, Network
 
 Labels = np.ndarray[Any, Any]
 CHECKSUMS = 1e300  # and above: stand for what is no number
+ROUNDING = 1e-9  # how far agents may be apart in what they compute from the same numbers, relative to its size
+MARGIN = 10  # two agents may be on two sides of the answer, weights may double that, and a tolerance is no hard limit
+WAY_OUT = (
+    "their releases or machines differ; install the same peerlearn, numpy and scipy at every agent, and use machines "
+    "of one kind if that is not enough"
+)
 LAST = 0x10FFFF  # code point of a text
 TRUTHS, WHOLE, REAL, TEXT = 1, 2, 4, 8  # kinds of labels; the kinds heard of are added up as bits, 0 for no label yet
 
@@ -44,18 +59,102 @@ def union(network: Network, labels: Sequence[Labels]) -> Labels:
     return _decoded(known[0]["labels"], int(known[0]["kinds"][0]))  # the first hosted agent knows what all know
 
 
-def same_everywhere(network: Network, settings: Mapping[str, Any]) -> None:
-    """Refuse, at every agent and with the same sentence, to go on with settings that differ between agents.
+@dataclass(frozen=True)
+class Drawn:
+    """What each agent draws from the common seed by itself, and all must have alike.
+
+    what: how the error message calls it. numbers: compared to the last bit. computed: what follows from the numbers on
+    fixed inputs (`probe`), compared up to rounding. Give the same number of these to every agent, empty where there is
+    nothing to draw.
+    """
+
+    what: str
+    numbers: tuple[np.ndarray[Any, Any], ...] = ()
+    computed: Array | None = None
+
+    @classmethod
+    def of_features(cls, features: RandomFeatures) -> Drawn:
+        """Return what agents compare of random features."""
+        return cls("the random features", (features.W, features.b), features(probe(4, len(features.W))))
+
+
+def probe(rows: int, columns: int) -> Array:
+    """Return fixed inputs of size one or less, on which agents compare what they compute."""
+    inputs: Array = np.linspace(-1.0, 1.0, rows * columns).reshape(rows, columns) / np.sqrt(columns)
+    return inputs
+
+
+def same_everywhere(network: Network, settings: Mapping[str, Any], *drawn: Drawn) -> None:
+    """Refuse, at every agent and with the same sentence, to go on where settings or draws differ between agents.
 
     Of anything but a number a checksum of its text is compared.
     """
-    own = np.array([_number(value) for value in settings.values()])
-    both = np.tile(np.concatenate([own, -own]), (len(network.hosted), 1))
-    largest, smallest = np.split(maximum(network, both)[0] * np.repeat([1.0, -1.0], len(own)), 2)
-    for name, low, high in zip(settings, smallest, largest, strict=True):
-        if low != high:
-            values = f", from {low:g} to {high:g}" if high < CHECKSUMS else ""
+    given = [_number(value) for value in settings.values()]
+    if drawn:
+        drawn = (_sample(), *drawn)
+    checksums = [_checksum(*each.numbers) for each in drawn]
+    sizes = [0.0 if each.computed is None else _size(each.computed) for each in drawn]
+    own = np.array([*given, *checksums, *sizes])
+    smallest, largest = _extremes(network, np.tile(own, (len(network.hosted), 1)))
+    ends = [len(given), len(given) + len(drawn)]
+    (low, bits_low, size_low), (high, bits_high, size_high) = np.split(smallest, ends), np.split(largest, ends)
+    for name, least, most in zip(settings, low, high, strict=True):
+        if least != most:
+            values = f", from {least:g} to {most:g}" if most < CHECKSUMS else ""
             raise InputError(f"agents disagree on {name}{values}: give all of them the same")
+    for each, differ in zip(drawn, bits_low != bits_high, strict=True):
+        if differ:
+            raise Mismatch(f"agents disagree on {each.what} drawn from the same seed: {WAY_OUT}")
+    for each, least, most in zip(drawn, size_low, size_high, strict=True):
+        if most - least > ROUNDING * most:
+            raise Mismatch(
+                f"agents disagree on what they compute from {each.what}, by {(most - least) / most:.1e} of its size, "
+                f"where rounding explains {ROUNDING:g}: {WAY_OUT}"
+            )
+
+
+def check_coefficients(network: Network, coefficients: Array, apart: float | None) -> None:
+    """Refuse, at every agent, coefficients that agents must have alike and have not. Send nothing if apart is None.
+
+    coefficients: of the hosted agents, along the first axis. apart: how far each may be from the common answer,
+    relative to its size; 0 asks for the same bits.
+    """
+    if apart is None:
+        return
+    own = [_checksum(each) if apart == 0 else _size(each) for each in coefficients]
+    (least,), (most,) = _extremes(network, np.array(own)[:, None])
+    if most - least > MARGIN * apart * most:
+        far = f", by {(most - least) / most:.1e} of their size" if apart else ""
+        raise Mismatch(
+            f"agents end with coefficients that differ{far}, where the solver gives the same to all of them, and the "
+            f"model is as it was before: {WAY_OUT}"
+        )
+
+
+def _extremes(network: Network, own: Array) -> tuple[Array, Array]:
+    """Return the smallest and the largest of all agents' numbers, entry by entry, the same at every agent."""
+    smallest, largest = np.split(maximum(network, np.hstack([-own, own]))[0], 2)
+    return -smallest, largest
+
+
+def _sample() -> Drawn:
+    """Draw a few numbers in each way that agents draw alike, for what is drawn later than it can be compared."""
+    rng = np.random.default_rng(0)
+    numbers = rng.uniform(-1.0, 1.0, 8), rng.standard_normal(8), rng.choice([-1.0, 1.0], 8), rng.permutation(8)
+    return Drawn("the random numbers", numbers)
+
+
+def _checksum(*arrays: np.ndarray[Any, Any]) -> float:
+    found = 0
+    for array in arrays:
+        found = crc32(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).data, found)
+    return float(found)
+
+
+def _size(values: Array) -> float:
+    """Return a norm in which every entry has a weight of its own, from 1 to 2, so that their order matters too."""
+    flat = sendable(values.ravel())
+    return float(np.linalg.norm(flat * np.linspace(1.0, 2.0, flat.size)))
 
 
 def _number(value: Any) -> float:

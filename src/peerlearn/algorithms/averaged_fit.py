@@ -58,4 +58,5 @@ class Consensus:
         b_k = problems.ridge(alpha_k)
         # As an average, not a sum of small parts: where averaging stops by the size of updates, they are those of b.
         b = averaging.average(network, (network.size * share)[:, None, None] * b_k)
-        return Solution(b, Report("Consensus", averaging.suffices_on(network), 1, (), network.ledger.since(mark)))
+        report = Report("Consensus", averaging.suffices_on(network), 1, (), network.ledger.since(mark))
+        return Solution(b, report, 0.0 if averaging.exact_on(network) else None)

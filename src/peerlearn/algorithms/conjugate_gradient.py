@@ -81,7 +81,8 @@ class ConjugateGradient:
         krylov = Krylov(network, system, precondition, averaging, self.tolerance)
         b, residuals = krylov.solve(self.max_iterations, kind.first(problems, rode))
         note = f"preconditioner {name}, "
-        return Solution(b, krylov.report("ConjugateGradient", residuals, mark, note, change))
+        report = krylov.report("ConjugateGradient", residuals, mark, note, change)
+        return Solution(b, report, self.tolerance)  # converged or not: all agents iterate on copies of the same b
 
 
 def _right_side(network: Network, problems: LeastSquares, riding: Array, averaging: Averaging) -> tuple[Array, Array]:

@@ -76,7 +76,9 @@ class Gram:
             converged = False
             change = "scale the inputs, raise alpha, or use fewer units"
             warn_not_converged("Gram", 1, missed, TOLERANCE, change, "gradient")
-        return Solution(b, Report("Gram", converged, 1, (), network.ledger.since(mark)))
+        report = Report("Gram", converged, 1, (), network.ledger.since(mark))
+        from_root = averaging.exact_on(network) or isinstance(penalty, Lasso)
+        return Solution(b, report, apart=0.0 if from_root else None)
 
     def _needed_accuracy(self, network: Network, problems: LeastSquares, convexity: float) -> float:
         """A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha, for ridge.

@@ -46,8 +46,16 @@ class Report:
 
 @dataclass(frozen=True)
 class Solution:
+    """What a solver returns.
+
+    apart: how far each agent's coefficients may be from the common answer, relative to their size; 0 where all agents
+    hold the same bits, None where each has its own or nothing is known. Models check it by
+    `agreement.check_coefficients`.
+    """
+
     coefficients: Array  # hosted agents x B x M
     report: Report
+    apart: float | None = None
 
 
 class Solver(Protocol):

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn.algorithms.agreement import same_everywhere
+from peerlearn.algorithms.agreement import check_coefficients, same_everywhere
 from peerlearn.algorithms.anchors import Anchoring
 from peerlearn.algorithms.consensus import total
 from peerlearn.algorithms.solution import Report
@@ -35,6 +35,7 @@ from peerlearn.network import Network
 
 NUMBERS = ("n_anchors", "n_local", "n_nearest", "rank")
 SETTINGS = ("width", "gamma_A", "gamma_I", "power", *NUMBERS)
+SOLVED_ALIKE = 1e-6  # what rounding may make of the coefficients that each agent computes from the same sums
 
 
 class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
@@ -134,6 +135,7 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
         b = graph.coefficients(sums, self.gamma_A, gamma_I, self.power)
         self._graph, self.anchors_, self.width_ = graph, graph.A, graph.width
         self.coefficients_ = np.tile(b, (len(network.hosted), 1, 1))
+        check_coefficients(network, self.coefficients_, SOLVED_ALIKE)
         note = f"{graph.P.shape[0]} anchors, {graph.P.shape[1]} features"
         self.report_ = Report("one sum on anchors", True, 1, (), network.ledger.since(mark), note)
         return self

@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from peerlearn.algorithms.agreement import same_everywhere
+from peerlearn.algorithms.agreement import Drawn, check_coefficients, probe, same_everywhere
 from peerlearn.algorithms.choice import solver_of
 from peerlearn.algorithms.consensus import total
 from peerlearn.algorithms.local_fit import Local
@@ -151,6 +151,7 @@ class ESNRegressor(Echoes):
             if self.alpha == 0:
                 self._must_be_determined(network, problems)
             solution = solver.solve(network, problems, self._penalty())
+        check_coefficients(network, solution.coefficients, solution.apart)
         self.coefficients_ = solution.coefficients
         self.report_ = replace(solution.report, sent=network.ledger.since(mark))
         return self
@@ -260,7 +261,7 @@ class ESNRegressor(Echoes):
         seed: int,
         checksums: Mapping[str, Any],
     ) -> None:
-        """Agents in other processes may have been given other settings or columns: said now, before any work."""
+        """Check that agents in other processes have the same settings, columns and reservoir, before any work."""
         same_everywhere(
             network,
             {
@@ -270,7 +271,18 @@ class ESNRegressor(Echoes):
                 "the seed of the reservoir": seed,
                 **checksums,
             },
+            self._drawn(),
         )
+
+    def _drawn(self) -> Drawn:
+        """Return what agents compare of the reservoir: which weights are positive, and where a few samples lead it.
+
+        Not the bits of the weights: the spectral radius that they are scaled by is computed.
+        """
+        reservoir = self.reservoir_
+        positive = tuple(weights > 0 for weights in (reservoir.W_in, reservoir.W, reservoir.W_fb))
+        (rows,) = reservoir.harvest([probe(4, reservoir.inputs)], [probe(4, self._n_outputs)])
+        return Drawn("the reservoir", positive, rows)
 
     def _draw_features(self, inputs: int, seed: int) -> int:
         """The reservoir that every agent draws alike, and what goes with it from now on; how wide its rows are."""

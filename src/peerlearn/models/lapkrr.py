@@ -22,10 +22,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn.algorithms.agreement import same_everywhere
+from peerlearn.algorithms.agreement import Drawn, probe, same_everywhere
 from peerlearn.algorithms.completion import Completion, completion_of
 from peerlearn.algorithms.consensus import total
-from peerlearn.algorithms.distances import Distances, Places, distances_of
+from peerlearn.algorithms.distances import Distances, Places, distances_of, drawn_by
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import DataError, InputError
@@ -115,22 +115,26 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
         deal_seed, share_seed, transform_seed = seeds_of(self.random_state, network, 3)
         mark = network.ledger.mark()
         inputs, targets = shares_of(self, network, X, y, stratify=True, seed=deal_seed)
-        patterns = _transformed(self.privacy, inputs, transform_seed)
+        columns = inputs[0].shape[1]
+        *patterns, probed = _transformed(self.privacy, [*inputs, probe(4, columns)], transform_seed)
         for agent, own in zip(network.hosted, patterns, strict=True):
             finite_rows(own, f"the transformed rows of agent {agent}: ")
         outputs = self._encoded(network, targets)
+        sharing = self.distances if self.distances in ("local", None) else distances_of(self.distances)
         same_everywhere(
             network,
             {
-                "the number of columns of X": inputs[0].shape[1],
+                "the number of columns of X": columns,
                 "the number of outputs": outputs[0].shape[1],
                 **{name: getattr(self, name) for name in ("width", "n_neighbors", "gamma_A", "gamma_I", "power")},
-                "distances": self.distances if self.distances in ("local", None) else distances_of(self.distances),
+                "distances": sharing,
                 "completion": completion_of(self.completion),
                 "privacy": self.privacy,
                 "the seed of what agents share": share_seed,
                 "the seed of their transform": transform_seed,
             },
+            Drawn("the transform of rows", computed=probed),
+            drawn_by(sharing if network.size > 1 else None, probed.shape[1], share_seed),
         )
         if self.distances == "local":
             coefficients = [self._alone(manifold, own, Y) for own, Y in zip(patterns, outputs, strict=True)]

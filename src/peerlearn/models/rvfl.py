@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn.algorithms.agreement import same_everywhere
+from peerlearn.algorithms.agreement import Drawn, check_coefficients, same_everywhere
 from peerlearn.algorithms.choice import solver_of
 from peerlearn.algorithms.consensus import total
 from peerlearn.algorithms.local_fit import Local
@@ -84,8 +84,8 @@ class _RVFL(BaseEstimator, Targets):
         mark = network.ledger.mark()
         inputs, targets = shares_of(self, network, X, y, stratify=self._stratify, seed=deal_seed)
         outputs = self._encoded(network, targets)
-        self._must_be_alike(network, inputs, outputs, feature_seed, {"solver": solver})
         self._draw_features(inputs[0].shape[1], feature_seed)
+        self._must_be_alike(network, inputs, outputs, feature_seed, {"solver": solver})
         if hasattr(self, "_stream"):
             del self._stream  # a stream that was under way ends here
         with one_blas_thread():
@@ -93,6 +93,7 @@ class _RVFL(BaseEstimator, Targets):
             if self.alpha == 0:
                 self._must_be_determined(network, problems)
             solution = solver.solve(network, problems, Ridge(self.alpha))
+        check_coefficients(network, solution.coefficients, solution.apart)
         self.coefficients_ = solution.coefficients
         self.report_ = replace(solution.report, sent=network.ledger.since(mark))
         return self
@@ -152,7 +153,7 @@ class _RVFL(BaseEstimator, Targets):
         feature_seed: int,
         checksums: Mapping[str, Any],
     ) -> None:
-        """Agents in other processes may have been given other settings or columns: said now, before any work.
+        """Check that agents in other processes have the same settings, columns and features, before any work.
 
         In simulation, where they cannot, agents ask all the same: what is sent does not depend on the engine.
         """
@@ -168,6 +169,7 @@ class _RVFL(BaseEstimator, Targets):
                 "the seed of the features": feature_seed,
                 **checksums,
             },
+            Drawn.of_features(self.features_),
         )
 
     def _must_be_determined(self, network: Network, problems: LeastSquares) -> None:

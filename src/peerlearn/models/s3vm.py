@@ -30,7 +30,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn.algorithms.agreement import same_everywhere
+from peerlearn.algorithms.agreement import check_coefficients, same_everywhere
 from peerlearn.algorithms.consensus import Averaging, summed
 from peerlearn.algorithms.smooth import SmoothSolver, smooth_solver_of
 from peerlearn.algorithms.solution import Report
@@ -128,6 +128,7 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
         m, b = _mean(network, inputs, targets, L, U), 2 * r - 1
         losses = S3VMLosses(inputs, targets, m, b, self.C1, self.C2, self.s, labelled=L, unlabelled=U)
         found = solver.minimise(network, losses, 1.0)
+        check_coefficients(network, found.coefficients, found.apart)
         f = np.split(losses.outputs(found.coefficients), np.cumsum([len(own) for own in targets])[:-1])
         t = threshold(network, f, below=L - P + (1 - r) * U, count=L + U)
         self.coefficients_, self.mean_, self.positive_share_ = found.coefficients, m, r

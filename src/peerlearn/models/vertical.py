@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from peerlearn.algorithms.agreement import same_everywhere
+from peerlearn.algorithms.agreement import Drawn, same_everywhere
 from peerlearn.algorithms.columns import ColumnSolver, LocalColumns, column_solver_of
 from peerlearn.algorithms.columns.solution import Prediction
 from peerlearn.algorithms.consensus import total
@@ -161,6 +161,7 @@ class _Vertical(BaseEstimator, Targets):
                 "rows (its position in the list)": ROWS.index(self.rows),
                 "row_key (a checksum)": checksum(key),
             },
+            Drawn.of_features(maps.draw(0, 1)),  # any will do: everybody can draw everybody's
         )
         if self.rows == "refuse":
             way_out = f"{SAME_ORDER}, or set rows='intersection'"

@@ -1,9 +1,9 @@
 """What agents share so that all know how far rows are from each other: one file per way."""
 
-from peerlearn.algorithms.distances.choice import Distances, distances_of
+from peerlearn.algorithms.distances.choice import Distances, distances_of, drawn_by
 from peerlearn.algorithms.distances.exchange import Exchange
 from peerlearn.algorithms.distances.known import Known, Mask
 from peerlearn.algorithms.distances.landmarks import Landmarks
 from peerlearn.algorithms.distances.places import Places
 
-__all__ = ["Distances", "Exchange", "Known", "Landmarks", "Mask", "Places", "distances_of"]
+__all__ = ["Distances", "Exchange", "Known", "Landmarks", "Mask", "Places", "distances_of", "drawn_by"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
+from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.distances.known import Known
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.arrays import Array
@@ -19,6 +20,13 @@ class Distances(Protocol):
     def share(self, network: Network, patterns: Sequence[Array], seed: int) -> Known:
         """What agents then know, from the rows of the hosted ones; randomness comes from the common seed alone."""
         ...
+
+
+def drawn_by(distances: Any, columns: int, seed: int) -> Drawn:
+    """Return what all agents draw alike for it; nothing, unless it has a method `drawn`."""
+    draw = getattr(distances, "drawn", None)
+    drawn: Drawn = Drawn("what agents share") if draw is None else draw(columns, seed)
+    return drawn
 
 
 def distances_of(distances: Distances | str) -> Distances:

@@ -22,6 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from peerlearn.algorithms.agreement import Drawn, probe
 from peerlearn.algorithms.consensus import maximum, total
 from peerlearn.algorithms.distances.known import Known
 from peerlearn.algorithms.distances.places import Places
@@ -32,6 +33,7 @@ from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network.base import Network
 
 LARGEST = 1e120  # of a scale whose square, and sums of it, are still numbers
+FEW = 64
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,14 @@ class Landmarks:
     """Has no settings: d + 1 landmarks for d columns are enough, and fewer are not."""
 
     name: ClassVar = "landmarks"
+
+    def drawn(self, columns: int, seed: int) -> Drawn:
+        """Return what agents compare of the landmarks, which they draw alike: those of rows with FEW columns at most.
+
+        The factorisation of many columns takes as long as all else, and its signs are those of few.
+        """
+        d = min(columns, FEW)
+        return Drawn("the landmarks", computed=squared_distances(probe(4, d), orthonormal(d, seed)))
 
     def share(self, network: Network, patterns: Sequence[Array], seed: int) -> Known:
         """The distances between all rows, from those of the hosted agents; all agents draw from the same seed."""

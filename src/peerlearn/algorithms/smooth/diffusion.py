@@ -84,7 +84,8 @@ class Diffusion:
         if not converged:
             change = "raise max_iterations or tolerance, or use solver='tracking', which is much quicker"
             warn_not_converged("Diffusion", n, residuals[-1], self.tolerance, change, of="gradient")
-        return Minimum(w, Report("Diffusion", converged, n, tuple(residuals), network.ledger.since(mark)))
+        report = Report("Diffusion", converged, n, tuple(residuals), network.ledger.since(mark))
+        return Minimum(w, report, apart=0.0 if converged else None)  # where they met, all took over one agent's w
 
     def _iterated(self, network: Network, losses: Losses, beta: float, w: Array, a: float) -> Array:
         if self.order == "adapt-then-combine":

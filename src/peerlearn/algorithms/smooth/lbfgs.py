@@ -58,7 +58,7 @@ class LBFGS:
         if not converged:
             warn_not_converged("LBFGS", n, search.residuals[-1], self.tolerance, WAY_OUT, of="gradient")
         report = Report("LBFGS", converged, n, tuple(search.residuals), network.ledger.since(mark))
-        return Minimum(search.w, report)
+        return Minimum(search.w, report, apart=0.0)
 
 
 class _Found(Exception):

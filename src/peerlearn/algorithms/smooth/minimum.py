@@ -29,8 +29,11 @@ SUMMING = Averaging(tolerance=1e-9)  # over a tree; where messages get lost by g
 
 @dataclass(frozen=True)
 class Minimum:
+    """What a solver of smooth problems returns. apart: as in `Solution`."""
+
     coefficients: Array  # hosted agents x d
     report: Report  # residuals: |grad F| as the network knew it
+    apart: float | None = None
 
 
 class SmoothSolver(Protocol):

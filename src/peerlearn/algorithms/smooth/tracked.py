@@ -81,7 +81,8 @@ class Tracked:
         if not converged:
             change = WAY_OUT if self.step is None else "choose another step"
             warn_not_converged(self.solver, n, residuals[-1], self.tolerance, change, of="gradient")
-        return Minimum(w, Report(self.solver, converged, n, tuple(residuals), self.network.ledger.since(mark)))
+        report = Report(self.solver, converged, n, tuple(residuals), self.network.ledger.since(mark))
+        return Minimum(w, report, apart=0.0 if converged else None)  # where they met, all took over one agent's w
 
     def _descend(self, w: Array, residuals: list[float]) -> tuple[Array, int]:
         """Where each agent is in the end, after how many iterations. The last residual is that of one point for all."""
