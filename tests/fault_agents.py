@@ -202,9 +202,9 @@ class Ring:
             process.start()
             self.processes[number] = process
 
-    def start_again(self, number: int, folder: str) -> None:
-        """A second process of an agent that runs, with a folder of its own."""
-        options = {**self.options, "folder": folder, "addresses": {}, "listen": "127.0.0.1:0"}
+    def start_again(self, number: int, folder: str, **more: Any) -> None:
+        """A second process of an agent that runs, in this folder."""
+        options = {**self.options, "folder": folder, "listen": "127.0.0.1:0", **more}
         self.seconds.append(FORKS.Process(target=agent, args=(number, self.folder, self.ports, options), daemon=True))
         self.seconds[-1].start()
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from peerlearn.network.peers import door
-from peerlearn.network.peers.door import STRANGERS, Door, most_connections
+from peerlearn.network.peers.door import STRANGERS, Door, allow_many_files, most_connections
 
 pytestmark = pytest.mark.skipif(not door.OPEN_FILES.is_dir(), reason="needs /proc")
 
@@ -47,7 +47,8 @@ def test_strangers_that_stay_are_closed_where_there_are_too_many(server):
     guard = Door(port, neighbors=2)
     idle = callers(STRANGERS + 10)
     neighbor = callers(1)[0]
-    guard.known.add(peer_of(neighbor))
+    guard.known[peer_of(neighbor)] += 2  # a second stream on the same connection, which then ends
+    guard.known[peer_of(neighbor)] -= 1
     assert guard.close_idle() == 0, "a handshake may be under way"
     late = callers(1)[0]
     assert guard.close_idle() == len(idle)
@@ -85,6 +86,14 @@ def test_connections_to_other_ports_are_left_alone(server):
 )
 def test_addresses_as_grpc_writes_them(peer, address):
     assert door._address_of(peer) == address
+
+
+def test_as_many_files_as_are_allowed(monkeypatch):
+    asked = []
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 4096))
+    monkeypatch.setattr("resource.setrlimit", lambda _, limits: asked.append(limits))
+    allow_many_files()
+    assert asked == [(4096, 4096)]
 
 
 @pytest.mark.parametrize(("files", "most"), [(1024, 512), (100, 67), (-1, 1 << 19), (1 << 30, 1 << 19)])

@@ -11,10 +11,11 @@ import socket
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from peerlearn.network.peers.certificates import make
-from peerlearn.network.peers.frame import Kind
+from peerlearn.network.peers.frame import CHUNK, Kind
 from tests.fault_agents import AGENTS, FAILED, GAVE_UP, LONG, Ring
 from tests.proxy import Proxy
 from tests.strangers import (
@@ -28,7 +29,13 @@ from tests.strangers import (
 
 MIDDLE = LONG // 2  # in the long call
 EARLY = 150  # among the many short calls of a solver
-HUNG_UP = ("OK", "UNAVAILABLE", "PERMISSION_DENIED", "INVALID_ARGUMENT")  # ways in which an agent ends a stream
+HUNG_UP = (
+    "OK",
+    "UNAVAILABLE",
+    "PERMISSION_DENIED",
+    "INVALID_ARGUMENT",
+    "ALREADY_EXISTS",
+)  # ways in which an agent ends a stream
 
 
 @pytest.fixture
@@ -227,6 +234,54 @@ def test_no_claim_makes_the_real_agent_unwelcome(ring, claimed):
     ring.must_end_as_expected()
 
 
+def test_what_somebody_else_sent_does_not_stand_in_the_way(ring):
+    """The first chunk of a larger row, left behind while the agent was away, blocked its own rows for good."""
+    ring.start()
+    ring.wait_for_round(EARLY, agent=1)
+    ring.kill(1)
+    time.sleep(1)
+    liar = speaker_of_agent_1(done=ring.round(2))
+    chunk = liar.frames(Kind.ROW, np.zeros(CHUNK // 8 + 1), ring.round(2) + 1)[0]
+    assert call_as_agent(ring.ports[2], ring.folder, "agent-1", [liar.hello(), chunk]) in HUNG_UP
+    ring.start(1)
+    ring.must_end_as_expected()
+
+
+def test_a_hello_of_somebody_else_after_a_restart_bars_nobody(ring):
+    """The first hello used to say how far the agent can be."""
+    ring.start()
+    ring.wait_for_round(MIDDLE, agent=2)
+    ring.kill(1, 2)
+    ring.start(2)
+    ring.wait_for_log(2, "going on from the checkpoint")
+    liar = speaker_of_agent_1(done=3)
+    ring.wait_until(
+        lambda: call_as_agent(ring.ports[2], ring.folder, "agent-1", [liar.hello()]) == "OK", "agent 2 to listen"
+    )
+    ring.start(1)
+    ring.must_end_as_expected()
+
+
+def test_an_agent_that_stood_still_does_not_blame_its_neighbors(ring):
+    ring.start(0, 1, 2, 4)
+    ring.start(3, give_up_after=4.0)
+    ring.wait_for_round(EARLY, agent=3)
+    ring.signal(3, signal.SIGSTOP)
+    time.sleep(6)
+    ring.signal(3, signal.SIGCONT)
+    ring.must_end_as_expected()
+
+
+def test_a_second_process_in_the_same_folder_touches_nothing(ring):
+    ring.start()
+    ring.wait_for_round(MIDDLE, agent=1)
+    ring.start_again(1, "agent-1", listen=f"127.0.0.1:{ring.ports[1]}")
+    ring.seconds[0].join(30)
+    assert ring.seconds[0].exitcode == FAILED
+    assert "nobody can listen on" in ring.log(1)
+    ring.must_end_as_expected()
+
+
 def test_an_empty_second_stream_does_not_hurt_the_first(ring):
     """Found from outside: it killed the honest link for good, and in the end the whole ring."""
     ring.start()
@@ -255,8 +310,19 @@ def test_an_agent_that_is_started_twice_is_told_so_and_the_first_goes_on(ring):
     ring.wait_for_log(2, "refused a second process of agent agent-1, whose first one is connected (started twice?)")
     ring.must_end_as_expected()
     assert ring.log(2).count("connected to agent agent-1") == 1
-    second = (ring.folder / "agent-1-elsewhere" / "agent.log").read_text()
-    assert "agent agent-2 refused a second process of agent agent-1" in second
+    second = ring.folder / "agent-1-elsewhere" / "agent.log"
+    assert "agent agent-2 refused a second process of agent agent-1" in second.read_text()
+
+
+def test_a_second_process_ends_by_itself_if_the_first_stays(ring):
+    ring.start(hang_at=40)
+    ring.wait_for_round(40, agent=1)
+    ring.start_again(1, "agent-1-elsewhere", silence=0.5)
+    ring.seconds[0].join(30)
+    assert ring.seconds[0].exitcode == GAVE_UP
+    said = (ring.folder / "agent-1-elsewhere" / "agent.log").read_text()
+    assert "stop one of the two, and start this one again if it is the right one" in said
+    assert all(process.is_alive() for process in ring.processes.values()), "the others need not hear of it"
 
 
 def test_a_stream_that_is_replaced_ends_with_a_status(ring):
@@ -294,10 +360,10 @@ def test_an_agent_comes_back_though_another_process_took_its_place_while_it_was_
     ring.wait_for_round(EARLY)
     ring.signal(1, signal.SIGSTOP)
     ring.wait_for_log(2, "agent agent-1 has been silent for")
-    place_taken = threading.Event()
+    place_taken, stands = threading.Event(), ring.round(2)
 
     def hello_and_no_more():
-        yield speaker_of_agent_1().hello()
+        yield speaker_of_agent_1(done=stands).hello()
         place_taken.wait(4)
 
     thread = threading.Thread(
@@ -311,15 +377,17 @@ def test_an_agent_comes_back_though_another_process_took_its_place_while_it_was_
 
 
 def test_a_neighbor_that_is_alive_and_sends_nothing_is_named_and_given_up_in_the_end(ring):
-    ring.start(0, 2, 3, 4, silence=1.0, longest_round=6.0)
-    ring.start(1, silence=1.0, hang_at=40)
+    ring.start(0, 2, 3, 4, silence=1.0, give_up_after=3.0, longest_round=6.0)
+    ring.start(1, silence=1.0, give_up_after=3.0, hang_at=40)
     ring.wait_for_log(2, "has waited for agent agent-1 for 1.")
     assert "it is there, but its message has not come" in ring.log(2)
     assert "agent agent-1 has been silent" not in ring.log(2)
     ring.wait_until(lambda: "waiting for agent-1: no message of this round for 3 s" in ring.state(2), "the state")
+    ring.wait_until(lambda: "which waits for agent-1" in ring.state(3), "agent 3 to know whom its neighbor waits for")
     codes = ring.ends(but=(1,))
     assert [codes[k] for k in (0, 2, 3, 4)] == [GAVE_UP] * 4
-    assert "had waited for agent agent-1 for 6 s, which is alive" in ring.log(0) + ring.log(2)
+    assert "had waited for agent" in ring.log(0)
+    assert "agent-1" in ring.log(0).rpartition("gave up after round")[2], "whoever gives up first knows who it is"
     ring.kill(1)
     ring.start()
     ring.must_end_as_expected()

@@ -28,6 +28,7 @@ from peerlearn.experiments.alone import alone
 from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive
 from peerlearn.models.unlabelled import unlabelled
+from peerlearn.network.peers.door import allow_many_files
 from peerlearn.network.peers.link import Left
 from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.network.peers.papers import Identity
@@ -53,6 +54,7 @@ class Done:
 def run_agent(file: Path, *, insecure_loopback: bool = False, give_up_after: float | None = None) -> Done:
     """Train as the site's file says, together with the neighbors, to the end."""
     with ended_by_signals() as stops:
+        allow_many_files()
         site = read_site(file)
         if give_up_after is not None:
             site = replace(site, patience=replace(site.patience, give_up_after=give_up_after))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -24,6 +25,15 @@ USUAL_FILES = 1024
 OPEN_FILES = Path("/proc/self/fd")
 
 Address = tuple[str, int]
+
+
+def allow_many_files() -> None:
+    """Let this process open as many files as it may: room for connections that have not shown a certificate yet."""
+    with suppress(ImportError, OSError, ValueError):  # not on Windows
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def most_connections(neighbors: int) -> int:
@@ -42,7 +52,7 @@ class Door:
     """The connections at one port of this process."""
 
     def __init__(self, port: int, neighbors: int) -> None:
-        self.known: set[str] = set()  # peers of conversations under way, as gRPC writes them
+        self.known: Counter[str] = Counter()  # conversations under way, by peer as gRPC writes it
         self.most = STRANGERS + neighbors
         self._port = port
         self._before: set[Address] = set()  # strangers at the last look
@@ -56,6 +66,7 @@ class Door:
         if len(files) <= self.most:
             self._before = set()
             return 0
+        self.known = +self.known
         known = {_address_of(peer) for peer in self.known}
         found = {file: address for file in files if (address := self._caller(file)) and address not in known}
         idle = {file: address for file, address in found.items() if address in self._before}

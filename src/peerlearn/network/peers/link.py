@@ -33,6 +33,7 @@ from peerlearn.network.peers.frame import (
 from peerlearn.network.peers.mailbox import Inbox, Outbox
 
 LONG = 160  # letters of a value in a sentence
+MOST_DISPUTED = 20  # false claims of a neighbor after which an agent that came back doubts itself
 
 
 class Refusal(NetworkError):
@@ -57,6 +58,8 @@ class Speaker:
     settings: Mapping[str, str]  # what must agree, in words
     done: int = 0  # rounds behind it
     finished: bool = False  # its work is done
+    waits_for: str = ""  # the agent that holds it up, if it has waited for long
+    restored: bool = False  # it came back from a checkpoint
     instance: str = field(default_factory=lambda: secrets.token_hex(16))  # of this process, to tell two apart
 
     def __post_init__(self) -> None:
@@ -99,11 +102,13 @@ class Link:
         self.greetings = 0  # connections that came up since this process started
         self.instance = ""  # of the neighbor's process at the other end
         self.done = 0  # rounds behind the neighbor, as far as we know
+        self.waits_for = ""  # the agent that holds the neighbor up, as far as it says
         self.receipt = 0  # of all that we took from the neighbor
         self.saved = (0, 0)  # the last round that we would not need again if we were killed now, and its receipt
         self.seen = False  # the neighbor knows that our work is done
         self._ended: tuple[int, int] | None = None  # its last round and receipt, if it said that its work is done
-        self._first = 0  # rounds behind the neighbor when it first said hello to this process
+        self._answered = False  # it heard on this connection that we know it
+        self._disputed = 0  # claims of the neighbor that do not fit what we have sent since we came back
 
     def closed(self) -> None:
         self.up = False
@@ -116,13 +121,20 @@ class Link:
     @property
     def ended_early(self) -> bool:
         """Whether the neighbor's work is done, and it will take no part in our next round."""
-        return self._ended is not None and self._ended[0] <= self.me.done and self.outbox.taken(*self._ended)
+        ended = self._ended
+        return self.up and ended is not None and ended[0] <= self.me.done and self.outbox.taken(*ended)
 
     def hello(self) -> bytes:
         return self.me.hello(*self._claim())
 
     def word(self, kind: Kind) -> bytes:
-        return self.me.word(kind, *self._claim())
+        return self.me.text(kind, self.me.waits_for if kind is Kind.ALIVE else "", *self._claim())
+
+    @property
+    def late(self) -> str:
+        """The neighbor, as somebody that is waited for: it may itself wait for another agent, as far as it says."""
+        other = self.waits_for not in ("", self.name, self.me.name)
+        return f"{self.name} (which waits for {self.waits_for})" if other else self.name
 
     def _claim(self) -> tuple[int, int]:
         """The last round that the neighbor need not keep for us, and the receipt that shows it."""
@@ -149,11 +161,12 @@ class Link:
             self.done = max(self.done, frame.round - 1)
             return []
         self._believe(frame)
+        self.waits_for = text_of(frame)[:LONG]
         self.done = max(self.done, frame.round)
         self.seen |= frame.kind is Kind.SEEN
-        if frame.kind is not Kind.DONE:
+        if frame.kind is not Kind.DONE or self._answered:
             return []
-        self._ended = frame.round, frame.receipt
+        self._ended, self._answered = (frame.round, frame.receipt), True
         return [self.word(Kind.SEEN)]
 
     def caller(self, data: bytes) -> str:
@@ -179,20 +192,22 @@ class Link:
             raise WireError(
                 f"agent {self.name} says that it saved round {frame.saved}, with {frame.round} rounds behind it"
             )
-        # Of the first hello nothing can be said: this agent may have been further before it was killed.
-        if self.greetings and frame.round > max(self._first, self.me.done) + self.inbox.horizon:
-            raise WireError(
-                f"agent {self.name} says that it has {frame.round} rounds behind it, and agent {self.me.name} has "
-                f"{self.me.done}: nobody can be so far ahead"
-            )
         return frame
 
     def _believe(self, frame: Frame) -> None:
         """Delete what the neighbor saved, if its receipt is right; beyond our own rounds it cannot be judged yet."""
-        if not self.outbox.saved(frame.saved, frame.receipt) and frame.saved <= self.me.done:
-            raise WireError(
-                f"agent {self.name} says that it saved round {frame.saved}, and did not take what was sent up to there"
+        if self.outbox.saved(frame.saved, frame.receipt) or frame.saved > self.me.done:
+            return
+        self._disputed += self.me.restored
+        if self._disputed == MOST_DISPUTED:
+            raise Refused(
+                f"agents {self.me.name} and {self.name} disagree on what {self.me.name} sent up to round "
+                f"{frame.saved}: since it came back from its checkpoint its program has computed other numbers; make "
+                "the program and its data as they were, or start all agents anew with empty checkpoint folders"
             )
+        raise WireError(
+            f"agent {self.name} says that it saved round {frame.saved}, and did not take what was sent up to there"
+        )
 
     def _greeted(self, frame: Frame) -> list[bytes]:
         if frame.kind is not Kind.HELLO:
@@ -211,8 +226,9 @@ class Link:
                 "anew with empty checkpoint folders"
             )
         self._believe(frame)
-        self._first = self._first if self.greetings else frame.round
+        self.inbox.greet(frame.round)
         self.up, self.greetings = True, self.greetings + 1
+        self.seen = self._answered = False
         self.instance = str(told.get("instance"))
         ended = told.get("finished") is True and frame.saved == frame.round
         self._ended = (frame.round, frame.receipt) if ended else None

@@ -3,6 +3,9 @@
 of a round that is behind          stale: dropped
 of this round, or one of the next  kept until it is asked for (a neighbor may be ahead), a second copy ignored
 of a round far ahead               refused: no neighbor can be there
+
+What came on a connection is dropped when the next one is greeted: the neighbor then sends again all that we lack. So
+nothing that somebody else sent in its name, or half of a message, stands in its way.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from peerlearn.errors import WireError
 from peerlearn.network.peers.frame import MOST_BYTES, Frame, Kind, checksum_of, receipt_of
 
 MOST_EARLY = 2 * MOST_BYTES  # bytes that one neighbor may make us keep for later
+OVERHEAD = 1024  # bytes that a frame takes here beside its numbers, about
 
 
 @dataclass(slots=True)
@@ -64,14 +68,15 @@ class Inbox:
     def __init__(self, horizon: int) -> None:
         self.horizon = horizon  # rounds that a neighbor can be ahead
         self.done = 0  # rounds that are behind us
+        self.theirs = 0  # rounds behind the neighbor at its last hello: more than ours if we were killed
         self._parcels: dict[int, Parcel] = {}
-        self._bytes = 0
+        self.bytes = 0  # of all parcels
 
     def put(self, frame: Frame) -> str:
         """What became of a frame: "stale", "repeated", "part" or "kept" when its array is complete."""
         if frame.round <= self.done:
             return "stale"
-        if frame.round > self.done + self.horizon:
+        if frame.round > max(self.done, self.theirs) + self.horizon:
             raise WireError(f"a message of round {frame.round} came in round {self.done + 1}: nobody is so far ahead")
         parcel = self._parcels.get(frame.round)
         if parcel is None:
@@ -80,12 +85,12 @@ class Inbox:
             raise WireError(f"two different messages came for round {frame.round}")
         if frame.offset in parcel.parts:
             return "repeated"
-        if self._bytes + len(frame.data) > MOST_EARLY:
+        if self.bytes + len(frame.data) + OVERHEAD > MOST_EARLY:
             raise WireError(f"more than {MOST_EARLY} bytes came for rounds ahead")
         parcel.parts[frame.offset] = frame.data
         parcel.checksums[frame.offset] = frame.checksum
         parcel.arrived += len(frame.data)
-        self._bytes += len(frame.data)
+        self.bytes += len(frame.data) + OVERHEAD
         return "kept" if parcel.complete else "part"
 
     def has(self, round: int) -> bool:
@@ -95,8 +100,13 @@ class Inbox:
     def take(self, round: int) -> Parcel:
         """What came for this round, complete; it is gone from here."""
         parcel = self._parcels.pop(round)
-        self._bytes -= parcel.arrived
+        self.bytes -= parcel.arrived + OVERHEAD * len(parcel.parts)
         return parcel
+
+    def greet(self, theirs: int) -> None:
+        """Begin anew with a neighbor that has so many rounds behind it."""
+        self._parcels.clear()
+        self.bytes, self.theirs = 0, theirs
 
     def finish(self, round: int) -> None:
         """This round and all before are behind us."""
@@ -141,16 +151,20 @@ class Outbox:
         self.bytes += sum(map(len, frames))
 
     def taken(self, round: int, receipt: int) -> bool:
-        """Whether the receipt is that of a neighbor that has taken all that is kept of rounds up to this one."""
-        latest = None
+        """Whether the receipt is that of a neighbor that has taken all rounds up to this one, if we still know that."""
+        if round < self.dropped:
+            return False
+        latest = self.dropped_receipt
         for sent in self._sent:
             if sent.round > round:
                 break
             latest = sent.receipt
-        return latest is None or latest == receipt
+        return latest == receipt
 
     def saved(self, round: int, receipt: int) -> bool:
-        """Delete rounds up to this one if the neighbor has taken them, and tell whether it has."""
+        """Delete rounds up to this one if the neighbor has taken them; False if the receipt is not that of one."""
+        if round <= self.dropped:
+            return True  # they are gone
         if not self.taken(round, receipt):
             return False
         while self._sent and self._sent[0].round <= round:

@@ -232,6 +232,7 @@ class Memory(NoMemory):
         if self._journal.warning:
             log.warning("a checkpoint was damaged (%s); going on from the one before", self._journal.warning)
         self.restored, self.finished = True, bool(about["finished"])
+        self._me.restored = True
         self._stands = self._last = int(about["round"])
         self._bytes = self.bytes_before = int(about["bytes sent"])
         if about["inside"]:

@@ -24,7 +24,7 @@ from peerlearn.network import codec
 from peerlearn.network.apart import ApartNetwork, Arrays, Letter
 from peerlearn.network.base import Network
 from peerlearn.network.peers.addresses import checked_address, only_loopback
-from peerlearn.network.peers.frame import MOST_BYTES, Kind
+from peerlearn.network.peers.frame import MOST_BYTES, MOST_TEXT, Kind
 from peerlearn.network.peers.journal import Journal
 from peerlearn.network.peers.link import Left, Link, Refused, Speaker
 from peerlearn.network.peers.mailbox import Parcel
@@ -35,7 +35,8 @@ from peerlearn.network.peers.post import Post, Take, Waiting
 from peerlearn.network.routes import Route
 from peerlearn.numerics import NUMERICS
 
-LONGEST_SETTING = 1 << 17  # letters that are sent as they are
+LONGEST_SETTING = 1 << 17  # bytes that are sent as they are
+MOST_SETTINGS = MOST_TEXT - (1 << 16)  # bytes of all of them: a hello has other things to say too
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -109,7 +110,7 @@ class PeerNetwork(ApartNetwork):
         try:
             self._post_office.start(meet=not self._memory.restored)
         except BaseException as error:
-            self._end(error)
+            self._end(error, save=False)  # there is nothing new, and the folder may be another process's
             raise
 
     @property
@@ -176,14 +177,16 @@ class PeerNetwork(ApartNetwork):
         else:
             self._end(error)
 
-    def _end(self, error: BaseException) -> None:
-        """Neighbors wait for an agent that was interrupted or refused; of any other end they are told."""
-        if isinstance(error, Interrupted | Refused | KeyboardInterrupt | SystemExit):
-            self.close()
-        elif isinstance(error, Left):
-            self.leave(str(error))
-        else:
-            self.leave(f"agent {self._me.name} ended the run: {' '.join(str(error).split()) or type(error).__name__}")
+    def _end(self, error: BaseException, *, save: bool = True) -> None:
+        """Close everything. Neighbors wait for an agent that was interrupted or refused; of any other end they hear."""
+        if isinstance(error, Left) and not isinstance(error, Refused):
+            self._post_office.leave(str(error))
+        elif not isinstance(error, Interrupted | Refused | KeyboardInterrupt | SystemExit):
+            why = " ".join(str(error).split()) or type(error).__name__
+            self._post_office.leave(f"agent {self._me.name} ended the run: {why}")
+        if save:
+            self._memory.save()
+        self._post_office.close()
 
     # What the engine provides ----------------------------------------------------------------------------------------
 
@@ -308,7 +311,10 @@ def description_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
 def in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings as text, the same text for the same values, so that they can be compared and named."""
     texts = {key: said if isinstance(said, str) else json.dumps(said, sort_keys=True) for key, said in settings.items()}
-    return {key: text if len(text) <= LONGEST_SETTING else _digest(text) for key, text in texts.items()}
+    words = {key: text if len(json.dumps(text)) <= LONGEST_SETTING else _digest(text) for key, text in texts.items()}
+    if len(json.dumps(words)) > MOST_SETTINGS:
+        raise InputError(f"{len(words)} settings are too many to compare with neighbors: give fewer or shorter ones")
+    return words
 
 
 def _digest(text: str) -> str:

@@ -18,7 +18,7 @@ class Patience:
     save_every: between two checkpoints.
     longest_round: that a round may take while all neighbors are alive; then the run is stopped with its state on disk.
         A neighbor that computes for long and one that hangs look the same from outside, so this is hours. It may be
-        inf.
+        inf. It is never less than give_up_after: a neighbor may be late because it waits for a silent one.
     """
 
     silence: float = 5.0
@@ -30,3 +30,8 @@ class Patience:
         for each in fields(self):
             if not getattr(self, each.name) > 0:
                 raise InputError(f"{each.name} must be a number of seconds above 0, not {getattr(self, each.name)!r}")
+
+    @property
+    def longest(self) -> float:
+        """Seconds that a round may take."""
+        return max(self.longest_round, self.give_up_after)

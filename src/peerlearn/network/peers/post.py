@@ -80,10 +80,10 @@ class Post:
         if silent := self._service.silent:
             quiet = max(silent.values())
             return Waiting(tuple(silent), time.time() - quiet, silent=True)
-        waited, names = self._waited()
-        if waited <= self._patience.silence or not names:
+        waited, late = self._waited()
+        if waited <= self._patience.silence or not late:
             return None
-        return Waiting(tuple(names), time.time() - waited, silent=False)
+        return Waiting(tuple(link.late for link in late), time.time() - waited, silent=False)
 
     def start(self, *, meet: bool) -> None:
         """Connect; to meet is to return only when every neighbor has been greeted, and so agrees on all settings.
@@ -123,6 +123,7 @@ class Post:
             if self._named:
                 log.warning("round %d went on after %.0f s", number, time.monotonic() - self._since)
                 self._named.clear()
+                self.me.waits_for = ""
             self._tell_listeners()
 
     def farewell(self) -> bool:
@@ -202,10 +203,10 @@ class Post:
                 if link.up:
                     self._service.write(neighbor, [link.word(Kind.ALIVE)])
 
-    def _waited(self) -> tuple[float, list[str]]:
+    def _waited(self) -> tuple[float, list[Link]]:
         """For how long the present round has waited, and for whom."""
         late = self._late
-        return time.monotonic() - self._since, [link.name for link in late()] if late is not None else []
+        return time.monotonic() - self._since, late() if late is not None else []
 
     def _watch(self) -> None:
         """Name the neighbors that hold the round up; end the run if they never will send anything, or take too long."""
@@ -216,25 +217,32 @@ class Post:
             self.fail(
                 NetworkError(
                     f"agent {early[0]} has finished its work, and agent {self.me.name} waits for its message of round "
-                    f"{number}: run the same program, with the same number of calls, at all agents"
+                    f"{number}: run the same program, with the same number of calls, at all agents, and start them "
+                    "anew with empty checkpoint folders"
                 )
             )
-        waited, names = self._waited()
+        waited, awaited = self._waited()
         silent = self._service.silent
-        late = [name for name in names if name not in silent]
+        late = [link for link in awaited if link.name not in silent]
+        if len(late) < len(awaited):
+            self._since = time.monotonic()  # who comes back has the whole time again
+            waited = 0.0
         if waited > self._patience.silence:
-            for name in set(late) - self._named:
-                self._named.add(name)
-                log.warning(
-                    "round %d has waited for agent %s for %.1f s: it is there, but its message has not come; it may "
-                    "compute for long, hang, or make fewer calls; waiting for it, up to %g s",
-                    number, name, waited, self._patience.longest_round,
-                )  # fmt: skip
-        if late and waited > self._patience.longest_round:
+            self.me.waits_for = late[0].waits_for or late[0].name if late else ""
+            for link in late:
+                if link.name not in self._named:
+                    self._named.add(link.name)
+                    log.warning(
+                        "round %d has waited for agent %s for %.1f s: it is there, but its message has not come; it "
+                        "may compute for long, hang, or make fewer calls; waiting for it, up to %g s",
+                        number, link.late, waited, self._patience.longest,
+                    )  # fmt: skip
+        if late and waited > self._patience.longest:
+            names = ", ".join(link.late for link in late)
             self.fail(
                 Stopped(
-                    f"gave up after round {number} had waited for agent {', '.join(late)} for {waited:.0f} s, which is "
-                    "alive: see what it does, or raise longest_round in [patience]"
+                    f"gave up after round {number} had waited for agent {names} for {waited:.0f} s, which is alive: "
+                    "see what it does, or raise longest_round in [patience]"
                 )
             )
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ from typing import Any
 from peerlearn.errors import NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network.peers.door import Door, most_connections
 from peerlearn.network.peers.frame import Kind
-from peerlearn.network.peers.link import Left, Link, Refusal, Speaker
+from peerlearn.network.peers.link import Left, Link, Refusal, Refused, Speaker
 from peerlearn.network.peers.papers import Identity
 from peerlearn.network.peers.patience import Patience
 from peerlearn.network.peers.reasons import short
@@ -44,8 +45,11 @@ from peerlearn.network.peers.streams import (
 
 log = logging.getLogger("peerlearn.peers")
 
+TWICE = "ALREADY_EXISTS"  # the status for a second process of an agent
+TWINS = 6  # times the limit of silence for which a second process waits for the first one to go
 HELLO_WITHIN = 10.0  # seconds for a caller to say hello
 SELDOM = 1.0  # seconds in which the same sentence about callers is not logged again: they must not fill the disk
+READ_AHEAD = 1 << 24  # bytes of rounds ahead that are read; the rest waits outside, where HTTP/2 holds the sender back
 DRAIN = 0.1  # seconds for what gRPC still has to say of streams that were closed: it complains of a closed loop
 FLUSH = 2.0  # seconds for the last words when connections are closed
 
@@ -135,13 +139,26 @@ class Service:
         return bool(self._tasks) and not self._stopping
 
     def say_last(self, words: bytes, within: float) -> None:
-        """From now on every neighbor hears this, and nothing else; returns when all have, or after so many seconds."""
+        """Tell this to every neighbor, also to those that connect now; return when all know it, or after some time.
+
+        Who hears it hangs up and does not call again. A stream that ends for another reason is opened anew at once.
+        """
         self._last_words = words
         for neighbor in self._wires:
             self._tell_last(neighbor)
         deadline = self.loop.time() + within
-        self.loop.call_at(deadline, self.look)
-        self.drive(lambda: self._told == set(self._links) or self.loop.time() >= deadline)
+        quiet = math.inf  # since when nobody is connected
+
+        def all_know() -> bool:
+            nonlocal quiet
+            now = self.loop.time()
+            alone = self._told == set(self._links) and not self._wires
+            quiet = min(quiet, now) if alone else math.inf
+            return now >= deadline or now - quiet > 2 * FIRST_PAUSE
+
+        for moment in range(1, math.ceil(within / FIRST_PAUSE) + 1):
+            self.loop.call_later(moment * FIRST_PAUSE, self.look)
+        self.drive(all_know)
 
     def _tell_last(self, neighbor: int) -> None:
         self._told.add(neighbor)
@@ -207,7 +224,7 @@ class Service:
         await asyncio.sleep(DRAIN)
 
     async def _dial(self, link: Link, address: str) -> None:
-        pause, said = FIRST_PAUSE, ""
+        pause, said, twice = FIRST_PAUSE, "", math.inf  # twice: since when the other end has had a second one of us
         async with channel(link.name, address, self._identity, self._patience) as calls:
             while True:
                 stream = calls.stream_stream(f"/{SERVICE}/{METHOD}")()
@@ -222,10 +239,17 @@ class Service:
                     reason = "the connection was given up"  # by `hang_up`
                 except Exception as error:  # gRPC has half a dozen kinds for a stream that is broken
                     reason = short(str(error.details() if hasattr(error, "details") else error))
+                    told_twice = hasattr(error, "code") and error.code() is getattr(grpc().StatusCode, TWICE)
+                    twice = min(twice, self.loop.time()) if told_twice else math.inf
                 finally:
                     stream.cancel()
+                if self.loop.time() - twice > TWINS * self._patience.silence:
+                    self._failed(
+                        Refused(f"{reason}; stop one of the two, and start this one again if it is the right one")
+                    )
+                    return
                 if link.greetings > greetings:
-                    pause, said = FIRST_PAUSE, ""
+                    pause, said, twice = FIRST_PAUSE, "", math.inf
                 if reason != said:
                     log.warning("no connection to agent %s at %s (%s); trying again", link.name, address, reason)
                     said = reason
@@ -255,12 +279,13 @@ class Service:
             link = self._by_name[names[0]] if names else self._sender_of(first)
             instance = link.caller(first)
         except WireError as error:
-            return self._refused("INVALID_ARGUMENT", f"a caller that cannot be understood ({error})", context)
+            log.debug("a caller could not be understood: %s", error)
+            return self._refused("INVALID_ARGUMENT", "a caller that cannot be understood", context)
         except PeerlearnError:  # a disagreement, which `_talk` finds too and tells the neighbor
             instance = ""
         if self._speaks(link) and link.instance != instance:
             who = f"a second process of agent {link.name}, whose first one is connected (started twice?)"
-            return self._refused("UNAVAILABLE", who, context)
+            return self._refused(TWICE, who, context)
         return await self._conversation(context, link, first)
 
     async def _conversation(self, context: Any, link: Link, first: bytes) -> tuple[str, str]:
@@ -269,7 +294,7 @@ class Service:
         peer, handler = context.peer(), asyncio.current_task()
         assert handler is not None
         talk = self.loop.create_task(self._talk(context, link, lambda: talk.cancel(), first))
-        self._door.known.add(peer)
+        self._door.known[peer] += 1
         try:
             await talk
         except asyncio.CancelledError:
@@ -277,7 +302,7 @@ class Service:
                 raise
             return "UNAVAILABLE", f"agent {self._me.name} gave this connection up"
         finally:
-            self._door.known.discard(peer)
+            self._door.known[peer] -= 1
         return "", ""
 
     def _sender_of(self, first: bytes) -> Link:
@@ -315,7 +340,7 @@ class Service:
             data = first if first is not None else await stream.read()
             while data is not self._end_of_stream and self._wires.get(link.neighbor) is wire:
                 self._take_in(wire, link, data)
-                if link.inbox.has(self._me.done + 1):  # enough for the next round: what comes after may wait outside
+                if link.inbox.bytes > READ_AHEAD and link.inbox.has(self._me.done + 1):
                     self._pauses.append(self.loop.create_future())
                     await self._pauses[-1]
                 data = await stream.read()
@@ -365,7 +390,11 @@ class Service:
     async def _beat(self) -> None:
         """Signs of life to neighbors, and an eye on theirs."""
         while True:
-            await asyncio.sleep(min(self._patience.silence / 4, 1.0))
+            began, pause = self.loop.time(), min(self._patience.silence / 4, 1.0)
+            await asyncio.sleep(pause)
+            slept = self.loop.time() - began
+            if slept > pause + self._patience.silence / 2:  # this process stood still: its neighbors were not silent
+                self._heard = {k: heard + slept for k, heard in self._heard.items()}
             for neighbor, wire in self._wires.items():
                 link = self._links[neighbor]
                 if link.up and wire.idle:
