@@ -84,10 +84,13 @@ def probe(rows: int, columns: int) -> Array:
     return inputs
 
 
-def same_everywhere(network: Network, settings: Mapping[str, Any], *drawn: Drawn) -> None:
+def same_everywhere(
+    network: Network, settings: Mapping[str, Any], *drawn: Drawn, rows: Sequence[int] | None = None
+) -> None:
     """Refuse, at every agent and with the same sentence, to go on where settings or draws differ between agents.
 
-    Of anything but a number a checksum of its text is compared.
+    Of anything but a number a checksum of its text is compared. rows: of the hosted agents, where somebody in the
+    network must have some.
     """
     given = [_number(value) for value in settings.values()]
     if drawn:
@@ -95,9 +98,16 @@ def same_everywhere(network: Network, settings: Mapping[str, Any], *drawn: Drawn
     checksums = [_checksum(*each.numbers) for each in drawn]
     sizes = [0.0 if each.computed is None else _size(each.computed) for each in drawn]
     own = np.array([*given, *checksums, *sizes])
-    smallest, largest = _extremes(network, np.tile(own, (len(network.hosted), 1)))
+    some = np.ones(len(network.hosted)) if rows is None else np.array(rows) > 0
+    both = np.column_stack([np.tile(own, (len(network.hosted), 1)), some])
+    smallest, largest = _extremes(network, both)
+    if largest[-1] == 0:
+        raise DataError("no agent of the network has a row: give rows to one of them at least")
     ends = [len(given), len(given) + len(drawn)]
-    (low, bits_low, size_low), (high, bits_high, size_high) = np.split(smallest, ends), np.split(largest, ends)
+    (low, bits_low, size_low), (high, bits_high, size_high) = (
+        np.split(smallest[:-1], ends),
+        np.split(largest[:-1], ends),
+    )
     for name, least, most in zip(settings, low, high, strict=True):
         if least != most:
             values = f", from {least:g} to {most:g}" if most < CHECKSUMS else ""

@@ -81,6 +81,8 @@ class Anchoring:
 
     def _table(self, X: Array, agents: int, seed: tuple[int, int]) -> Array:
         """One agent's centres, how many of its rows are nearest to each, and how far from it: no row stands alone."""
+        if len(X) == 0:
+            return np.empty((0, X.shape[1] + 2))
         count = min(self._most(agents), max(len(X) // 2, 1))
         each = np.ones(len(X))
         C, n = centres(X, each, count, np.random.default_rng(seed))
@@ -99,7 +101,7 @@ class Anchoring:
         """Refuse, at all agents alike, what no agent can have found."""
         C, n, e = table[:, :-2], table[:, -2], table[:, -1]
         if (
-            not 1 <= len(table) <= self._most(agents)
+            len(table) > self._most(agents)
             or np.count_nonzero(np.abs(C) > LARGEST)
             or np.count_nonzero((n < 1) | (n > MOST) | (n != np.rint(n)))
             or np.count_nonzero((e < 0) | (e > MOST * LARGEST**2))

@@ -247,7 +247,7 @@ def padded(rows: Indices) -> Indices:
     The bits of a product depend on its shape, so that a height chosen by the group would make them depend on the group.
     """
     step = 2 ** np.maximum(np.frexp(rows)[1] - 3, 0)
-    heights: Indices = -(-rows // step) * step
+    heights: Indices = -(-np.maximum(rows, 1) // step) * step
     return heights
 
 

@@ -170,6 +170,7 @@ class _RVFL(BaseEstimator, Targets):
                 **checksums,
             },
             Drawn.of_features(self.features_),
+            rows=[len(X) for X in inputs],
         )
 
     def _must_be_determined(self, network: Network, problems: LeastSquares) -> None:

@@ -23,10 +23,11 @@ def shares_of(
     model: BaseEstimator, network: Network, X: Any, y: Any, *, stratify: bool, seed: int
 ) -> tuple[list[Array], list[Any]]:
     """Inputs and targets of each hosted agent, checked, from fit(X, y) or from fit(shares)."""
+    fewest = 0 if network.size > 1 else 1  # an agent among others may have no rows
     if given_as_shares(model, network, X, y, "fit"):
-        checked = _checked_shares(model, network, X, first=True, fewest=1)
+        checked = _checked_shares(model, network, X, first=True, fewest=fewest)
         return [X_k for X_k, _ in checked], [y_k for _, y_k in checked]
-    X, y = _checked(model, X, y, first=True, fewest=1)
+    X, y = _checked(model, X, y, first=True, fewest=fewest)
     if len(network.hosted) == 1:  # the whole network, or this agent's own share
         return [X], [y]
     if len(y) < network.size:

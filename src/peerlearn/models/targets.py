@@ -7,6 +7,7 @@ numbers           as they are
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -67,7 +68,9 @@ class LabelTargets(ClassifierMixin, Targets):
         for y in labels:
             check_classification_targets(y)
         self.classes_ = union(network, labels)
-        if len(self.classes_) < 2:
+        if len(self.classes_) == 0:
+            raise DataError("no agent of the network has a row: give rows to one of them at least")
+        if len(self.classes_) == 1:
             raise DataError(
                 f"there is only one class in the whole network, {self.classes_[0]}: a classifier needs rows of two "
                 "or more"
@@ -106,7 +109,7 @@ class NumberTargets(RegressorMixin, Targets):
                 f"all agents must have the same number of outputs, but shares have y of shapes {sorted(shapes)}"
             )
         self._single_output = outputs[0].ndim == 1
-        return [y.reshape(len(y), -1) for y in outputs]
+        return [y.reshape(len(y), math.prod(y.shape[1:])) for y in outputs]
 
     def _decoded(self, outputs: Array) -> Any:
         return outputs[:, 0] if self._single_output else outputs
