@@ -20,7 +20,7 @@ from peerlearn import (
     graphs,
 )
 from peerlearn.algorithms.choice import Auto, solver_of, solvers
-from peerlearn.errors import DataError, InputError, NotConverged
+from peerlearn.errors import DataError, InputError, NetworkError, NotConverged
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
@@ -291,14 +291,16 @@ def test_cut_off_averages_are_not_called_converged():
 
 def test_nothing_that_is_not_a_number_is_called_converged():
     _, H, Y = ragged_problem(6, 15, 1)
-    Y[3] = np.nan
-    broken = LeastSquares.of_rows([H[:10]] * 6, [Y[:10]] * 6)
+    bad = np.where(np.arange(10) == 3, np.nan, 0.0)[:, None]
+    broken = LeastSquares.of_rows([H[:10]] * 6, [*[Y[:10]] * 4, Y[:10] + bad, Y[:10]])
     for averaging in ("tree", "chebyshev"):
-        with pytest.warns(NotConverged, match=r"ADMM stopped after 10 iterations at a distance of about nan"):
-            assert not solve(ADMM(averaging=averaging), graphs.ring(6), broken, 1.0).report.converged
-        solver = ConjugateGradient(preconditioner="local", averaging=averaging)
-        with pytest.warns(NotConverged, match=r"ConjugateGradient stopped after \d iterations .* about nan"):
-            assert not solve(solver, graphs.ring(6), broken, 1.0).report.converged
+        for solver in (ADMM(averaging=averaging), ConjugateGradient(preconditioner="local", averaging=averaging)):
+            with pytest.raises(NetworkError, match="agent 4 computed numbers that are not finite"):
+                solve(solver, graphs.ring(6), broken, 1.0)
+    alone = LeastSquares.of_rows([H[:10]], [Y[:10] + bad])  # who has nobody to tell is only not converged
+    for solver in (ADMM(), ConjugateGradient(preconditioner="local")):
+        with pytest.warns(NotConverged, match=rf"{type(solver).__name__} stopped after \d+ iterations at a distance"):
+            assert not solve(solver, graphs.complete(1), alone, 1.0).report.converged
 
 
 def test_solvers_answer_to_their_names():

@@ -82,7 +82,9 @@ def test_labels_that_are_none_are_refused(labels):
 
     class Tampered(SimulatedNetwork):
         def exchange(self, outbox, to=None):
-            return super().exchange([{"labels": labels, "kinds": np.array([kind])}, *outbox[1:]], to)
+            wrong = {"labels": labels, "kinds": np.array([kind])}
+            inbox = super().exchange(outbox, to)
+            return [{k: wrong if k == 0 else sent[k] for k in sent} for sent in inbox]
 
     with pytest.raises(WireError, match="agent 0 sent labels that are none"):
         union(Tampered(graphs.ring(3)), [np.array([1, 2])] * 3)

@@ -33,7 +33,7 @@ import numpy as np
 
 from peerlearn.algorithms.consensus import Averaging, Method, maximum
 from peerlearn.algorithms.solution import Report, Solution, above_zero, warn_not_converged, within_reach
-from peerlearn.arrays import Array, norms
+from peerlearn.arrays import HUGE, Array, norms, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty
@@ -91,10 +91,10 @@ class ADMM:
                 continue
             g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
             residual = self._distance(averaging.total(network, g), b, z, u, penalty.convexity or rho * L)
-            residuals.append(float(maximum(network, residual)[0]))  # flooded: all agents know the worst, also if NaN
+            residuals.append(float(maximum(network, sendable(residual))[0]))  # flooded: all agents know the worst
             network.residual = residuals[-1]
             converged = residuals[-1] <= self.tolerance
-            if converged or not np.isfinite(residuals[-1]):
+            if converged or residuals[-1] >= HUGE:  # it has diverged
                 break
         # Where the thesis's multipliers travel through inexact averages, the bound above does not hold.
         certain = averaging.exact_on(network) if thesis else averaging.suffices_on(network)

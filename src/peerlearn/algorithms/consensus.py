@@ -263,7 +263,7 @@ def follow(network: Network, x: Any) -> Array:
         for senders, receivers in network.rings:
             network.pass_on(rows, senders, receivers, add=False)
         return rows
-    rows[np.array(network.hosted) != leader] = -np.inf
+    rows[np.array(network.hosted) != leader] = np.finfo(np.float64).min  # -inf is never sent
     return maximum(network, rows)
 
 

@@ -27,7 +27,7 @@ from peerlearn.algorithms.completion import Completion, completion_of
 from peerlearn.algorithms.consensus import total
 from peerlearn.algorithms.distances import Distances, Places, distances_of, drawn_by
 from peerlearn.algorithms.solution import Report
-from peerlearn.arrays import Array, all_finite
+from peerlearn.arrays import HUGE, Array, all_finite
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.gaussian import gaussian
 from peerlearn.local.manifold import Manifold
@@ -206,7 +206,7 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
             J[k, places.of(agent)], y[k, places.of(agent)] = labelled(outputs[k]), outputs[k]
         J = np.rint(total(network, J))  # zeros and ones, however exact the sum
         a = total(network, _solved(manifold, D, J, y))
-        if not all_finite(a[0]):  # which all agents see alike
+        if np.abs(a[0]).max() >= HUGE:  # which all agents see alike
             raise DataError(
                 f"the rows do not determine a model with width={self.width:g}, gamma_A={self.gamma_A:g} and "
                 f"power={self.power}: raise gamma_A, or lower power"
@@ -258,11 +258,17 @@ def _transformed(privacy: Privacy | None, inputs: Sequence[Array], seed: int) ->
 
 
 def _solved(manifold: Manifold, D: Sequence[Array], J: Array, y: Array) -> Array:
-    """a_k of each hosted agent: agents x N x M; agents that hold the same distances share the work."""
+    """a_k of each hosted agent: agents x N x M, HUGE where there is none.
+
+    Agents that hold the same distances share the work.
+    """
     a = np.empty_like(y)
     for same in {id(own): own for own in D}.values():
         agents = [k for k, own in enumerate(D) if own is same]
         a[agents] = manifold.coefficients(same, J[agents[0]], [y[k] for k in agents])
+    for own in a:
+        if not all_finite(own):
+            own[:] = HUGE
     return a
 
 

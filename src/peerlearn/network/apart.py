@@ -15,10 +15,10 @@ from typing import Any, Protocol
 import networkx as nx
 import numpy as np
 
-from peerlearn.arrays import Array, Indices, per_agent
+from peerlearn.arrays import Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network import codec
-from peerlearn.network.base import Message, Network, row_bytes
+from peerlearn.network.base import Message, Network, not_finite, row_bytes
 from peerlearn.network.kernels import sparse_step
 from peerlearn.network.routes import Route, mixing_rows, route
 
@@ -27,6 +27,7 @@ Letter = tuple[int, int, bytes]  # sender, receiver, content
 
 BUFFERS = 3  # rows of this round, of the round before, and those being computed
 ROUTES_KEPT, HALOS_KEPT = 256, 64  # a tree has two routes per level
+BLOCK = 1 << 15  # numbers that a processor keeps at hand
 
 
 class Halo(Protocol):
@@ -99,6 +100,8 @@ class ApartNetwork(Network):
             return x.copy()
         (result,) = self._call("recur", len(steps), lambda: (self._recur(flat, np.asarray(steps, np.float64)),))
         self._count(row_bytes(flat), rounds=len(steps))
+        if len(steps) > 1:  # numbers may have become too large on the way
+            self._must_be_finite(result)
         return result.reshape(x.shape)
 
     def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
@@ -151,6 +154,8 @@ class ApartNetwork(Network):
                 continue
             content = codec.pack(message)
             receivers = sorted(self.graph[sender]) if to is None else to[row]
+            if len(receivers) and not all(all_finite(np.asarray(array)) for array in message.values()):
+                raise not_finite(self.names[sender])
             for receiver in receivers:
                 if not self.graph.has_edge(sender, receiver):
                     raise NetworkError(f"agent {sender} cannot send to agent {receiver}: they are not neighbors")
@@ -180,7 +185,7 @@ class ApartNetwork(Network):
         halos = [self._halo(self._everywhere, width, buffer) for buffer in range(BUFFERS)]
         start, now, before = self._resumed(len(steps), flat.shape) or (0, flat, flat)
         result = np.array(now)  # already the answer where a run is taken up after the last round
-        halos[start % BUFFERS].rows[:hosted] = now
+        self._put(now, halos[start % BUFFERS].rows, self._everywhere)
         halos[(start - 1) % BUFFERS].rows[:hosted] = before
         for n in range(start, len(steps)):
             a, b, c = steps[n]
@@ -209,9 +214,25 @@ class ApartNetwork(Network):
     def _heard(self, links: Route, flat: Array) -> Array:
         """One round along these links: the rows of the agents here and, below, of those they hear."""
         halo = self._halo(links, flat.shape[1])
-        halo.rows[: len(flat)] = flat
+        self._put(flat, halo.rows, links)
         halo.swap()
         return halo.rows
+
+    def _put(self, flat: Array, rows: Array, links: Route) -> None:
+        """Copy the rows of the agents here to where they leave from, and refuse those that leave and are not finite."""
+        hosted, width = flat.shape
+        step = max(BLOCK // hosted, 1)
+        if width <= step:
+            rows[:hosted] = flat
+            fine = _finite(flat, links.senders)
+        else:  # in blocks, because what was copied just now is still in the cache
+            fine = True
+            for left in range(0, width, step):
+                block = flat[:, left : left + step]
+                rows[:hosted, left : left + step] = block
+                fine = fine and _finite(block, links.senders)
+        if not fine:
+            self._must_be_finite(flat[links.senders], self._rows[links.senders])
 
     def _spread(self, rows: Array) -> Array:
         """Entry by entry the largest over each agent's neighborhood."""
@@ -233,3 +254,10 @@ class ApartNetwork(Network):
         """Enter rounds in which every agent sends `size` bytes to every neighbor."""
         messages = rounds * self._everywhere.messages
         self.ledger.count(rounds=rounds, messages=messages, bytes=messages * size)
+
+
+def _finite(flat: Array, senders: Indices) -> bool:
+    """Whether the rows of the senders are; often all rows are, or none."""
+    if len(senders) == 0:
+        return True
+    return all_finite(flat if len(senders) == len(flat) else flat[senders])

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from peerlearn import graphs
 from peerlearn import weights as weightings
-from peerlearn.arrays import Array, Indices, per_agent
+from peerlearn.arrays import Array, Indices, all_finite, per_agent
 from peerlearn.errors import NetworkError, WireError
 
 Message = Mapping[str, np.ndarray[Any, Any]]  # what one agent sends in `exchange`: named arrays of any shape
@@ -128,6 +128,7 @@ class Network(ABC):
         self.graph = graphs.checked(graph)
         self.size: int = self.graph.number_of_nodes()
         self.weights = weightings.named(weights, self.graph)
+        self.names: tuple[str, ...] = tuple(map(str, range(self.size)))  # what sentences call the agents
         self.ledger = Ledger()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -253,6 +254,17 @@ class Network(ABC):
                 f"agents cannot tell silence from a lost message, and this network loses some: {way_out}"
             )
 
+    def _must_be_finite(self, rows: Array, agents: Sequence[int] | Indices | None = None) -> None:
+        """Refuse to send numbers that are not finite, and name the agent: mixed, they would spoil everybody's.
+
+        agents: whose rows these are, if not those of the hosted agents.
+        """
+        if all_finite(rows) or self.size == 1:
+            return
+        for agent, row in zip(self.hosted if agents is None else agents, rows, strict=True):
+            if not all_finite(row):
+                raise not_finite(self.names[agent])
+
     @property
     def mixing_here(self) -> Any:
         """`mixing`, where a compiled loop may do its rounds of `mix` by itself: all agents live here, no message is
@@ -290,6 +302,14 @@ def _row(message: Message, like: Array, sender: int) -> Array:
     if row is None or row.shape != like.shape or row.dtype != like.dtype:
         raise WireError(f"agent {sender} sent no row of {like.size} numbers where one was due: it runs something else")
     return row
+
+
+def not_finite(agent: str) -> NetworkError:
+    """The error about an agent that would send NaN or infinite numbers, the same on every engine."""
+    return NetworkError(
+        f"agent {agent} computed numbers that are not finite, and those are never sent: check its rows, or choose "
+        "other settings"
+    )
 
 
 def row_bytes(x: Array) -> int:

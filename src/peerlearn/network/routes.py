@@ -38,6 +38,12 @@ class Route:
         return sum(map(len, self.heard.values()))
 
     @cached_property
+    def senders(self) -> Indices:
+        """Local rows of the agents here that send to somebody, ascending."""
+        heard_here = self.indices[self.indices < self.hosted]
+        return np.unique(np.concatenate([heard_here, *self.sent.values()]))
+
+    @cached_property
     def sums(self) -> Any:
         """The matrix that adds up what each receiver hears: rows are receivers, columns local rows."""
         shape = len(self.receivers), self.hosted + self.halo

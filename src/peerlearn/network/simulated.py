@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
-from peerlearn.arrays import Array, Indices, per_agent
+from peerlearn.arrays import Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network import codec
-from peerlearn.network.base import Message, Network, row_bytes
+from peerlearn.network.base import Message, Network, not_finite, row_bytes
 from peerlearn.network.faults import Dead, Faults, FaultyLinks
 from peerlearn.network.kernels import sparse_step
 
@@ -74,12 +75,21 @@ class SimulatedNetwork(Network):
         if self._dense is None or self._faulty is not None:
             return self.recur(x, np.array([[1.0, 0.0, 0.0]]))
         x = per_agent(x, self.size)
+        self._must_be_finite(x)
         self._count(row_bytes(x))
         mixed: Array = self._dense @ x.reshape(self.size, -1)
         return mixed.reshape(x.shape)
 
     def recur(self, x: Array, steps: Array) -> Array:
         x = per_agent(x, self.size)
+        if isfinite(np.vdot(x, x)):
+            return self._recur(x, steps)
+        self._must_be_finite(x)
+        result = self._recur(x, steps)
+        self._must_be_finite(result)  # numbers whose squares are too large may have become too large themselves
+        return result
+
+    def _recur(self, x: Array, steps: Array) -> Array:
         flat = np.ascontiguousarray(x.reshape(self.size, -1))
         if len(steps) > 1 and self._dense is not None and self._faulty is None and flat.shape[1] >= MANY_NUMBERS:
             self._count(row_bytes(flat), rounds=len(steps))
@@ -95,6 +105,8 @@ class SimulatedNetwork(Network):
 
     def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
         x, largest = per_agent(x, self.size), per_agent(largest, self.size, "largest")
+        self._must_be_finite(x)
+        self._must_be_finite(largest)
         flat = np.ascontiguousarray(x.reshape(self.size, -1))
         out = np.empty_like(flat)
         dead = self._step(flat, None, out, 1.0, 0.0, 0.0, carried=row_bytes(largest))
@@ -102,6 +114,7 @@ class SimulatedNetwork(Network):
 
     def flood(self, largest: Array) -> Array:
         largest = per_agent(largest, self.size, "largest")
+        self._must_be_finite(largest)
         dead = self._count(row_bytes(largest))
         return self._spread(largest, dead)
 
@@ -112,10 +125,15 @@ class SimulatedNetwork(Network):
             )
         self.ledger.count(rounds=1, messages=len(senders), bytes=len(senders) * row_bytes(x))
         if not add:
-            x[receivers] = x[senders]
+            rows = x[senders]
+            self._must_be_finite(rows, senders)
+            x[receivers] = rows
         elif len(senders):
             hearing, sums = self._sums(senders, receivers)
-            x[hearing] += (sums @ x.reshape(self.size, -1)).reshape(len(hearing), *x.shape[1:])
+            heard = sums @ x.reshape(self.size, -1)
+            if not all_finite(heard):  # which costs less than to look at every sender
+                self._must_be_finite(x[senders], senders)
+            x[hearing] += heard.reshape(len(hearing), *x.shape[1:])
 
     def exchange(
         self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None
@@ -130,6 +148,8 @@ class SimulatedNetwork(Network):
                 continue
             sealed = {name: _sealed(codec.sendable(array, name)) for name, array in message.items()}
             receivers = sorted(self.graph[sender]) if to is None else to[sender]
+            if len(receivers) and not all(map(all_finite, sealed.values())):
+                raise not_finite(self.names[sender])
             for receiver in receivers:
                 if not self.graph.has_edge(sender, receiver):
                     raise NetworkError(f"agent {sender} cannot send to agent {receiver}: they are not neighbors")
@@ -146,6 +166,7 @@ class SimulatedNetwork(Network):
         self.must_hear_everybody()
         x, speaks = per_agent(x, self.size), np.asarray(speaking, dtype=bool)
         flat = np.where(speaks[:, None], x.reshape(self.size, -1), 0.0)
+        self._must_be_finite(flat)
         messages = int(np.diff(self._C.indptr)[speaks].sum() - speaks.sum())
         self.ledger.count(rounds=1, messages=messages, bytes=messages * row_bytes(flat))
         mixed = np.empty_like(flat)

@@ -27,7 +27,7 @@ from peerlearn.algorithms.consensus import maximum, total
 from peerlearn.algorithms.distances.known import Known
 from peerlearn.algorithms.distances.places import Places
 from peerlearn.algorithms.gathering import WAY_OUT
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, sendable
 from peerlearn.errors import DataError, WireError
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network.base import Network
@@ -58,7 +58,7 @@ class Landmarks:
         c = total(network, np.stack([np.add.reduce(X, axis=0) for X in patterns]))[0] / places.N
         centred = [X - c for X in patterns]
         squares = np.array([np.vdot(X, X) / max(len(X), 1) for X in centred])
-        s = float(maximum(network, np.sqrt(squares))[0])  # after the flood the first hosted agent knows what all know
+        s = float(maximum(network, sendable(np.sqrt(squares)))[0])  # what the first hosted agent knows, all know
         if not s <= LARGEST:
             raise DataError(
                 f"rows lie {s:.3g} from their mean at one agent, too far to square: scale the columns at all agents"
