@@ -22,7 +22,7 @@ from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network import codec
 from peerlearn.network.apart import ApartNetwork, Arrays, Letter
-from peerlearn.network.base import Network
+from peerlearn.network.base import Network, not_finite
 from peerlearn.network.peers.addresses import checked_address, only_loopback
 from peerlearn.network.peers.frame import MOST_BYTES, MOST_TEXT, Kind
 from peerlearn.network.peers.journal import Journal
@@ -202,7 +202,7 @@ class PeerNetwork(ApartNetwork):
                     f"an entry of {rows[0].nbytes} bytes is too large: {MOST_BYTES} at most in a message"
                 )
             if not all_finite(rows[0]):
-                raise self._not_finite()
+                raise not_finite(self._me.name)
             frames = self._me.frames(Kind.ROW, rows[0], self._me.done + 1)
             outgoing = dict.fromkeys(receivers, frames)
         self._post_office.round(outgoing, senders, take)
@@ -211,7 +211,7 @@ class PeerNetwork(ApartNetwork):
         """Every neighbor gets a letter, if only an empty one: how else should it know that none will come?"""
         contents = {neighbor: letters[neighbor][0][2] if neighbor in letters else b"" for neighbor in self._neighbors}
         if not all(_finite(content) for content in contents.values() if content):
-            raise self._not_finite()
+            raise not_finite(self._me.name)
         if any(len(content) > MOST_BYTES for content in contents.values()):
             raise NetworkError(f"a message is too large: {MOST_BYTES} bytes at most")
         number, arrived = self._me.done + 1, []
@@ -243,12 +243,6 @@ class PeerNetwork(ApartNetwork):
     @property
     def _neighbors(self) -> Mapping[int, Link]:
         return self._post_office.links
-
-    def _not_finite(self) -> NetworkError:
-        return NetworkError(
-            f"agent {self._me.name} computed numbers that are not finite, and those are never sent: check its rows, or "
-            "choose other settings"
-        )
 
     def _check(
         self, listen: str, addresses: Mapping[int, str], identity: Identity | None, insecure_loopback: bool
