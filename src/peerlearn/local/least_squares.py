@@ -130,7 +130,7 @@ class LeastSquares:
         if len(tall):
             sums = [_gram_and_moment(blocks[k], Y[k], B) for k in tall.tolist()]
             groups.append(Tall(tall, np.stack([G for G, _ in sums]), np.stack([HY for _, HY in sums])))
-        heights = padded(rows[wide])
+        heights = np.maximum(padded(rows[wide]), 1)  # an agent without rows has one of zeros, which says nothing
         for height in np.unique(heights).tolist():
             agents = wide[heights == height]
             padded_H, padded_Y = np.zeros((len(agents), height, B)), np.zeros((len(agents), height, M))
@@ -247,7 +247,7 @@ def padded(rows: Indices) -> Indices:
     The bits of a product depend on its shape, so that a height chosen by the group would make them depend on the group.
     """
     step = 2 ** np.maximum(np.frexp(rows)[1] - 3, 0)
-    heights: Indices = -(-np.maximum(rows, 1) // step) * step
+    heights: Indices = -(-rows // step) * step
     return heights
 
 

@@ -4,11 +4,6 @@ Of two neighbors the one with the lower number dials, and dials again, with grow
 the other end has been silent for too long. What is said on a stream is the business of `Link`; here bytes come and go,
 silence is noticed, and strangers are turned away: an agent speaks only with the identities that are its neighbors.
 
-A second stream of a neighbor replaces the first only if it comes from the same process, which then has given the first
-one up, or if the first one is silent. Any other second stream is refused: the same agent was started twice, or somebody
-has its certificate. Whoever is refused or replaced is told so by a status: a stream whose handler is merely cancelled
-ends without one, and the dialer would wait for ever.
-
 All this runs in an event loop that the algorithm's own thread drives while it waits for a round: handing each message
 from thread to thread took as long as all the rest. While the algorithm computes, a keeper thread drives the loop from
 time to time, so that neighbors see signs of life.
@@ -25,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from peerlearn.errors import NetworkError, PeerlearnError, Stopped, WireError
+from peerlearn.network.peers.callers import TWICE, Callers
 from peerlearn.network.peers.door import Door, most_connections
 from peerlearn.network.peers.frame import Kind
 from peerlearn.network.peers.link import Left, Link, Refusal, Refused, Speaker
@@ -37,7 +33,6 @@ from peerlearn.network.peers.streams import (
     METHOD,
     SERVICE,
     Wire,
-    caller,
     channel,
     grpc,
     serve,
@@ -45,10 +40,7 @@ from peerlearn.network.peers.streams import (
 
 log = logging.getLogger("peerlearn.peers")
 
-TWICE = "ALREADY_EXISTS"  # the status for a second process of an agent
 TWINS = 6  # times the limit of silence for which a second process waits for the first one to go
-HELLO_WITHIN = 10.0  # seconds for a caller to say hello
-SELDOM = 1.0  # seconds in which the same sentence about callers is not logged again: they must not fill the disk
 READ_AHEAD = 1 << 24  # bytes of rounds ahead that are read; the rest waits outside, where HTTP/2 holds the sender back
 DRAIN = 0.1  # seconds for what gRPC still has to say of streams that were closed: it complains of a closed loop
 FLUSH = 2.0  # seconds for the last words when connections are closed
@@ -73,12 +65,10 @@ class Service:
         self._listen, self._identity, self._patience = listen, identity, patience
         self._failed, self._tick = failed, tick
         self._end_of_stream = grpc().aio.EOF
-        self._by_name = {link.name: link for link in links.values()}
+        self._callers = Callers(me, links, secure=identity is not None, speaks=self._speaks, talk=self._talk)
         self._wires: dict[int, Wire] = {}
         self._heard: dict[int, float] = {}
         self._silent: set[int] = set()
-        self._door: Door | None = None
-        self._logged: dict[str, float] = {}  # sentences about callers, and when they were logged
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         self._last_words = b""
@@ -195,9 +185,9 @@ class Service:
 
     async def _start(self) -> None:
         self._server, self.port = await serve(
-            self._accept, self._listen, self._identity, self._patience, most_connections(len(self._links))
+            self._callers.accept, self._listen, self._identity, self._patience, most_connections(len(self._links))
         )
-        self._door = Door(self.port, len(self._links))
+        self._door = self._callers.door = Door(self.port, len(self._links))
         self._heard = dict.fromkeys(self._links, self.loop.time())
         self._tasks = [self.loop.create_task(self._beat())]
         for neighbor, link in self._links.items():
@@ -214,7 +204,8 @@ class Service:
             )
 
     async def _stop(self) -> None:
-        self._stopping, deadline = True, self.loop.time() + FLUSH
+        self._stopping = self._callers.stopping = True
+        deadline = self.loop.time() + FLUSH
         while not all(wire.idle for wire in self._wires.values()) and self.loop.time() < deadline:
             await asyncio.sleep(0.01)
         for end in [wire.hang_up for wire in self._wires.values()] + [task.cancel for task in self._tasks]:
@@ -256,74 +247,10 @@ class Service:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _accept(self, _: Any, context: Any) -> None:
-        """Handle one stream that somebody opened, and end it with a status in any case."""
-        code, reason = await self._answer(context)
-        if reason and not self._stopping:
-            await context.abort(getattr(grpc().StatusCode, code), reason)
-
-    async def _answer(self, context: Any) -> tuple[str, str]:
-        """Talk with a neighbor that calls; gives a code and a reason if the stream was refused or replaced."""
-        names = caller(context)
-        if self._identity is not None and (len(names) != 1 or names[0] not in self._by_name):
-            who = f"agent {', '.join(names) or 'without a name'}, which is not a neighbor"
-            return self._refused("PERMISSION_DENIED", who, context)
-        try:
-            first = await asyncio.wait_for(context.read(), HELLO_WITHIN)
-        except TimeoutError:
-            first = None
-        if not isinstance(first, bytes):
-            who = f"a caller with the certificate of {names[0]}" if names else "a caller"
-            return self._refused("UNAVAILABLE", f"{who} that did not say hello", context)
-        try:
-            link = self._by_name[names[0]] if names else self._sender_of(first)
-            instance = link.caller(first)
-        except WireError as error:
-            log.debug("a caller could not be understood: %s", error)
-            return self._refused("INVALID_ARGUMENT", "a caller that cannot be understood", context)
-        except PeerlearnError:  # a disagreement, which `_talk` finds too and tells the neighbor
-            instance = ""
-        if self._speaks(link) and link.instance != instance:
-            who = f"a second process of agent {link.name}, whose first one is connected (started twice?)"
-            return self._refused(TWICE, who, context)
-        return await self._conversation(context, link, first)
-
-    async def _conversation(self, context: Any, link: Link, first: bytes) -> tuple[str, str]:
-        """Talk until the stream ends or is replaced by another one of the same neighbor."""
-        assert self._door is not None
-        peer, handler = context.peer(), asyncio.current_task()
-        assert handler is not None
-        talk = self.loop.create_task(self._talk(context, link, lambda: talk.cancel(), first))
-        self._door.known[peer] += 1
-        try:
-            await talk
-        except asyncio.CancelledError:
-            if handler.cancelling():  # the caller has hung up, or the server is stopped
-                raise
-            return "UNAVAILABLE", f"agent {self._me.name} gave this connection up"
-        finally:
-            self._door.known[peer] -= 1
-        return "", ""
-
-    def _sender_of(self, first: bytes) -> Link:
-        """The neighbor that a hello without certificates claims to come from."""
-        sender = self._me.read(first).sender
-        if sender not in self._links:
-            raise WireError(f"agent number {sender} is not a neighbor of {self._me.name}")
-        return self._links[sender]
-
     def _speaks(self, link: Link) -> bool:
         """Whether the neighbor is connected, greeted, and not silent."""
         quiet = self.loop.time() - self._heard[link.neighbor]
         return link.neighbor in self._wires and link.up and quiet <= self._patience.silence
-
-    def _refused(self, code: str, whom: str, context: Any) -> tuple[str, str]:
-        sentence, now = f"refused {whom}, calling from {context.peer().rpartition(':')[0]}", self.loop.time()
-        self._logged = {said: when for said, when in self._logged.items() if now - when < SELDOM}
-        if sentence not in self._logged:
-            self._logged[sentence] = now
-            log.warning("%s", sentence)
-        return code, f"agent {self._me.name} refused {whom}"
 
     async def _talk(self, stream: Any, link: Link, hang_up: Callable[[], object], first: bytes | None = None) -> bool:
         """One connection, from hello to its end; whether the run ended with it."""
@@ -401,7 +328,7 @@ class Service:
                     wire.put([link.word(Kind.ALIVE)])
             for neighbor, link in self._links.items():
                 self._watch(link, self.loop.time() - self._heard[neighbor])
-            if self._door is not None and (closed := self._door.close_idle()):
+            if closed := self._door.close_idle():
                 log.warning(
                     "closed %d connections of callers that did not show a certificate: more than %d were open",
                     closed, self._door.most,
