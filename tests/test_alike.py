@@ -393,7 +393,7 @@ class TestWhatIsSent:
         X, y = np.vstack([rows(k) for k in range(4)]), np.concatenate([labels(k) for k in range(4)])
         d, h, links = network.diameter, network.tree.height, 2 * RING.number_of_edges()
         alone = RVFLRegressor(6, solver="local", network=network, random_state=0).fit(X, y).report_.sent
-        assert (alone.rounds, alone.bytes) == (d, d * links * 8 * 2 * (8 + 2 * 2))
+        assert (alone.rounds, alone.bytes) == (d, d * links * 8 * 2 * (8 + 2 * 2 + 1))
         gram = RVFLRegressor(6, solver="gram", network=network, random_state=0).fit(X, y).report_.sent
         assert gram.rounds == d + 2 * h + d
 
