@@ -53,6 +53,7 @@ from peerlearn import MPINetwork, graphs
 from peerlearn.errors import NetworkError
 from tests.test_not_finite import CALLS, GROWING
 
+CALLS["mix wide rows"] = lambda network, x: network.mix(np.hstack([np.ones((len(x), 30_000)), x]))
 CALLS["growing"] = lambda network, x: network.recur(np.full((len(x), 3), 1e300), GROWING)
 
 def sentence(network, call, x):
@@ -126,6 +127,9 @@ class TestWhoSendsNothing:
         assert np.isfinite(x[2, -1]) == (not add)
         with pytest.raises(NetworkError, match=SENTENCE.format(2)):
             network.pass_on(spoilt(network.size, 2), receivers, senders, add=add)
+        x[[2, 3]] = np.nan
+        with pytest.raises(NetworkError, match=SENTENCE.format(3)):
+            network.pass_on(x, senders, receivers, add=add)
 
     @pytest.mark.parametrize("kind", NETWORKS)
     def test_the_silent(self, kind):
@@ -148,7 +152,18 @@ class TestMPI:
     def test_every_call_at_one_rank(self):
         said = json.loads(mpi_jobs.run(None, "-c", MPI_JOB))
         assert said.pop("growing") == SENTENCE.format(0)
-        assert said == dict.fromkeys(CALLS, SENTENCE.format(4))
+        assert said == dict.fromkeys([*CALLS, "mix wide rows"], SENTENCE.format(4))
+
+    def test_wide_rows_arrive_as_they_are(self):
+        """They are looked at in blocks."""
+        work = """
+import numpy as np
+from peerlearn import MPINetwork, SimulatedNetwork, graphs
+x = np.random.default_rng(0).standard_normal((7, 30_001))
+with MPINetwork(graphs.ring(7)) as network:
+    print(np.array_equal(network.mix(x), SimulatedNetwork(graphs.ring(7), exact_order=True).mix(x)))
+"""
+        assert mpi_jobs.run(None, "-c", work) == "True\n"
 
     @pytest.mark.parametrize("call", ["mix", "recur", "exchange", "pass_on to keep"])
     def test_a_job_of_several_ranks_ends_with_the_sentence(self, call):
