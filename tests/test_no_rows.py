@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from peerlearn import (
     AnchorLapClassifier,
+    Averaging,
+    Consensus,
+    Gram,
     LapKRRClassifier,
+    Local,
     RVFLClassifier,
     RVFLRegressor,
     S3VMClassifier,
@@ -17,12 +22,21 @@ from peerlearn import (
     graphs,
 )
 from peerlearn.algorithms.choice import solvers
+from peerlearn.algorithms.preconditioners import PRECONDITIONERS
 from peerlearn.algorithms.smooth.minimum import smooth_solvers
+from peerlearn.algorithms.solution import must_take
+from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.algorithms.streaming.learner import learners
-from peerlearn.errors import DataError, NotConverged
+from peerlearn.errors import DataError, InputError, NotConverged
+from peerlearn.local.features import RandomFeatures
+from peerlearn.local.least_squares import LeastSquares
+from peerlearn.local.penalties import Lasso, Ridge
+from tests.split_network import run_apart
 
 GRAPHS = {"ring": graphs.ring(4), "star": graphs.star(4), "line": graphs.line(4)}
 EMPTY = {"the first": (0,), "another": (2,), "all but one": (0, 1, 3)}
+FEATURES = RandomFeatures.draw(3, 12, seed=0)
+TABLES = [np.random.default_rng(k).standard_normal((rows, 3)) for k, rows in enumerate((15, 40, 7, 20))]
 
 
 def shares(empty, kind="numbers"):
@@ -61,6 +75,121 @@ class TestSolvers:
         X, y = (np.concatenate(parts) for parts in zip(*given, strict=True))
         if solver != "local":  # alone, an agent without rows knows nothing
             assert model.agent_scores(X, y).min() > 0.8
+
+
+def fields_of(kind):
+    return {field.name for field in fields(kind)}
+
+
+def settings():
+    """Every solver, with every way to average, to precondition, and every variant that it has."""
+    found = []
+    for _, kind in sorted(solvers().items()):
+        choices = {
+            "averaging": [Averaging("plain", 1e-9), Averaging("chebyshev", 1e-9)],
+            "preconditioner": PRECONDITIONERS,
+            "variant": ["thesis"],
+        }
+        found.append(kind())
+        found += [kind(**{name: one}) for name in choices if name in fields_of(kind) for one in choices[name]]
+    return found
+
+
+def takes(solver, penalty):
+    try:
+        must_take(solver, penalty)
+    except InputError:
+        return False
+    return True
+
+
+CASES = [(solver, penalty) for solver in settings() for penalty in (Ridge(1.0), Lasso(0.5)) if takes(solver, penalty)]
+
+
+def problems_of(tables):
+    return LeastSquares.of_inputs(FEATURES, tables, [np.sin(X[:, :2]) for X in tables])
+
+
+def objective(b, tables, penalty):
+    X = np.vstack(tables)
+    size = np.abs(b).sum() if isinstance(penalty, Lasso) else 0.5 * (b**2).sum()
+    return 0.5 * ((FEATURES(X) @ b - np.sin(X[:, :2])) ** 2).sum() + penalty.alpha * size
+
+
+@pytest.mark.parametrize(("solver", "penalty"), CASES, ids=str)
+class TestSolversThemselves:
+    def solve(self, solver, graph, tables, penalty):
+        return solver.solve(SimulatedNetwork(graph), problems_of(tables), penalty).coefficients
+
+    @pytest.mark.parametrize("graph", [*GRAPHS, "two"])
+    def test_whichever_agent_is_empty(self, solver, graph, penalty):
+        network = GRAPHS.get(graph) or graphs.complete(2)
+        for empty in range(len(network)):
+            tables = [TABLES[k][: 0 if k == empty else None] for k in range(len(network))]
+            b = self.solve(solver, network, tables, penalty)
+            assert np.isfinite(b).all()
+            if type(solver).exact and getattr(solver, "variant", "") != "thesis":
+                best = Gram().solve(SimulatedNetwork(graphs.complete(1)), problems_of([np.vstack(tables)]), penalty)
+                least = objective(best.coefficients[0], tables, penalty)
+                assert max(objective(own, tables, penalty) for own in b) <= 1.001 * least
+
+    def test_nobody_has_rows(self, solver, penalty):
+        b = self.solve(solver, graphs.ring(4), [X[:0] for X in TABLES], penalty)
+        assert np.count_nonzero(b) == 0
+
+
+@pytest.mark.parametrize("solver", sorted(solvers()))
+def test_agents_apart_make_the_same_calls(solver):
+    """Whoever skipped one for lack of rows would leave the others waiting."""
+    tables = [X[: 0 if k == 2 else None] for k, X in enumerate(TABLES)]
+    together = solvers()[solver]().solve(SimulatedNetwork(graphs.line(4)), problems_of(tables), Ridge(1.0))
+    apart = run_apart(
+        graphs.line(4),
+        lambda network, k: (
+            solvers()[solver]().solve(network, problems_of(tables[k : k + 1]), Ridge(1.0)).coefficients[0]
+        ),
+    )
+    np.testing.assert_allclose(apart, together.coefficients, atol=1e-10)
+
+
+def test_consensus_over_those_who_have_rows():
+    """An agent without rows has no say: as if it were not there."""
+    tables = [X[: 0 if k == 1 else None] for k, X in enumerate(TABLES)]
+    with_it = Consensus().solve(SimulatedNetwork(graphs.ring(4)), problems_of(tables), Ridge(1.0)).coefficients
+    without = (
+        Consensus()
+        .solve(SimulatedNetwork(graphs.ring(3)), problems_of([X for X in tables if len(X)]), Ridge(1.0))
+        .coefficients
+    )
+    np.testing.assert_allclose(with_it, np.broadcast_to(without[0], with_it.shape), rtol=1e-9)
+
+
+def test_alone_an_agent_without_rows_has_learned_nothing():
+    tables = [X[: 0 if k == 1 else None] for k, X in enumerate(TABLES)]
+    b = Local().solve(SimulatedNetwork(graphs.ring(4)), problems_of(tables), Ridge(1.0)).coefficients
+    assert [bool(own.any()) for own in b] == [True, False, True, True]
+    with pytest.raises(DataError, match=r"the 0 rows of agent 1 do not determine 12 coefficients when alpha is 0"):
+        Local().solve(SimulatedNetwork(graphs.ring(4)), problems_of(tables), Ridge(0.0))
+
+
+def test_columns_are_scaled_by_the_rows_there_are():
+    tables = [X[: 0 if k == 1 else None] for k, X in enumerate(TABLES)]
+    mean, deviation = mean_and_deviation(SimulatedNetwork(graphs.ring(4)), tables)
+    np.testing.assert_allclose(mean[1], np.vstack(tables).mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(deviation[1], np.vstack(tables).std(axis=0), atol=1e-12)
+    with pytest.raises(DataError, match="no agent of the network has a row: give rows to one of them at least"):
+        mean_and_deviation(SimulatedNetwork(graphs.ring(4)), [X[:0] for X in TABLES])
+
+
+@pytest.mark.parametrize("stream", sorted(learners()))
+def test_a_stream_may_begin_with_nothing(stream):
+    """The first rows come later, and are learned as if they came first."""
+    models = [RVFLRegressor(6, stream=stream, network=SimulatedNetwork(graphs.ring(4)), random_state=0) for _ in "ab"]
+    models[0].partial_fit(shares(range(4)))
+    assert np.count_nonzero(models[0].coefficients_) == 0
+    for model in models:
+        model.partial_fit(shares((1,)))
+    np.testing.assert_allclose(models[0].coefficients_, models[1].coefficients_, atol=1e-12)
 
 
 @pytest.mark.parametrize("empty", EMPTY)

@@ -102,7 +102,7 @@ def same_everywhere(
     both = np.column_stack([np.tile(own, (len(network.hosted), 1)), some])
     smallest, largest = _extremes(network, both)
     if largest[-1] == 0:
-        raise DataError("no agent of the network has a row: give rows to one of them at least")
+        raise no_rows()
     ends = [len(given), len(given) + len(drawn)]
     (low, bits_low, size_low), (high, bits_high, size_high) = (
         np.split(smallest[:-1], ends),
@@ -165,6 +165,11 @@ def _size(values: Array) -> float:
     """Return a norm in which every entry has a weight of its own, from 1 to 2, so that their order matters too."""
     flat = sendable(values.ravel())
     return float(np.linalg.norm(flat * np.linspace(1.0, 2.0, flat.size)))
+
+
+def no_rows() -> DataError:
+    """The error where no agent of the whole network has anything to learn from."""
+    return DataError("no agent of the network has a row: give rows to one of them at least")
 
 
 def _number(value: Any) -> float:

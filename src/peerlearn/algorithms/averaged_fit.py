@@ -46,7 +46,7 @@ class Consensus:
         averaging, mark = Averaging.of(self.averaging), network.ledger.mark()
         share = np.full(problems.agents, 1 / network.size)
         if self.variant == "weighted":
-            share = problems.rows / averaging.total(network, problems.rows)
+            share = problems.rows / np.maximum(averaging.total(network, problems.rows), 1)
             alpha_k = np.where(share > 0, alpha * share, 1.0)  # who has no rows counts for nothing, whatever it solves
         else:
             alpha_k = np.full(problems.agents, alpha)

@@ -85,7 +85,7 @@ class Gram:
 
         What the averaging promises is relative to the spread of the agents' G, which may be a few times G itself.
         """
-        largest = network.size * float(maximum(network, problems.largest_eigenvalues())[0])
+        largest = network.size * float(maximum(network, problems.largest_eigenvalues())[0]) or 1.0  # 0: nothing to sum
         return max(0.1 * self.tolerance * max(convexity, 1e-9 * largest) / (convexity + largest), 1e-15)
 
 

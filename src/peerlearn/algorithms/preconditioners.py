@@ -67,7 +67,7 @@ class LocalInverses(Preconditioner):
         return np.column_stack([problems.rows.astype(np.float64) ** 2, own.reshape(problems.agents, -1)])
 
     def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array) -> PerAgent:
-        share = problems.rows.astype(np.float64) ** 2 / rode[:, 0]
+        share = problems.rows.astype(np.float64) ** 2 / np.maximum(rode[:, 0], 1.0)
         some = np.where(share > 0, share, 1.0)  # who has no rows says nothing
         mine = problems.shifted_inverse(some * alpha)  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
         return lambda r: total((share**2)[:, None, None] * mine(r))
@@ -103,7 +103,8 @@ class SyntheticGram(Preconditioner):
 
     def _inverse(self, features: RandomFeatures, moments: Array, alpha: float) -> Array:
         d = len(features.W)
-        N, mean = moments[0], moments[1 : d + 1] / moments[0]
+        N = max(moments[0], 1.0)  # where nobody has rows, all else is 0
+        mean = moments[1 : d + 1] / N
         covariance = np.zeros((d, d))
         covariance[np.triu_indices(d)] = moments[d + 1 :] / N
         covariance = covariance + np.triu(covariance, 1).T - np.outer(mean, mean)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from peerlearn.algorithms.agreement import no_rows
 from peerlearn.algorithms.consensus import Averaging
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
@@ -24,6 +25,8 @@ def mean_and_deviation(network: Network, inputs: Sequence[Array]) -> tuple[Array
     """m and s for the hosted agents: agents x columns each."""
     averaging = Averaging(tolerance=1e-12)
     sums = averaging.total(network, np.stack([np.append(X.sum(axis=0), len(X)) for X in inputs]))
+    if sums[0, -1] < 0.5:  # which all agents see alike
+        raise no_rows()
     m, N = sums[:, :-1] / sums[:, -1:], sums[:, -1:]
     away = [X - own for X, own in zip(inputs, m, strict=True)]
     moments = [np.concatenate([x.T @ np.ones(len(x)), np.einsum("ij,ij->j", x, x)]) for x in away]

@@ -85,7 +85,8 @@ class _RVFL(BaseEstimator, Targets):
         inputs, targets = shares_of(self, network, X, y, stratify=self._stratify, seed=deal_seed)
         outputs = self._encoded(network, targets)
         self._draw_features(inputs[0].shape[1], feature_seed)
-        self._must_be_alike(network, inputs, outputs, feature_seed, {"solver": solver})
+        counts = [len(own) for own in inputs]
+        self._must_be_alike(network, inputs, outputs, feature_seed, {"solver": solver}, rows=counts)
         if hasattr(self, "_stream"):
             del self._stream  # a stream that was under way ends here
         with one_blas_thread():
@@ -152,6 +153,7 @@ class _RVFL(BaseEstimator, Targets):
         outputs: Sequence[Array],
         feature_seed: int,
         checksums: Mapping[str, Any],
+        rows: Sequence[int] | None = None,
     ) -> None:
         """Check that agents in other processes have the same settings, columns and features, before any work.
 
@@ -170,7 +172,7 @@ class _RVFL(BaseEstimator, Targets):
                 **checksums,
             },
             Drawn.of_features(self.features_),
-            rows=[len(X) for X in inputs],
+            rows=rows,
         )
 
     def _must_be_determined(self, network: Network, problems: LeastSquares) -> None:

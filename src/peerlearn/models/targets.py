@@ -19,7 +19,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from peerlearn.algorithms.agreement import union
+from peerlearn.algorithms.agreement import no_rows, union
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError
 from peerlearn.network.base import Network
@@ -69,7 +69,7 @@ class LabelTargets(ClassifierMixin, Targets):
             check_classification_targets(y)
         self.classes_ = union(network, labels)
         if len(self.classes_) == 0:
-            raise DataError("no agent of the network has a row: give rows to one of them at least")
+            raise no_rows()
         if len(self.classes_) == 1:
             raise DataError(
                 f"there is only one class in the whole network, {self.classes_[0]}: a classifier needs rows of two "
