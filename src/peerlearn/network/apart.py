@@ -45,6 +45,8 @@ class Halo(Protocol):
 class ApartNetwork(Network):
     """Some of the agents in this process, the others in processes that only messages reach."""
 
+    looks_itself = False  # whether the engine refuses numbers that are not finite in every round
+
     def __init__(self, graph: nx.Graph, weights: Any, place: Indices, here: int) -> None:
         super().__init__(graph, weights)
         self._place, self._here = place, here
@@ -221,6 +223,9 @@ class ApartNetwork(Network):
     def _put(self, flat: Array, rows: Array, links: Route) -> None:
         """Copy the rows of the agents here to where they leave from, and refuse those that leave and are not finite."""
         hosted, width = flat.shape
+        if self.looks_itself:
+            rows[:hosted] = flat
+            return
         step = max(BLOCK // hosted, 1)
         if width <= step:
             rows[:hosted] = flat
@@ -258,6 +263,5 @@ class ApartNetwork(Network):
 
 def _finite(flat: Array, senders: Indices) -> bool:
     """Whether the rows of the senders are; often all rows are, or none."""
-    if len(senders) == 0:
-        return True
-    return all_finite(flat if len(senders) == len(flat) else flat[senders])
+    count = len(senders)
+    return count == 0 or all_finite(flat if count == len(flat) else flat[senders])

@@ -53,6 +53,7 @@ class SimulatedNetwork(Network):
         self.exact_order = exact_order
         self._hosted = tuple(range(self.size))
         self._C = self.mixing
+        self._messages = int(self._C.nnz) - self.size  # of a round in which all speak to all neighbors
         self._dense = self._C.toarray() if self.size <= DENSE_UP_TO and not exact_order else None
         self._faulty = FaultyLinks(faults, self._C) if faults and faults.loss > 0 else None
         self._polynomials: dict[bytes, Array] = {}
@@ -236,7 +237,7 @@ class SimulatedNetwork(Network):
 
     def _count(self, row_bytes: int, rounds: int = 1) -> Dead | None:
         """Enter rounds in which every agent sends to every neighbor; says which links fail, if any can."""
-        messages = rounds * (self._C.nnz - self.size)
+        messages = rounds * self._messages
         dead = self._faulty.next_round() if self._faulty else None
         lost = 0 if dead is None else 2 * int(dead.sum())
         self.ledger.count(rounds=rounds, messages=messages, bytes=messages * row_bytes, lost=lost)

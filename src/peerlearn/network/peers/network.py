@@ -59,6 +59,8 @@ class PeerNetwork(ApartNetwork):
     run for the neighbors as well.
     """
 
+    looks_itself = True  # in `_swap`
+
     def __init__(
         self,
         graph: nx.Graph,

@@ -26,7 +26,8 @@ Take = Callable[[int, Parcel], None]  # what is done with what a neighbor sent; 
 log = logging.getLogger("peerlearn.peers")
 
 MOST_KEPT = 1 << 30  # bytes kept for a neighbor that does not save: beyond, it could not be restarted any more
-CLAIM_AT = 1 << 24  # bytes taken from a neighbor after which it is told at once what it need not keep
+CLAIM_AT = 1 << 24  # bytes taken from a neighbor after which it is told what it need not keep
+CLAIM_AFTER = 64  # rounds after which it is: what it keeps stays in its processor's cache
 MOST_REFUSED = 5  # messages of one neighbor for one round: it does not get better, the neighbor runs another program
 LAST_WORDS = 3.0  # seconds to tell neighbors that are not connected why a run is over
 FAREWELL = 10.0  # seconds to wait for a neighbor that cannot be reached when our work is done
@@ -54,7 +55,8 @@ class Post:
         self._failure: PeerlearnError | None = None
         self.bytes_sent = 0  # with headers
         self._told = dict.fromkeys(links, 0)  # the last round in which each neighbor heard of us
-        self._taken_bytes = dict.fromkeys(links, 0)  # since each neighbor was told what it need not keep
+        self._claimed = dict.fromkeys(links, 0)  # the last round that each neighbor was told it need not keep
+        self._taken_bytes = dict.fromkeys(links, 0)  # since then
         self._late: Callable[[], list[Link]] | None = None  # the neighbors without which the round cannot end
         self._since = 0.0  # when we began to wait for them
         self._refused = 0  # messages of this round that could not be used
@@ -196,9 +198,10 @@ class Post:
         """Tell neighbors how far we are, where rows have not told it for long, and what they need not keep."""
         done = self.me.done
         for neighbor, link in self.links.items():
-            unheard = done - self._told[neighbor] >= max(link.inbox.horizon // 4, 1)
-            if unheard or self._taken_bytes[neighbor] >= CLAIM_AT:
-                self._told[neighbor] = done
+            saved = link.saved[0] - self._claimed[neighbor]
+            due = saved >= CLAIM_AFTER or (saved and self._taken_bytes[neighbor] >= CLAIM_AT)
+            if due or done - self._told[neighbor] >= max(link.inbox.horizon // 4, 1):
+                self._told[neighbor], self._claimed[neighbor] = done, link.saved[0]
                 self._taken_bytes[neighbor] = 0
                 if link.up:
                     self._service.write(neighbor, [link.word(Kind.ALIVE)])
