@@ -12,6 +12,7 @@ from peerlearn import (
     AnchorLapClassifier,
     Averaging,
     Consensus,
+    ESNRegressor,
     Gram,
     LapKRRClassifier,
     Local,
@@ -31,6 +32,7 @@ from peerlearn.errors import DataError, InputError, NotConverged
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
+from peerlearn.models import archive
 from tests.split_network import run_apart
 
 GRAPHS = {"ring": graphs.ring(4), "star": graphs.star(4), "line": graphs.line(4)}
@@ -192,6 +194,56 @@ def test_a_stream_may_begin_with_nothing(stream):
     np.testing.assert_allclose(models[0].coefficients_, models[1].coefficients_, atol=1e-12)
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+@pytest.mark.parametrize("empty", EMPTY)
+@pytest.mark.parametrize("solver", sorted(solvers()))
+def test_sequences(solver, empty, noise, tmp_path):
+    given = shares(EMPTY[empty])
+    network = SimulatedNetwork(graphs.star(4))
+    model = ESNRegressor(8, washout=3, noise=noise, solver=solver, network=network, random_state=0).fit(given)
+    assert np.isfinite(model.coefficients_).all()
+    if solvers()[solver].exact:
+        some = [(X, y) for X, y in given if len(X)]
+        one = ESNRegressor(8, washout=3, noise=noise, random_state=0).fit([X for X, _ in some], [y for _, y in some])
+        for own in model.coefficients_:
+            np.testing.assert_allclose(own, one.coefficients_[0], atol=1e-3 * np.abs(one.coefficients_).max())
+    archive.save(model, tmp_path / "model.npz")
+    assert archive.load(tmp_path / "model.npz").predict(given[2 if empty != "another" else 0][0]).shape == (40,)
+
+
+def test_sequences_of_agents_apart():
+    given = shares((2,))
+
+    def fitted(network, share):
+        return ESNRegressor(8, washout=3, network=network, random_state=0).fit(share).coefficients_
+
+    together = fitted(SimulatedNetwork(graphs.line(4)), given)
+    apart = run_apart(graphs.line(4), lambda network, k: fitted(network, given[k : k + 1])[0])
+    np.testing.assert_allclose(apart, together, atol=1e-10)
+
+
+def test_a_forecast_needs_an_agent_with_samples():
+    """It goes on from the end of what the first hosted agent has."""
+    y = np.sin(0.3 * np.arange(90))
+    given = [(np.zeros((0, 1)), y[:0]), (y[:-1, None], y[1:]), (y[:-1, None], y[1:])]
+    model = ESNRegressor(8, washout=3, network=SimulatedNetwork(graphs.ring(3)), random_state=0).fit(given)
+    with pytest.raises(DataError, match="no samples"):
+        model.forecast(5)
+
+
+def test_sequences_that_are_too_short_are_named():
+    X, y = shares(())[0]
+    model = ESNRegressor(8, washout=5, network=SimulatedNetwork(graphs.ring(3)), random_state=0)
+    with pytest.raises(DataError, match=r"the share of agent 1: n_samples=4, which is not more than the washout of 5"):
+        model.fit([(X, y), (X[:4], y[:4]), (X, y)])
+    with pytest.raises(DataError, match=r"the share of agent 1, sequence 0: .*0 sample"):
+        model.fit([(X, y), ([X[:0], X], [y[:0], y]), (X, y)])
+    with pytest.raises(
+        DataError, match=r"the share of agent 1: X is empty: .* has no samples a table of 0 rows, x\[:0\]"
+    ):
+        model.fit([(X, y), ([], []), (X, y)])
+
+
 @pytest.mark.parametrize("empty", EMPTY)
 @pytest.mark.parametrize("stream", sorted(learners()))
 def test_streams(stream, empty):
@@ -215,10 +267,10 @@ def test_few_labels(model, empty):
 
 
 @pytest.mark.parametrize(
-    "model", [RVFLRegressor, RVFLClassifier, AnchorLapClassifier, S3VMClassifier, LapKRRClassifier]
+    "model", [RVFLRegressor, ESNRegressor, RVFLClassifier, AnchorLapClassifier, S3VMClassifier, LapKRRClassifier]
 )
 def test_nobody_has_rows(model):
-    given = shares(range(4), "numbers" if model is RVFLRegressor else "labels")
+    given = shares(range(4), "numbers" if model in (RVFLRegressor, ESNRegressor) else "labels")
     with pytest.raises(DataError, match=r"no agent of the network has a row|no row of the whole network has a label"):
         model(network=SimulatedNetwork(graphs.ring(4)), random_state=0).fit(given)
 

@@ -177,7 +177,7 @@ class TestChunks:
                 (2,),
                 r"the share of agent 0: y has shape \(30,\), where \(samples, 2\) is what came befor",
             ),
-            (([ONE, ([], [])],), (), r"the share of agent 1: X is empty: .* no new samples a table of 0 rows, x\[:0\]"),
+            (([ONE, ([], [])],), (), r"the share of agent 1: X is empty: .* no samples a table of 0 rows, x\[:0\]"),
             (([ONE, (X[1], Y[1][:3])],), (), "the share of agent 1: X has 20 samples and y has 3"),
             (([(X[0][:, :1], Y[0]), TWO],), (), "the share of agent 0: X has 1 features"),
             (([ONE, (X[1], with_bad(Y, 1, 2, np.nan)[1])],), (), "the share of agent 1: y has NaN .* is time 2"),

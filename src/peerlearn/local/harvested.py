@@ -64,7 +64,7 @@ def harvested(
 ) -> tuple[LeastSquares, list[Array]]:
     """The problems of agents 0, 1, ..., who own these sequences, and the last row of every sequence."""
     M = targets[0].shape[1]
-    rows = np.bincount(owners, [len(d) - washout for d in targets]).astype(np.intp)
+    rows = np.bincount(owners, [max(len(d) - washout, 0) for d in targets]).astype(np.intp)
     agents: list[Kept] = [Summed(width, M) if n >= width else Kept(int(n), width, M) for n in rows]
     ends = [np.empty(0)] * len(targets)
     for j, times, H in blocks:

@@ -132,7 +132,8 @@ class ESNRegressor(Echoes):
 
         Where all agents of a network are hosted here, many sequences are dealt to them evenly, and one sequence is cut
         into one stretch of time per agent; a process that hosts one agent gives that agent's own. fit(shares) takes a
-        list of (X_k, y_k), one per hosted agent. The state is zero where a sequence begins, or a stretch.
+        list of (X_k, y_k), one per hosted agent; a table of 0 rows is for one that has no samples. The state is zero
+        where a sequence begins, or a stretch.
         """
         with unharmed(self):
             return self._fit(X, y)
@@ -143,7 +144,8 @@ class ESNRegressor(Echoes):
         sequences = given.sequences_of(self, network, X, y, washout=self.washout, seed=deal_seed)
         self._single_output, self._n_outputs = sequences.single, sequences.targets[0].shape[1]
         self._draw_features(self.n_features_in_, seed)
-        self._must_be_alike(network, sequences.inputs, sequences.targets, seed, {"solver": solver})
+        samples = np.bincount(sequences.owners, [len(x) for x in sequences.inputs]).astype(int).tolist()
+        self._must_be_alike(network, sequences.inputs, sequences.targets, seed, {"solver": solver}, rows=samples)
         if hasattr(self, "_stream"):
             del self._stream  # a stream that was under way ends here
         with one_blas_thread():
@@ -260,6 +262,7 @@ class ESNRegressor(Echoes):
         outputs: Sequence[Array],
         seed: int,
         checksums: Mapping[str, Any],
+        rows: Sequence[int] | None = None,
     ) -> None:
         """Check that agents in other processes have the same settings, columns and reservoir, before any work."""
         same_everywhere(
@@ -272,6 +275,7 @@ class ESNRegressor(Echoes):
                 **checksums,
             },
             self._drawn(),
+            rows=rows,
         )
 
     def _drawn(self) -> Drawn:
@@ -309,14 +313,22 @@ class ESNRegressor(Echoes):
         owners, width = sequences.owners, self.reservoir_.width
         blocks = self.reservoir_.blocks(sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners)
         problems, ends = harvested(blocks, teachers, owners, washout=self.washout, width=width)
+        self._end = self._end_of(sequences, teachers, ends)
+        self._largest_fitted = max(float(np.abs(d).max(initial=0.0)) for d in sequences.targets)
+        return problems
+
+    def _end_of(
+        self, sequences: Sequences, teachers: Sequence[Array], ends: Sequence[Array]
+    ) -> tuple[Array, Array] | None:
+        """State and outputs at the end of what was given; None where the agent whose end it is has no samples."""
         last = sequences.last
+        if len(sequences.targets[last]) == 0:
+            return None
         h = ends[last][-self.reservoir_.units :]
         if self.noise:  # which was there to learn from: a forecast goes on from what was
-            nothing = np.zeros((0, width, self._n_outputs))
+            nothing = np.zeros((0, self.reservoir_.width, self._n_outputs))
             h = forced(self.reservoir_, nothing, [sequences.inputs[last]], [teachers[last]])[1][0]
-        self._end = h, sequences.targets[last][-1].copy()
-        self._largest_fitted = max(float(np.abs(d).max()) for d in sequences.targets)
-        return problems
+        return h, sequences.targets[last][-1].copy()
 
     def _must_be_determined(self, network: Network, problems: LeastSquares) -> None:
         N, B = round(float(total(network, problems.rows)[0])), problems.shape[0]

@@ -64,21 +64,25 @@ class _Checks:
         self.washout, self.may_be_empty = washout, may_be_empty
 
     def pairs(self, X: Any, y: Any, whose: str) -> list[Pair]:
+        """One agent's sequences. Where it may have none, a table of 0 rows stands for that."""
         if not are_many(X):
             return [self.pair(X, y, whose)]
         many, targets = list(X), as_many(y, len(X), whose, "y")
         names = [_named(whose, j) for j in range(len(many))]
-        return [self.pair(x_j, y_j, name) for x_j, y_j, name in zip(many, targets, names, strict=True)]
+        return [
+            self.pair(x_j, y_j, name, one_of_many=True) for x_j, y_j, name in zip(many, targets, names, strict=True)
+        ]
 
-    def pair(self, x: Any, y: Any, whose: str) -> Pair:
-        x = inputs_of(self.model, x, whose, first=self.first, may_be_empty=self.may_be_empty)
+    def pair(self, x: Any, y: Any, whose: str, *, one_of_many: bool = False) -> Pair:
+        may_be_empty = self.may_be_empty and not one_of_many
+        x = inputs_of(self.model, x, whose, first=self.first, may_be_empty=may_be_empty)
         y = self._targets(y, whose)
         if len(x) != len(y):
             raise DataError(
                 f"{_whose(whose)}X has {len(x)} samples and y has {len(y)}: give one output, or one row of outputs, "
                 "per time step"
             )
-        if len(x) <= self.washout and not self.may_be_empty:
+        if len(x) <= self.washout and not (may_be_empty and len(x) == 0):
             raise DataError(
                 f"{_whose(whose)}n_samples={len(x)}, which is not more than the washout of {self.washout}: give "
                 "longer sequences, leave this one out, or set a smaller washout"
@@ -99,8 +103,11 @@ class _Checks:
 
 
 def sequences_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, washout: int, seed: int) -> Sequences:
-    """Checked sequences of each hosted agent, from fit(X, y) or from fit(shares)."""
-    checks = _Checks(model, first=True, axes=None, washout=washout)
+    """Checked sequences of each hosted agent, from fit(X, y) or from fit(shares).
+
+    An agent among others may have none: a table of 0 rows.
+    """
+    checks = _Checks(model, first=True, axes=None, washout=washout, may_be_empty=network.size > 1)
     if given_as_shares(model, network, X, y, "fit"):
         own = [checks.pairs(X[k][0], X[k][1], f"the share of agent {agent}") for k, agent in enumerate(network.hosted)]
         return Sequences.of_agents(own, (0, len(own[0]) - 1))
@@ -204,7 +211,7 @@ def _must_be_a_table(X: Any, whose: str) -> None:
     if isinstance(X, list | tuple) and len(X) == 0:
         raise DataError(
             f"{_whose(whose)}X is empty: give an array of time x inputs, or a list of them; for an agent that has no "
-            "new samples a table of 0 rows, x[:0]"
+            "samples a table of 0 rows, x[:0]"
         )
     if (axes := axes_of(X)) == 0:
         raise DataError(
