@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from peerlearn import (
     AnchorLapClassifier,
@@ -28,11 +29,13 @@ from peerlearn.algorithms.smooth.minimum import smooth_solvers
 from peerlearn.algorithms.solution import must_take
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.algorithms.streaming.learner import learners
+from peerlearn.cli import main
 from peerlearn.errors import DataError, InputError, NotConverged
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 from peerlearn.models import archive
+from tests.site_processes import write_sites
 from tests.split_network import run_apart
 
 GRAPHS = {"ring": graphs.ring(4), "star": graphs.star(4), "line": graphs.line(4)}
@@ -275,6 +278,24 @@ def test_nobody_has_rows(model):
         model(network=SimulatedNetwork(graphs.ring(4)), random_state=0).fit(given)
 
 
-def test_one_place_needs_rows():
+@pytest.mark.parametrize("model", [RVFLRegressor, ESNRegressor])
+def test_one_place_needs_rows(model):
     with pytest.raises(DataError, match="0 sample"):
-        RVFLRegressor(random_state=0).fit(np.empty((0, 3)), np.empty(0))
+        model(random_state=0).fit(np.empty((0, 3)), np.empty(0))
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.npz"])
+def test_a_site_whose_file_has_no_rows_is_told_before_anything_is_sent(tmp_path, name):
+    """At a site an empty file is a mistake more often than a wish: the agent does not begin."""
+    (tmp_path / "rows.csv").write_text("a,b,y\n")
+    np.savez(tmp_path / "rows.npz", X=np.empty((0, 2)), y=np.empty(0))
+    model, data = {"kind": "RVFLRegressor", "random_state": 0}, {"file": name, "target": "y"}
+    write_sites(tmp_path, ["north", "south"], model, certificates=False, data={"north": data, "south": data})
+    done = CliRunner().invoke(
+        main, ["agent", str(tmp_path / "north.toml"), "--insecure-loopback", "--give-up-after", "3"]
+    )
+    assert done.exit_code == 2
+    assert done.stderr.startswith("peerlearn: ")
+    assert str(tmp_path / name) in done.stderr
+    assert "no rows" in done.stderr or "needs a row" in done.stderr
+    assert not (tmp_path / "north").exists()
