@@ -47,7 +47,7 @@ class Consensus:
         share = np.full(problems.agents, 1 / network.size)
         if self.variant == "weighted":
             share = problems.rows / np.maximum(averaging.total(network, problems.rows), 1)
-            alpha_k = np.where(share > 0, alpha * share, 1.0)  # who has no rows counts for nothing, whatever it solves
+            alpha_k = np.where(share > 0, alpha * share, 1.0)  # an agent without rows has weight 0: any alpha will do
         else:
             alpha_k = np.full(problems.agents, alpha)
         if alpha == 0 and not everyone(network, problems.rows >= problems.shape[0]):  # so that all stop, or none

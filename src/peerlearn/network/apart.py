@@ -45,7 +45,7 @@ class Halo(Protocol):
 class ApartNetwork(Network):
     """Some of the agents in this process, the others in processes that only messages reach."""
 
-    looks_itself = False  # whether the engine refuses numbers that are not finite in every round
+    checks_every_round = False  # whether the engine refuses numbers that are not finite in every round
 
     def __init__(self, graph: nx.Graph, weights: Any, place: Indices, here: int) -> None:
         super().__init__(graph, weights)
@@ -223,7 +223,7 @@ class ApartNetwork(Network):
     def _put(self, flat: Array, rows: Array, links: Route) -> None:
         """Copy the rows of the agents here to where they leave from, and refuse those that leave and are not finite."""
         hosted, width = flat.shape
-        if self.looks_itself:
+        if self.checks_every_round:
             rows[:hosted] = flat
             return
         step = max(BLOCK // hosted, 1)

@@ -59,7 +59,7 @@ class PeerNetwork(ApartNetwork):
     run for the neighbors as well.
     """
 
-    looks_itself = True  # in `_swap`
+    checks_every_round = True  # in `_swap`
 
     def __init__(
         self,

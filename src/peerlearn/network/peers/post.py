@@ -26,9 +26,9 @@ Take = Callable[[int, Parcel], None]  # what is done with what a neighbor sent; 
 log = logging.getLogger("peerlearn.peers")
 
 MOST_KEPT = 1 << 30  # bytes kept for a neighbor that does not save: beyond, it could not be restarted any more
-CLAIM_AT = 1 << 24  # bytes taken from a neighbor after which it is told what it need not keep
-CLAIM_AFTER = 64  # rounds after which it is: what it keeps stays in its processor's cache
-MOST_REFUSED = 5  # messages of one neighbor for one round: it does not get better, the neighbor runs another program
+CLAIM_AT = 1 << 24  # tell a neighbor what it need not keep after taking this many bytes from it
+CLAIM_AFTER = 64  # or after this many rounds: few enough frames that they stay in its processor's cache
+MOST_REFUSED = 5  # unusable messages in one round, after which it is clear that agents run different programs
 LAST_WORDS = 3.0  # seconds to tell neighbors that are not connected why a run is over
 FAREWELL = 10.0  # seconds to wait for a neighbor that cannot be reached when our work is done
 
@@ -76,7 +76,7 @@ class Post:
 
     @property
     def waiting(self) -> Waiting | None:
-        """Whom this agent waits for, if it has waited for longer than the patience for silence."""
+        """The neighbors that this agent waits for; None unless it has waited for longer than `silence`."""
         if self._state == "done":
             return None
         if silent := self._service.silent:
@@ -212,7 +212,7 @@ class Post:
         return time.monotonic() - self._since, late() if late is not None else []
 
     def _watch(self) -> None:
-        """Name the neighbors that hold the round up; end the run if they never will send anything, or take too long."""
+        """Log the neighbors that hold the round up. End the run if they have finished, or take too long."""
         if self._late is None:
             return
         number = self.me.done + 1
@@ -228,7 +228,7 @@ class Post:
         silent = self._service.silent
         late = [link for link in awaited if link.name not in silent]
         if len(late) < len(awaited):
-            self._since = time.monotonic()  # who comes back has the whole time again
+            self._since = time.monotonic()  # a neighbor that comes back gets the whole time again
             waited = 0.0
         if waited > self._patience.silence:
             self.me.waits_for = late[0].waits_for or late[0].name if late else ""
