@@ -91,6 +91,18 @@ def test_simulation_of_rounds_by_a_polynomial(width):
         SimulatedNetwork(graphs.ring(7)).recur(spoilt(7, 2, width=width), ROUNDS)
 
 
+@pytest.mark.parametrize("one_row_shows", [True, False])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("call", ["mix", "recur"])
+def test_simulation_of_large_rows(call, value, one_row_shows):
+    """Agent 4 is no neighbor of agent 0, whose row of the product is looked at."""
+    network = SimulatedNetwork(graphs.ring(7))
+    network._one_row_shows &= one_row_shows
+    with pytest.raises(NetworkError, match=SENTENCE.format(4)):
+        CALLS[call](network, spoilt(7, 4, value, width=10_000))
+    CALLS[call](network, spoilt(7, 4, 1e300, width=10_000))
+
+
 @pytest.mark.parametrize("call", ["mix", "recur", "mix_and_flood, x", "flood", "exchange"])
 def test_simulation_where_messages_get_lost(call):
     with pytest.raises(NetworkError, match=SENTENCE.format(4)):

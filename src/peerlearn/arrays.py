@@ -40,8 +40,9 @@ def per_agent(x: Any, hosted: int, what: str = "x") -> Array:
 def all_finite(x: np.ndarray[Any, Any]) -> bool:
     """Return whether no entry is NaN or infinite.
 
-    One such entry makes the sum of squares NaN or infinite, which BLAS computes in half a microsecond where x is small,
-    and at a quarter of the time of other ways where it is large. Entries above 1e154 do so too, and are looked at.
+    One such entry makes the sum of squares NaN or infinite. BLAS computes that sum in half a microsecond where x
+    is small, and in a quarter of the time of other ways where it is large. Entries above 1e154 also make it infinite,
+    so then every entry is checked.
     """
     return isfinite(np.vdot(x, x)) or bool(np.isfinite(x).all())
 

@@ -222,22 +222,27 @@ class ApartNetwork(Network):
 
     def _put(self, flat: Array, rows: Array, links: Route) -> None:
         """Copy the rows of the agents here to where they leave from, and refuse those that leave and are not finite."""
-        hosted, width = flat.shape
+        hosted = len(flat)
         if self.checks_every_round:
             rows[:hosted] = flat
             return
-        step = max(BLOCK // hosted, 1)
-        if width <= step:
+        if flat.size <= BLOCK:
             rows[:hosted] = flat
-            fine = _finite(flat, links.senders)
-        else:  # in blocks, because what was copied just now is still in the cache
-            fine = True
-            for left in range(0, width, step):
-                block = flat[:, left : left + step]
-                rows[:hosted, left : left + step] = block
-                fine = fine and _finite(block, links.senders)
+            fine = all_finite(flat if links.all_send else flat[links.senders])
+        else:
+            fine = self._put_in_blocks(flat, rows, links)
         if not fine:
             self._must_be_finite(flat[links.senders], self._rows[links.senders])
+
+    def _put_in_blocks(self, flat: Array, rows: Array, links: Route) -> bool:
+        """Copy rows and return whether those that leave are finite, while what was copied is still in the cache."""
+        (hosted, width), fine = flat.shape, True
+        step = max(BLOCK // hosted, 1)
+        for left in range(0, width, step):
+            block = flat[:, left : left + step]
+            rows[:hosted, left : left + step] = block
+            fine = fine and all_finite(block if links.all_send else block[links.senders])
+        return fine
 
     def _spread(self, rows: Array) -> Array:
         """Entry by entry the largest over each agent's neighborhood."""
@@ -259,9 +264,3 @@ class ApartNetwork(Network):
         """Enter rounds in which every agent sends `size` bytes to every neighbor."""
         messages = rounds * self._everywhere.messages
         self.ledger.count(rounds=rounds, messages=messages, bytes=messages * size)
-
-
-def _finite(flat: Array, senders: Indices) -> bool:
-    """Whether the rows of the senders are; often all rows are, or none."""
-    count = len(senders)
-    return count == 0 or all_finite(flat if count == len(flat) else flat[senders])

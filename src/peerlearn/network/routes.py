@@ -44,6 +44,11 @@ class Route:
         return np.unique(np.concatenate([heard_here, *self.sent.values()]))
 
     @cached_property
+    def all_send(self) -> bool:
+        """Whether every agent here sends to somebody."""
+        return len(self.senders) == self.hosted
+
+    @cached_property
     def sums(self) -> Any:
         """The matrix that adds up what each receiver hears: rows are receivers, columns local rows."""
         shape = len(self.receivers), self.hosted + self.halo

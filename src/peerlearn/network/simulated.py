@@ -26,6 +26,7 @@ from peerlearn.network.kernels import sparse_step
 DENSE_UP_TO = 64  # agents; measured: beyond this the sparse kernel is faster than dense BLAS
 POLYNOMIALS_KEPT = 32
 ROUTES_KEPT = 256  # a tree has two per level
+SMALL = 1 << 14  # numbers of all agents, for which the start of a product takes longer than its sums
 MANY_NUMBERS = 16  # per agent; for fewer, rounds are cheaper than their polynomial
 
 
@@ -55,6 +56,7 @@ class SimulatedNetwork(Network):
         self._C = self.mixing
         self._messages = int(self._C.nnz) - self.size  # of a round in which all speak to all neighbors
         self._dense = self._C.toarray() if self.size <= DENSE_UP_TO and not exact_order else None
+        self._one_row_shows = _zero_times_nan_is_nan()
         self._faulty = FaultyLinks(faults, self._C) if faults and faults.loss > 0 else None
         self._polynomials: dict[bytes, Array] = {}
         self._routes: dict[bytes, tuple[Indices, Any]] = {}
@@ -76,13 +78,15 @@ class SimulatedNetwork(Network):
         if self._dense is None or self._faulty is not None:
             return self.recur(x, np.array([[1.0, 0.0, 0.0]]))
         x = per_agent(x, self.size)
-        self._must_be_finite(x)
+        mixed = self._dense_product(self._dense, x)
         self._count(row_bytes(x))
-        mixed: Array = self._dense @ x.reshape(self.size, -1)
-        return mixed.reshape(x.shape)
+        return mixed
 
     def recur(self, x: Array, steps: Array) -> Array:
         x = per_agent(x, self.size)
+        if len(steps) > 1 and self._dense is not None and self._faulty is None and x[0].size >= MANY_NUMBERS:
+            self._count(row_bytes(x), rounds=len(steps))
+            return self._dense_product(self._polynomial(steps), np.ascontiguousarray(x))
         if isfinite(np.vdot(x, x)):
             return self._recur(x, steps)
         self._must_be_finite(x)
@@ -92,9 +96,6 @@ class SimulatedNetwork(Network):
 
     def _recur(self, x: Array, steps: Array) -> Array:
         flat = np.ascontiguousarray(x.reshape(self.size, -1))
-        if len(steps) > 1 and self._dense is not None and self._faulty is None and flat.shape[1] >= MANY_NUMBERS:
-            self._count(row_bytes(flat), rounds=len(steps))
-            return (self._polynomial(steps) @ flat).reshape(x.shape)
         now: Array = flat
         before: Array | None = None
         for step in steps:
@@ -194,6 +195,29 @@ class SimulatedNetwork(Network):
         self._product(x, before, out, a, b, c, data)
         return dead
 
+    def _dense_product(self, matrix: Array, x: Array) -> Array:
+        """Return matrix x, computed by BLAS, and refuse numbers that are not finite.
+
+        Zero times NaN is NaN: one row of a large product shows whether any agent has such numbers, which costs less
+        than to read x again.
+        """
+        flat = x if x.ndim == 2 else x.reshape(self.size, -1)
+        if flat.size <= SMALL:
+            fine = isfinite(np.vdot(flat, flat))
+            if not fine:
+                self._must_be_finite(flat)
+            product: Array = matrix.dot(flat)  # starts sooner than @, but writes its result twice
+        else:
+            with np.errstate(invalid="ignore"):
+                product = matrix @ flat
+            shown = product[0] if self._one_row_shows else product
+            fine = isfinite(np.vdot(shown, shown))
+            if not fine:
+                self._must_be_finite(flat)
+        if not fine:
+            self._must_be_finite(product)  # numbers may have become too large
+        return product if x.ndim == 2 else product.reshape(x.shape)
+
     def _product(self, x: Array, before: Array, out: Array, a: float, b: float, c: float, data: Array | None) -> None:
         """out <- a C x + b x + c before; by the sparse kernel with these entries of C, or by BLAS without any."""
         if data is not None or self._dense is None:
@@ -242,6 +266,11 @@ class SimulatedNetwork(Network):
         lost = 0 if dead is None else 2 * int(dead.sum())
         self.ledger.count(rounds=rounds, messages=messages, bytes=messages * row_bytes, lost=lost)
         return dead
+
+
+def _zero_times_nan_is_nan() -> bool:
+    """Return whether products with BLAS follow IEEE 754; some versions skip zeros."""
+    return bool(np.isnan(np.zeros((2, 2)) @ np.full((2, MANY_NUMBERS), np.nan)).all())
 
 
 def _polynomial_of(C: Array, steps: Array) -> Array:

@@ -1,0 +1,35 @@
+"""The compiled mixing step beside its plain numpy twin, bit for bit."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from peerlearn import SimulatedNetwork
+from peerlearn.network.kernels import BLOCK, sparse_step
+
+
+def plain_step(C, x, before, a, b, c):
+    """out_k = a sum_j C_kj x_j + b x_k + c before_k, neighbor by neighbor."""
+    out = np.empty_like(x)
+    for k in range(len(x)):
+        total = np.zeros(x.shape[1])
+        for p in range(C.indptr[k], C.indptr[k + 1]):
+            total = total + C.data[p] * x[C.indices[p]]
+        out[k] = a * total + b * x[k] + c * before[k]
+    return out
+
+
+@pytest.mark.parametrize("width", [1, 7, BLOCK - 1, BLOCK, 2 * BLOCK + 3])
+@pytest.mark.parametrize("step", [(1.0, 0.0, 0.0), (0.7, -0.2, 0.0), (1.3, 0.0, -0.4), (1.3, 0.1, -0.4)])
+def test_every_degree_and_width(step, width):
+    # A clique with a path at one end and leaves at the other: degrees from 1 to 9.
+    graph = nx.convert_node_labels_to_integers(nx.lollipop_graph(6, 4))
+    graph.add_edges_from((0, 10 + k) for k in range(4))
+    C = SimulatedNetwork(graph).mixing
+    assert set(np.diff(C.indptr)) >= {2, 3, 6, 10}
+    x, before = np.random.default_rng(0).standard_normal((2, len(graph), width))
+    expected, out = plain_step(C, x, before, *step), before.copy()
+    sparse_step(C.indptr, C.indices, C.data, x, out, out, *step)  # `out` may be `before`
+    assert np.array_equal(out, expected)
