@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from peerlearn import SimulatedNetwork
-from peerlearn.network.kernels import BLOCK, sparse_step
+from peerlearn.network.kernels import BLOCK, copy_and_check, sparse_step
 
 
 def plain_step(C, x, before, a, b, c):
@@ -33,3 +33,20 @@ def test_every_degree_and_width(step, width):
     expected, out = plain_step(C, x, before, *step), before.copy()
     sparse_step(C.indptr, C.indices, C.data, x, out, out, *step)  # `out` may be `before`
     assert np.array_equal(out, expected)
+
+
+class TestCopyAndCheck:
+    @pytest.mark.parametrize("shape", [(1, 1), (3, 512), (2, 10_001), (4, 0)])
+    def test_the_first_rows_are_copied(self, shape):
+        x, out = np.random.default_rng(0).standard_normal(shape), np.zeros((shape[0] + 2, shape[1]))
+        assert copy_and_check(x, out)
+        assert np.array_equal(out, np.vstack([x, np.zeros((2, shape[1]))]))
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    def test_one_number_that_is_not_finite(self, value):
+        for place in range(70):
+            x, out = np.full((2, 35), 1e308), np.empty((2, 35))
+            assert copy_and_check(x, out)
+            x.flat[place] = value
+            assert not copy_and_check(x, out)
+            assert np.array_equal(out, x, equal_nan=True)

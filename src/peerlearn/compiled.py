@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar, cast
 
 from numba import njit
 
+Result = TypeVar("Result")
 
-def compiled(function: Callable[..., None]) -> Callable[..., None]:
+
+def compiled(function: Callable[..., Result]) -> Callable[..., Result]:
     try:
-        return njit(cache=True, nogil=True)(function)
+        made = njit(cache=True, nogil=True)(function)
     except RuntimeError:  # nowhere to keep compiled code, as in a container that nobody may write to
-        return njit(nogil=True)(function)
+        made = njit(nogil=True)(function)
+    return cast(Callable[..., Result], made)

@@ -19,7 +19,7 @@ from peerlearn.arrays import Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network import codec
 from peerlearn.network.base import Message, Network, not_finite, row_bytes
-from peerlearn.network.kernels import sparse_step
+from peerlearn.network.kernels import copy_and_check, sparse_step
 from peerlearn.network.routes import Route, mixing_rows, route
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
@@ -27,7 +27,6 @@ Letter = tuple[int, int, bytes]  # sender, receiver, content
 
 BUFFERS = 3  # rows of this round, of the round before, and those being computed
 ROUTES_KEPT, HALOS_KEPT = 256, 64  # a tree has two routes per level
-BLOCK = 1 << 15  # numbers that a processor keeps at hand
 
 
 class Halo(Protocol):
@@ -226,23 +225,13 @@ class ApartNetwork(Network):
         if self.checks_every_round:
             rows[:hosted] = flat
             return
-        if flat.size <= BLOCK:
-            rows[:hosted] = flat
-            fine = all_finite(flat if links.all_send else flat[links.senders])
+        if links.all_send:
+            fine = copy_and_check(np.ascontiguousarray(flat), rows)
         else:
-            fine = self._put_in_blocks(flat, rows, links)
+            rows[:hosted] = flat
+            fine = all_finite(flat[links.senders])
         if not fine:
             self._must_be_finite(flat[links.senders], self._rows[links.senders])
-
-    def _put_in_blocks(self, flat: Array, rows: Array, links: Route) -> bool:
-        """Copy rows and return whether those that leave are finite, while what was copied is still in the cache."""
-        (hosted, width), fine = flat.shape, True
-        step = max(BLOCK // hosted, 1)
-        for left in range(0, width, step):
-            block = flat[:, left : left + step]
-            rows[:hosted, left : left + step] = block
-            fine = fine and all_finite(block if links.all_send else block[links.senders])
-        return fine
 
     def _spread(self, rows: Array) -> Array:
         """Entry by entry the largest over each agent's neighborhood."""

@@ -1,4 +1,4 @@
-"""The sparse mixing step, compiled: one pass over the neighbors, nothing allocated but one block of a row.
+"""What is done with every number of a round, compiled: the sparse mixing step, and the copy of rows that are sent.
 
 Rows are taken as slices before the loops over their entries. With `x[j, i]` inside a loop, numba has to allow for a
 negative i, and the loop is not vectorised: the same sums then take two to five times as long.
@@ -21,7 +21,7 @@ def sparse_step(
     """out_k <- a sum_j C_kj x_j + b x_k + c before_k for a C in compressed rows; `out` may be `before`.
 
     Neighbors are added in the order in which they stand, up to four per pass over the row, so that the sum has the same
-    bits as a row-by-row product.
+    bits as a row-by-row product. Nothing is allocated except one block of a row.
     """
     width = x.shape[1]
     sums = np.empty(min(width, BLOCK))
@@ -60,3 +60,17 @@ def sparse_step(
             else:
                 for i in range(n):
                     new[i] = a * total[i]
+
+
+@compiled
+def copy_and_check(x: Array, out: Array) -> bool:
+    """Copy the rows of x to out and return whether all their numbers are finite."""
+    width = x.shape[1]
+    odd = False
+    for k in range(x.shape[0]):
+        row, copy = x[k, :width], out[k, :width]
+        for i in range(width):
+            value = row[i]
+            copy[i] = value
+            odd |= value - value != 0.0  # NaN and infinite numbers alone differ from themselves
+    return not odd
