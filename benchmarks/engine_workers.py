@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from peerlearn import MPINetwork, Network, PeerNetwork, average, graphs
 from peerlearn.arrays import Array
-from peerlearn.network.peers.papers import Identity
+from peerlearn.network.peers.identity import Identity
 
 PLAIN = [1.0, 0.0, 0.0]  # one plain round of `recur`
 AGENTS, NUMBERS = 50, 1000  # of the averages

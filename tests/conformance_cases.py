@@ -27,9 +27,9 @@ from peerlearn import (
     total,
 )
 from peerlearn.algorithms.agreement import union
-from peerlearn.algorithms.choice import solvers
+from peerlearn.algorithms.averaging import METHODS, STOPPINGS, broadcast_from_center
 from peerlearn.algorithms.columns import column_solvers
-from peerlearn.algorithms.consensus import METHODS, STOPPINGS, follow
+from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.errors import NotConverged, PeerlearnError
 from peerlearn.local.chunks import Chunk
@@ -122,7 +122,10 @@ def agreements() -> dict[str, Case]:
         return {"to all": read(to_all), "to the last": read(to_last), "nothing said": read(to_none)}
 
     return {
-        **{operation.__name__: partial(each_shape, operation=operation) for operation in (total, maximum, follow)},
+        **{
+            operation.__name__: partial(each_shape, operation=operation)
+            for operation in (total, maximum, broadcast_from_center)
+        },
         **{f"total {name(averaging)}": partial(sums, averaging=averaging) for averaging in all_averagings()},
         "everyone": votes,
         "union": all_labels,

@@ -17,9 +17,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from peerlearn.errors import PeerlearnError, Stopped, WireError
-from peerlearn.network.peers import journal, memory, post
+from peerlearn.network.peers import journal, replay, rounds
 from peerlearn.network.peers.frame import Kind
-from peerlearn.network.peers.network import Patience, PeerNetwork
+from peerlearn.network.peers.network import PeerNetwork, Timeouts
 
 MOST_STEPS = 30_000
 
@@ -181,14 +181,14 @@ class World:
             self.lives[int(path.parent.name)].pause()
 
         with monkeypatch.context() as patch:
-            patch.setattr(memory, "time", clock)
-            patch.setattr(post, "time", clock)
-            patch.setattr(post, "FAREWELL", 1e6)
+            patch.setattr(replay, "time", clock)
+            patch.setattr(rounds, "time", clock)
+            patch.setattr(rounds, "FAREWELL", 1e6)
             patch.setattr(journal, "_replace", replace)
             patch.setattr(journal.Journal, "save", saved)
             patch.setattr(journal.os, "fsync", lambda _: None)
             patch.setattr(
-                post, "Service", lambda me, links, failed, **_: Wires(self.lives[me.number], me, links, failed)
+                rounds, "Service", lambda me, links, failed, **_: Wires(self.lives[me.number], me, links, failed)
             )
             try:
                 for k in self.graph:
@@ -208,7 +208,7 @@ class World:
             addresses=dict.fromkeys(self.graph, "127.0.0.1:1"),
             insecure_loopback=True,
             checkpoints=self.folder / str(k),
-            patience=Patience(save_every=1.0),
+            patience=Timeouts(save_every=1.0),
         )
         if not network.finished:
             result = self.program(network, life.pause)

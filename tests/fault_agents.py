@@ -73,9 +73,9 @@ def expected() -> tuple[dict[str, np.ndarray], tuple[int, int, int]]:
 
 def agent(number: int, folder: Path, ports: list[int], options: dict[str, Any]) -> None:
     """The life of one agent: in a process of its own."""
+    from peerlearn.network.peers.identity import Identity
     from peerlearn.network.peers.network import PeerNetwork
-    from peerlearn.network.peers.papers import Identity
-    from peerlearn.network.peers.patience import Patience
+    from peerlearn.network.peers.timeouts import Timeouts
 
     name, own = f"agent-{number}", folder / options.get("folder", f"agent-{number}")
     own.mkdir(exist_ok=True)
@@ -92,7 +92,7 @@ def agent(number: int, folder: Path, ports: list[int], options: dict[str, Any]) 
     if options.get("open_files"):
         resource.setrlimit(resource.RLIMIT_NOFILE, (options["open_files"],) * 2)
     longest = options.get("longest_round", 3600.0)
-    patience = Patience(options.get("silence", 2.0), options.get("give_up_after", 60.0), 0.2, longest)
+    patience = Timeouts(options.get("silence", 2.0), options.get("give_up_after", 60.0), 0.2, longest)
     addresses = {k: f"127.0.0.1:{port}" for k, port in enumerate(ports)}
     listen = options.get("listen", addresses[number])
     addresses |= options.get("addresses", {})

@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from peerlearn.keys import toml
+from peerlearn.toml_reader import toml
 from tests.peer_processes import ROOT, free_ports
 
 PATIENCE = 90  # seconds for anything at all; a test that waits as long has failed

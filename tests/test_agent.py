@@ -18,10 +18,10 @@ from click.testing import CliRunner
 from peerlearn import RVFLClassifier, SimulatedNetwork, data, graphs
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
-from peerlearn.keys import toml
 from peerlearn.models import archive
 from peerlearn.network.peers import certificates
 from peerlearn.sites.training import make_model
+from peerlearn.toml_reader import toml
 from tests.peer_processes import ROOT
 from tests.site_processes import ends as all_ended
 from tests.site_processes import run, started, status, wait_for, wait_for_round, write_sites
@@ -201,7 +201,7 @@ def test_scripts_see_nothing_of_what_grpc_writes(tmp_path):
 import os, socket, sys
 from pathlib import Path
 from peerlearn import PeerNetwork, graphs
-from peerlearn.network.peers.papers import Identity
+from peerlearn.network.peers.identity import Identity
 
 papers = [Path("papers", name) for name in ("authority.pem", "north.pem", "north.key")]
 given = dict(addresses={}, names=["north"], identity=Identity.load(*papers, "north"))

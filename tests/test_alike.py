@@ -26,11 +26,11 @@ from peerlearn import (
     VerticalRVFLRegressor,
     graphs,
 )
-from peerlearn.algorithms import preconditioners
-from peerlearn.algorithms.agreement import MARGIN, check_coefficients, same_everywhere
-from peerlearn.algorithms.choice import solvers
+from peerlearn.algorithms.agreement import MARGIN, check_coefficients, check_same_settings
 from peerlearn.algorithms.columns import column_solvers
 from peerlearn.algorithms.distances import landmarks
+from peerlearn.algorithms.readout import preconditioners
+from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.algorithms.smooth import smooth_solvers
 from peerlearn.errors import InputError, Mismatch
 from peerlearn.local import features as features_file
@@ -400,7 +400,7 @@ class TestWhatIsSent:
     def test_one_agent_asks_nobody(self):
         one = SimulatedNetwork(graphs.complete(1))
         check_coefficients(one, np.ones((1, 3, 1)), 0.0)
-        same_everywhere(one, {"alpha": 1.0})
+        check_same_settings(one, {"alpha": 1.0})
         assert one.ledger.messages == 0
 
     def test_the_order_of_coefficients_matters(self):

@@ -309,11 +309,11 @@ class TestBadInput:
                 def changed(network, tables, width, change=change):
                     return [change(own) if k == 2 else own for k, own in enumerate(tables)]
 
-                patch.setattr(agreed, "everybodys", changed)
+                patch.setattr(agreed, "all_gather", changed)
                 with pytest.raises(WireError, match="agent 2 sent no centres of rows where some were due"):
                     model.fit(X, SOME)
         with monkeypatch.context() as patch:
-            patch.setattr(agreed, "follow", lambda network, x: np.full_like(x, np.inf))
+            patch.setattr(agreed, "broadcast_from_center", lambda network, x: np.full_like(x, np.inf))
             with pytest.raises(WireError, match=r"agent \d sent no anchors where \d+ were due"):
                 model.fit(X, SOME)
         with monkeypatch.context() as patch:

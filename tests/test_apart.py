@@ -23,8 +23,8 @@ from peerlearn import (
     total,
 )
 from peerlearn.algorithms.agreement import union
-from peerlearn.algorithms.choice import solvers
-from peerlearn.algorithms.consensus import follow
+from peerlearn.algorithms.averaging import broadcast_from_center
+from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.errors import PeerlearnError
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
@@ -48,7 +48,7 @@ def test_averages(method, stopping):
     np.testing.assert_allclose(apart, together, atol=1e-12)
 
 
-@pytest.mark.parametrize("operation", [total, maximum, follow])
+@pytest.mark.parametrize("operation", [total, maximum, broadcast_from_center])
 def test_other_agreements(operation):
     together = operation(SimulatedNetwork(GRAPH), ROWS)
     apart = run_apart(GRAPH, lambda network, k: operation(network, ROWS[k : k + 1])[0])

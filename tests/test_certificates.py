@@ -20,7 +20,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from peerlearn.errors import InputError, MissingExtra, PeerlearnError
-from peerlearn.network.peers import certificates, papers
+from peerlearn.network.peers import certificates, identity
 from peerlearn.network.peers.certificates import Identity, make
 
 
@@ -61,8 +61,8 @@ def parsed(path):
 
 def later(monkeypatch, days):
     """Let all certificates be made and read that many days from now."""
-    then = papers.now() + timedelta(days=days)
-    for module in (papers, certificates):
+    then = identity.now() + timedelta(days=days)
+    for module in (identity, certificates):
         monkeypatch.setattr(module, "now", lambda: then)
 
 
@@ -131,8 +131,8 @@ def test_identities_may_call_and_be_called_but_not_sign(original):
     assert value[x509.KeyUsage].digital_signature
     assert not value[x509.KeyUsage].key_cert_sign
     assert isinstance(north.public_key().curve, ec.SECP256R1)
-    assert north.not_valid_before_utc < papers.now() - timedelta(minutes=2)
-    assert timedelta(days=824) < north.not_valid_after_utc - papers.now() < timedelta(days=825)
+    assert north.not_valid_before_utc < identity.now() - timedelta(minutes=2)
+    assert timedelta(days=824) < north.not_valid_after_utc - identity.now() < timedelta(days=825)
 
 
 def test_the_authority_signs_agents_and_no_further_authorities(original):
@@ -244,7 +244,7 @@ def test_an_agent_cannot_act_as_authority(folder):
 
 def issued(key, *extensions, common="north"):
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)] if common else [])
-    start = papers.now() - timedelta(days=1)
+    start = identity.now() - timedelta(days=1)
     builder = x509.CertificateBuilder(name, name, key.public_key(), 1, start, start + timedelta(days=9))
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)
@@ -255,7 +255,7 @@ def issued(key, *extensions, common="north"):
 
 def test_an_authority_of_another_kind_of_key(folder):
     key = ed25519.Ed25519PrivateKey.generate()
-    (folder / "authority.key").write_bytes(papers.key_as_pem(key))
+    (folder / "authority.key").write_bytes(identity.key_as_pem(key))
     (folder / "authority.pem").write_bytes(issued(key, x509.BasicConstraints(ca=True, path_length=0)))
     with pytest.raises(InputError, match="is not an elliptic-curve key as made here"):
         make(folder, ["east"])
@@ -337,7 +337,7 @@ def test_the_certificate_of_another_agent(original):
 def test_certificates_for_no_name_or_for_several(folder, common, hosts, whose):
     key = ec.generate_private_key(ec.SECP256R1())
     names = [x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])] if hosts else []
-    (folder / "north.key").write_bytes(papers.key_as_pem(key))
+    (folder / "north.key").write_bytes(identity.key_as_pem(key))
     (folder / "north.pem").write_bytes(issued(key, *names, common=common))
     with pytest.raises(InputError, match=f"is for {whose}.*, but this agent is north"):
         load(folder)
@@ -345,10 +345,10 @@ def test_certificates_for_no_name_or_for_several(folder, common, hosts, whose):
 
 @pytest.mark.parametrize("days", [-1, 826])
 def test_certificates_out_of_their_time(original, monkeypatch, days):
-    paper, then = parsed(original / "north.pem"), papers.now() + timedelta(days=days)
+    paper, then = parsed(original / "north.pem"), identity.now() + timedelta(days=days)
     said = [f"{each:%Y-%m-%d %H:%M} UTC" for each in (paper.not_valid_before_utc, paper.not_valid_after_utc, then)]
-    monkeypatch.setattr(papers, "authority_in", parsed)  # whose own time is another matter
-    monkeypatch.setattr(papers, "now", lambda: then)
+    monkeypatch.setattr(identity, "authority_in", parsed)  # whose own time is another matter
+    monkeypatch.setattr(identity, "now", lambda: then)
     with pytest.raises(InputError, match=f"is valid from {said[0]} to {said[1]}, but it is now {said[2]}: "):
         load(original)
 
@@ -366,7 +366,7 @@ def test_several_certificates_in_one_file(folder, foreign):
 
 
 def test_an_encrypted_key(folder):
-    key = papers.key_in(folder / "north.key")
+    key = identity.key_in(folder / "north.key")
     locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word"))
     (folder / "north.key").write_bytes(locked)
     with pytest.raises(InputError, match="is not an unencrypted private key in PEM form"):

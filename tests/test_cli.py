@@ -13,7 +13,7 @@ import peerlearn
 from peerlearn.cli import main
 from peerlearn.errors import NetworkError
 from peerlearn.experiments import demo as demos
-from peerlearn.keys import toml
+from peerlearn.toml_reader import toml
 
 
 def run(*arguments, **environment):

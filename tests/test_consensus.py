@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerlearn import Averaging, Faults, SimulatedNetwork, average, everyone, graphs, maximum, total
-from peerlearn.algorithms.consensus import follow, iterates
+from peerlearn.algorithms.averaging import broadcast_from_center, iterates
 from peerlearn.errors import InputError, NetworkError, NotConverged
 from peerlearn.network import simulated
 
@@ -174,7 +174,7 @@ def test_one_dissenter_anywhere_is_heard(graph):
 def test_following_gives_the_same_bits_to_all(graph):
     network = SimulatedNetwork(graph)
     start = rows(network, 3)
-    x = follow(network, start)
+    x = broadcast_from_center(network, start)
     assert (x == start[network.tree.root]).all()
     assert network.ledger.rounds == network.tree.height
     assert network.ledger.messages <= graph.number_of_edges()
@@ -206,7 +206,7 @@ class TestLostMessages:
             start = rows(network, 2)
             assert network.flood_rounds > network.diameter
             np.testing.assert_array_equal(maximum(network, start), np.broadcast_to(start.max(axis=0), start.shape))
-            assert (follow(network, start) == start[network.tree.root]).all()
+            assert (broadcast_from_center(network, start) == start[network.tree.root]).all()
 
     def test_methods_that_need_every_message_refuse(self):
         network = SimulatedNetwork(graphs.ring(6), faults=Faults(0.1))

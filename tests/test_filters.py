@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from peerlearn import Faults, LMSFilter, SimulatedNetwork, SplineFilter, decibels, graphs
-from peerlearn.algorithms.filtering.together import outputs
+from peerlearn.algorithms.filtering.diffusion import outputs
 from peerlearn.data import wiener
 from peerlearn.errors import NetworkError
 from peerlearn.local.splines import Spline

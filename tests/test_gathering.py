@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from peerlearn import Faults, SimulatedNetwork, graphs
-from peerlearn.algorithms.gathering import everybodys
+from peerlearn.algorithms.all_gather import all_gather
 from peerlearn.errors import NetworkError, WireError
 from tests.split_network import run_apart
 
@@ -21,7 +21,7 @@ def table(agent):
 
 def test_all_agents_get_all_tables(graph):
     network = SimulatedNetwork(graph)
-    found = everybodys(network, [table(k) for k in range(network.size)], WIDTH)
+    found = all_gather(network, [table(k) for k in range(network.size)], WIDTH)
     assert len(found) == network.size
     for agent, own in enumerate(found):
         np.testing.assert_array_equal(own, table(agent))
@@ -29,7 +29,7 @@ def test_all_agents_get_all_tables(graph):
 
 @pytest.mark.parametrize("shape", [graphs.ring(5), graphs.star(5), graphs.linear(5, 1)], ids=["ring", "star", "line"])
 def test_agents_that_live_apart_get_them_too(shape):
-    found = run_apart(shape, lambda network, k: everybodys(network, [table(k)], WIDTH))
+    found = run_apart(shape, lambda network, k: all_gather(network, [table(k)], WIDTH))
     for tables in found:
         for agent, own in enumerate(tables):
             np.testing.assert_array_equal(own, table(agent))
@@ -37,7 +37,7 @@ def test_agents_that_live_apart_get_them_too(shape):
 
 def test_every_table_crosses_a_link_of_the_tree_once_each_way_it_must_go():
     network = SimulatedNetwork(graphs.linear(3, 1))  # 0 - 1 - 2, the root in the middle
-    everybodys(network, [np.ones((2, WIDTH))] * 3, WIDTH)
+    all_gather(network, [np.ones((2, WIDTH))] * 3, WIDTH)
     rows_up, rows_down = 2 + 2, 6 + 6
     lengths_up, lengths_down = 1 + 1, 3 + 3
     numbers = WIDTH * (rows_up + rows_down) + lengths_up + lengths_down
@@ -46,14 +46,14 @@ def test_every_table_crosses_a_link_of_the_tree_once_each_way_it_must_go():
 
 def test_one_agent_asks_nobody():
     network = SimulatedNetwork(graphs.complete(1))
-    (own,) = everybodys(network, [table(4)], WIDTH)
+    (own,) = all_gather(network, [table(4)], WIDTH)
     np.testing.assert_array_equal(own, table(4))
     assert network.ledger.messages == 0
 
 
 def test_lost_messages_are_refused():
     with pytest.raises(NetworkError, match="cannot tell silence from a lost message"):
-        everybodys(SimulatedNetwork(graphs.ring(4), faults=Faults(0.1, seed=0)), [table(k) for k in range(4)], WIDTH)
+        all_gather(SimulatedNetwork(graphs.ring(4), faults=Faults(0.1, seed=0)), [table(k) for k in range(4)], WIDTH)
 
 
 GOOD = {"rows": np.array([2]), "table": np.ones((2, WIDTH))}
@@ -87,9 +87,9 @@ class Tampered(SimulatedNetwork):
 @pytest.mark.parametrize("message", STRANGE.values(), ids=STRANGE)
 def test_what_cannot_be_tables_is_refused_by_the_senders_name(message):
     with pytest.raises(WireError, match=r"agent 2 sent no tables of 3 columns"):
-        everybodys(Tampered(message), [np.ones((2, WIDTH))] * 3, WIDTH)
+        all_gather(Tampered(message), [np.ones((2, WIDTH))] * 3, WIDTH)
 
 
 def test_what_is_tampered_with_otherwise_well_arrives():
-    found = everybodys(Tampered(GOOD), [np.zeros((2, WIDTH))] * 3, WIDTH)
+    found = all_gather(Tampered(GOOD), [np.zeros((2, WIDTH))] * 3, WIDTH)
     np.testing.assert_array_equal(found[2], GOOD["table"])

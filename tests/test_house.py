@@ -164,7 +164,7 @@ def test_the_recipe_for_a_new_algorithm_holds(tmp_path):
     for part in ("src", "tests", "pyproject.toml"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
-    recipe = tmp_path / "src/peerlearn/algorithms/diffusion.py"
+    recipe = tmp_path / "src/peerlearn/algorithms/readout/diffusion.py"
     recipe.write_text(python_blocks("CONTRIBUTING.md")[0])
     run("ruff", "check", recipe, cwd=tmp_path)
     run("ruff", "format", "--check", recipe, cwd=tmp_path)

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from peerlearn.errors import Mismatch, NetworkError
-from peerlearn.network.apart import ApartNetwork
+from peerlearn.network.distributed import DistributedNetwork
 from peerlearn.network.peers import journal as journals
-from peerlearn.network.peers import memory as memories
+from peerlearn.network.peers import replay as memories
 from peerlearn.network.peers.frame import VERSION, Kind, receipt_of
 from peerlearn.network.peers.journal import JOURNAL, NAMES, Call, Checkpoint, Journal
 from peerlearn.network.peers.link import Link, Speaker
-from peerlearn.network.peers.memory import Memory
+from peerlearn.network.peers.replay import Replay
 
 
 def saved(folder, rounds=2):
@@ -244,7 +244,7 @@ class Agent:
         self.me = Speaker(run, 0, name, {"alpha": "1"} if settings is None else settings)
         self.links = {k: Link(self.me, k, f"agent-{k}", 20) for k in (1, 2)}
         self.folder, self.bytes_sent = folder, 0
-        self.memory = Memory(
+        self.memory = Replay(
             self.me, self.links, Journal(folder), lock=threading.Lock(), own_settings=own or {"rows": "7"},
             save_every=1e9, bytes_sent=lambda: self.bytes_sent,
         )  # fmt: skip
@@ -451,13 +451,13 @@ class TestMemory:
             agent.mix()
 
 
-class Alone(ApartNetwork):
+class Alone(DistributedNetwork):
     """One agent, no neighbors, and the memory of `PeerNetwork`; saves in the rounds it is told to."""
 
     def __init__(self, folder, save_at=()):
         super().__init__(nx.empty_graph(1), "metropolis", np.zeros(1, np.intp), 0)
         self.me, self.save_at, self.computed = Speaker("run", 0, "north", {}), save_at, 0
-        self.memory = Memory(
+        self.memory = Replay(
             self.me, {}, Journal(folder), lock=threading.Lock(), own_settings={}, save_every=1e9, bytes_sent=lambda: 0
         )
 

@@ -6,7 +6,7 @@ import pytest
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.file.expecting import expected_in, for_each
-from peerlearn.keys import Table
+from peerlearn.toml_reader import Table
 
 
 def written_out(**values):

@@ -10,7 +10,7 @@ import pytest
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.file.fields import made_from
-from peerlearn.keys import Table
+from peerlearn.toml_reader import Table
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from peerlearn import keys
+from peerlearn import toml_reader
 from peerlearn.errors import InputError
 from peerlearn.experiments import (
     Data,
@@ -242,7 +242,7 @@ def test_what_a_size_leaves_out_is_checked_all_the_same(written):
 
 
 def test_a_file_is_the_same_at_its_own_size_after_a_smaller_one(written):
-    top = keys.read(written(SHORT))
+    top = toml_reader.read(written(SHORT))
     assert sized(top, "quick")["repetitions"] == 1
     assert "repetitions" not in sized(top, "full")
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import Lasso as SklearnLasso
 
 from peerlearn import ADMM, Averaging, Faults, Gram, Local, SimulatedNetwork, graphs
-from peerlearn.algorithms.choice import Auto
+from peerlearn.algorithms.readout.auto import Auto
 from peerlearn.data import mackey_glass, narma10
 from peerlearn.errors import DataError, InputError, NotConverged
 from peerlearn.local import lasso as module

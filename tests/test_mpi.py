@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerlearn import MPINetwork, SimulatedNetwork, graphs
-from peerlearn.algorithms.choice import solvers
+from peerlearn.algorithms.averaging import METHODS
 from peerlearn.algorithms.columns import column_solvers
-from peerlearn.algorithms.consensus import METHODS
+from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.errors import InputError, MissingExtra
 from peerlearn.network.mpi import dealt

@@ -23,8 +23,8 @@ from peerlearn import (
     SimulatedNetwork,
     graphs,
 )
-from peerlearn.algorithms.choice import solvers
-from peerlearn.algorithms.preconditioners import PRECONDITIONERS
+from peerlearn.algorithms.readout.auto import solvers
+from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS
 from peerlearn.algorithms.smooth.minimum import smooth_solvers
 from peerlearn.algorithms.solution import must_take
 from peerlearn.algorithms.standardise import mean_and_deviation

@@ -9,10 +9,10 @@ import pytest
 from sklearn.metrics import accuracy_score, r2_score
 
 from peerlearn import RVFLClassifier, RVFLRegressor
-from peerlearn.keys import toml
 from peerlearn.models import archive
 from peerlearn.sites.outcome import Outcome, measure
 from peerlearn.sites.plan import read_plan
+from peerlearn.toml_reader import toml
 
 KINDS = {"iris": (RVFLClassifier, accuracy_score), "diabetes": (RVFLRegressor, r2_score)}
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from peerlearn import ADMM, Averaging, ConjugateGradient, Gram, SimulatedNetwork, graphs
-from peerlearn.algorithms.choice import Auto
 from peerlearn.algorithms.krylov import _Directions
-from peerlearn.algorithms.preconditioners import PRECONDITIONERS
+from peerlearn.algorithms.readout.auto import Auto
+from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS
 from peerlearn.data import mackey_glass
 from peerlearn.errors import InputError, NotConverged
 from peerlearn.local.least_squares import LeastSquares

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from peerlearn.network.peers.reasons import LONGEST, short
+from peerlearn.network.peers.grpc_errors import LONGEST, short
 
 ALL = "failed to connect to all addresses; last error: "
 UNKNOWN = f"{ALL}UNKNOWN: ipv4:127.0.0.1:7101: "

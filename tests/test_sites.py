@@ -19,12 +19,12 @@ from peerlearn import SimulatedNetwork, data
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.errors import InputError
 from peerlearn.experiments.alone import alone
-from peerlearn.keys import toml
 from peerlearn.sites.description import read_site
 from peerlearn.sites.layout import lay_out
 from peerlearn.sites.plan import read_plan
 from peerlearn.sites.refusals import refusals_in_the_log, sentence
 from peerlearn.sites.training import compared, make_model
+from peerlearn.toml_reader import toml
 
 SITE = {
     "run": "study",

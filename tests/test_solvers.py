@@ -19,7 +19,7 @@ from peerlearn import (
     SimulatedNetwork,
     graphs,
 )
-from peerlearn.algorithms.choice import Auto, solver_of, solvers
+from peerlearn.algorithms.readout.auto import Auto, solver_of, solvers
 from peerlearn.errors import DataError, InputError, NetworkError, NotConverged
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares

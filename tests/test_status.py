@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
-from peerlearn.network.peers.post import Waiting
+from peerlearn.network.peers.rounds import Waiting
 from peerlearn.sites import status
 
 

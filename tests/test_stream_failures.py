@@ -8,7 +8,7 @@ import pytest
 from peerlearn import DiffusionRLS, Faults, RVFLClassifier, RVFLRegressor, SimulatedNetwork, StreamConsensus, graphs
 from peerlearn.algorithms.agreement import union
 from peerlearn.algorithms.columns.sketches import Layout
-from peerlearn.algorithms.gram import up_the_tree
+from peerlearn.algorithms.readout.gram import up_the_tree
 from peerlearn.algorithms.streaming import StreamExact
 from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.errors import DataError, InputError, NetworkError, WireError

@@ -13,10 +13,10 @@ from peerlearn.algorithms.smooth import LBFGS, NEXT, GradientTracking, StepRule
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
 from peerlearn.errors import InputError
-from peerlearn.keys import Table, toml
 from peerlearn.models import archive
 from peerlearn.sites.plan import read_plan
 from peerlearn.sites.training import classifies, compared, learns_in_order, make_model, may_lack_labels, read_model
+from peerlearn.toml_reader import Table, toml
 from tests.site_processes import run, write_sites
 
 S3VM = {"kind": "S3VMClassifier", "random_state": 0}

@@ -47,6 +47,7 @@ from peerlearn.models import (
     VerticalRVFLRegressor,
 )
 from peerlearn.models.filters import decibels
+from peerlearn.moved import keep_old_paths
 from peerlearn.network import Faults, Network, SimulatedNetwork
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from peerlearn.network.peers.network import PeerNetwork
 
 __version__ = "0.7.0"
+keep_old_paths()
 
 __all__ = [
     "ADMM",
@@ -110,7 +112,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """List the public names and submodules, engines that are not imported yet among them."""
-    return sorted({*globals(), *__all__} - {"Any", "MissingExtra", "TYPE_CHECKING"})
+    return sorted({*globals(), *__all__} - {"Any", "MissingExtra", "TYPE_CHECKING", "keep_old_paths"})
 
 
 def __getattr__(name: str) -> Any:

@@ -1,15 +1,15 @@
 """What agents compute together, one file per method."""
 
-from peerlearn.algorithms.admm import ADMM
-from peerlearn.algorithms.averaged_fit import Consensus
-from peerlearn.algorithms.choice import Auto
+from peerlearn.algorithms.averaging import Averaging, average, everyone, iterates, maximum, total
 from peerlearn.algorithms.columns import DualConjugateGradient, SharingADMM, SketchedConjugateGradient
 from peerlearn.algorithms.completion import BlockCompletion, DiffusionCompletion
-from peerlearn.algorithms.conjugate_gradient import ConjugateGradient
-from peerlearn.algorithms.consensus import Averaging, average, everyone, iterates, maximum, total
 from peerlearn.algorithms.distances import Exchange, Landmarks
-from peerlearn.algorithms.gram import Gram
-from peerlearn.algorithms.local_fit import Local
+from peerlearn.algorithms.readout.admm import ADMM
+from peerlearn.algorithms.readout.auto import Auto
+from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
+from peerlearn.algorithms.readout.consensus import Consensus
+from peerlearn.algorithms.readout.gram import Gram
+from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.smooth import LBFGS, NEXT, Diffusion, GradientTracking, StepRule
 from peerlearn.algorithms.solution import Report, Solution, Solver
 from peerlearn.algorithms.streaming import DiffusionLMS, DiffusionRLS, StreamConsensus, StreamExact

@@ -24,7 +24,7 @@ from zlib import crc32
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import maximum
+from peerlearn.algorithms.averaging import maximum
 from peerlearn.arrays import Array, all_finite, sendable
 from peerlearn.errors import DataError, InputError, Mismatch, WireError
 from peerlearn.local.features import RandomFeatures
@@ -84,7 +84,7 @@ def probe(rows: int, columns: int) -> Array:
     return inputs
 
 
-def same_everywhere(
+def check_same_settings(
     network: Network, settings: Mapping[str, Any], *drawn: Drawn, rows: Sequence[int] | None = None
 ) -> None:
     """Refuse, at every agent and with the same sentence, to go on where settings or draws differ between agents.

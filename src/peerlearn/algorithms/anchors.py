@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from peerlearn.algorithms.consensus import follow
-from peerlearn.algorithms.gathering import everybodys
+from peerlearn.algorithms.all_gather import all_gather
+from peerlearn.algorithms.averaging import broadcast_from_center
 from peerlearn.arrays import Array, Indices, all_finite
 from peerlearn.errors import DataError, WireError
 from peerlearn.local.anchor_graph import AnchorGraph, pieces, projection
@@ -55,7 +55,7 @@ class Anchoring:
         """The same anchors and features at every agent, from the rows of the hosted ones."""
         columns = inputs[0].shape[1]
         own = [self._table(X, network.size, (seed, k)) for k, X in zip(network.hosted, inputs, strict=True)]
-        tables = everybodys(network, own, columns + 2)
+        tables = all_gather(network, own, columns + 2)
         for agent, table in enumerate(tables):
             self._must_be_centres(table, agent, network.size)
         every = np.vstack(tables)
@@ -67,7 +67,9 @@ class Anchoring:
             if agent == network.tree.root:
                 A, _ = centres(C, n, m, np.random.default_rng(seed))
                 found[k] = np.hstack([A, projection(A, self.width or _reach(A, s, C, n, e), found.shape[2] - columns)])
-        A, P = np.split(follow(network, found)[0], [columns], axis=1)  # the first hosted agent knows what all know
+        A, P = np.split(
+            broadcast_from_center(network, found)[0], [columns], axis=1
+        )  # the first hosted agent knows what all know
         P = P[:, np.count_nonzero(P, axis=0) > 0]
         if not all_finite(A) or not all_finite(P) or P.shape[1] == 0:
             raise WireError(f"agent {network.tree.root} sent no anchors where {m} were due: it runs something else")

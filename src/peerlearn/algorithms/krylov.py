@@ -27,7 +27,7 @@ from typing import Protocol
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, maximum, summed
+from peerlearn.algorithms.averaging import Averaging, maximum, summed
 from peerlearn.algorithms.solution import Report, warn_not_converged
 from peerlearn.arrays import Array
 from peerlearn.local.least_squares import PerAgent

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from peerlearn.algorithms.agreement import no_rows
-from peerlearn.algorithms.consensus import Averaging
+from peerlearn.algorithms.averaging import Averaging
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 

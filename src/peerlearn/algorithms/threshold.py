@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, maximum, summed
+from peerlearn.algorithms.averaging import Averaging, maximum, summed
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 

@@ -25,7 +25,7 @@ from sklearn.model_selection import train_test_split
 
 from peerlearn import data, graphs, partition
 from peerlearn.algorithms import ADMM, Auto, ConjugateGradient, Consensus, Local, Solver
-from peerlearn.algorithms.consensus import Method
+from peerlearn.algorithms.averaging import Method
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
 from peerlearn.experiments.files import result_folder, write, write_table

@@ -20,9 +20,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn.algorithms.agreement import check_coefficients, same_everywhere
+from peerlearn.algorithms.agreement import check_coefficients, check_same_settings
 from peerlearn.algorithms.anchors import Anchoring
-from peerlearn.algorithms.consensus import total
+from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import InputError, WireError
@@ -114,7 +114,7 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
         mark = network.ledger.mark()
         inputs, targets = shares_of(self, network, X, y, stratify=True, seed=deal_seed)
         outputs = self._encoded(network, targets)
-        same_everywhere(
+        check_same_settings(
             network,
             {
                 "the number of columns of X": inputs[0].shape[1],

@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
-from peerlearn.algorithms.choice import solvers
+from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.columns import column_solvers
-from peerlearn.algorithms.consensus import Averaging
+from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.algorithms.registry import class_named, named
 from peerlearn.algorithms.smooth import StepRule, smooth_solvers
 from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.errors import InputError
-from peerlearn.keys import near
 from peerlearn.local.privacy import RandomProjection, TanhTransform
 from peerlearn.models.s3vm import S3VMClassifier
 from peerlearn.models.vertical import VerticalRVFLClassifier, VerticalRVFLRegressor
+from peerlearn.toml_reader import near
 
 Kinds = Mapping[str, type[Any]]
 PARTS: dict[str, Callable[[], Kinds]] = {

@@ -17,10 +17,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from peerlearn.algorithms.agreement import Drawn, check_coefficients, probe, same_everywhere
-from peerlearn.algorithms.choice import solver_of
-from peerlearn.algorithms.consensus import total
-from peerlearn.algorithms.local_fit import Local
+from peerlearn.algorithms.agreement import Drawn, check_coefficients, check_same_settings, probe
+from peerlearn.algorithms.averaging import total
+from peerlearn.algorithms.readout.auto import solver_of
+from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.solution import Report, Solver, must_take
 from peerlearn.algorithms.streaming.learner import Learner, learner_of
 from peerlearn.arrays import Array
@@ -265,7 +265,7 @@ class ESNRegressor(Echoes):
         rows: Sequence[int] | None = None,
     ) -> None:
         """Check that agents in other processes have the same settings, columns and reservoir, before any work."""
-        same_everywhere(
+        check_same_settings(
             network,
             {
                 "the number of columns of X": inputs[0].shape[1],

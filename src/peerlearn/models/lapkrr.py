@@ -22,9 +22,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn.algorithms.agreement import Drawn, probe, same_everywhere
+from peerlearn.algorithms.agreement import Drawn, check_same_settings, probe
+from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.completion import Completion, completion_of
-from peerlearn.algorithms.consensus import total
 from peerlearn.algorithms.distances import Distances, Places, distances_of, drawn_by
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import HUGE, Array, all_finite
@@ -121,7 +121,7 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
             finite_rows(own, f"the transformed rows of agent {agent}: ")
         outputs = self._encoded(network, targets)
         sharing = self.distances if self.distances in ("local", None) else distances_of(self.distances)
-        same_everywhere(
+        check_same_settings(
             network,
             {
                 "the number of columns of X": columns,
@@ -235,7 +235,7 @@ class LapKRRClassifier(PartlyLabelled, BaseEstimator):
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         finite_rows(rows, "")
         told = {"the number of rows to predict": len(rows), "the rows to predict (a checksum)": crc32(rows.tobytes())}
-        same_everywhere(network, told)
+        check_same_settings(network, told)
         with one_blas_thread():
             (x,) = _transformed(self._privacy, [rows], self._transform_seed)
             parts = [

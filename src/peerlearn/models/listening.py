@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from peerlearn.algorithms.agreement import same_everywhere
+from peerlearn.algorithms.agreement import check_same_settings
+from peerlearn.algorithms.filtering.diffusion import BEFORE, Cooperation, Shape, one_of, outputs, proceed
 from peerlearn.algorithms.filtering.divergence import diverged
 from peerlearn.algorithms.filtering.kernels import LMS, NLMS, RLS
 from peerlearn.algorithms.filtering.task import Design
-from peerlearn.algorithms.filtering.together import BEFORE, Cooperation, Shape, one_of, outputs, proceed
 from peerlearn.algorithms.solution import Report
 from peerlearn.algorithms.streaming.learner import check_forgetting
 from peerlearn.arrays import Array, is_whole
@@ -193,7 +193,7 @@ class Filter(ABC, BaseEstimator):
         """Agents that send anything must all have the same filter."""
         if begun.how.between(begun.network):
             shared = {name: value for name, value in begun.settings.items() if name not in OWN}
-            same_everywhere(begun.network, shared | more)
+            check_same_settings(begun.network, shared | more)
 
     def _must_be_unchanged(self, now: Listening) -> None:
         for name, before in now.settings.items():

@@ -18,10 +18,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn.algorithms.agreement import Drawn, check_coefficients, same_everywhere
-from peerlearn.algorithms.choice import solver_of
-from peerlearn.algorithms.consensus import total
-from peerlearn.algorithms.local_fit import Local
+from peerlearn.algorithms.agreement import Drawn, check_coefficients, check_same_settings
+from peerlearn.algorithms.averaging import total
+from peerlearn.algorithms.readout.auto import solver_of
+from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.solution import Report, Solver, must_take
 from peerlearn.algorithms.streaming.learner import Learner, learner_of
 from peerlearn.arrays import Array
@@ -159,7 +159,7 @@ class _RVFL(BaseEstimator, Targets):
 
         In simulation, where they cannot, agents ask all the same: what is sent does not depend on the engine.
         """
-        same_everywhere(
+        check_same_settings(
             network,
             {
                 "the number of columns of X": inputs[0].shape[1],

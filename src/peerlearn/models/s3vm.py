@@ -30,8 +30,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn.algorithms.agreement import check_coefficients, same_everywhere
-from peerlearn.algorithms.consensus import Averaging, summed
+from peerlearn.algorithms.agreement import check_coefficients, check_same_settings
+from peerlearn.algorithms.averaging import Averaging, summed
 from peerlearn.algorithms.smooth import SmoothSolver, smooth_solver_of
 from peerlearn.algorithms.solution import Report
 from peerlearn.algorithms.threshold import threshold
@@ -178,7 +178,7 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
 
         In simulation, where they cannot, agents ask all the same: what is sent does not depend on the engine.
         """
-        same_everywhere(
+        check_same_settings(
             network,
             {
                 "the number of columns of X": columns,

@@ -21,7 +21,7 @@ from zlib import crc32
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging
+from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.streaming.learner import Learner, learner_of, learners
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError

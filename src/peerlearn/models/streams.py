@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging
+from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.solution import Report
 from peerlearn.algorithms.streaming.learner import Learner, learner_of
 from peerlearn.arrays import Array

@@ -19,10 +19,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from peerlearn.algorithms.agreement import Drawn, same_everywhere
+from peerlearn.algorithms.agreement import Drawn, check_same_settings
+from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.columns import ColumnSolver, LocalColumns, column_solver_of
-from peerlearn.algorithms.columns.solution import Prediction
-from peerlearn.algorithms.consensus import total
+from peerlearn.algorithms.columns.solver import Prediction
 from peerlearn.algorithms.row_identity import checksum, common_rows, key_of, same_rows, texts_of, texts_of_numbers
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array, Indices
@@ -149,7 +149,7 @@ class _Vertical(BaseEstimator, Targets):
 
         In simulation, where they cannot differ, agents ask all the same: what is sent does not depend on the engine.
         """
-        same_everywhere(
+        check_same_settings(
             network,
             {
                 "n_hidden": maps.hidden,

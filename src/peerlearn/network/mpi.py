@@ -22,11 +22,11 @@ from peerlearn import graphs
 from peerlearn.arrays import Array, Indices, per_agent
 from peerlearn.errors import InputError, MissingExtra
 from peerlearn.network import codec
-from peerlearn.network.apart import ApartNetwork, Letter
+from peerlearn.network.distributed import DistributedNetwork, Letter
 from peerlearn.network.routes import Route
 
 
-class MPINetwork(ApartNetwork):
+class MPINetwork(DistributedNetwork):
     """The agents of a graph, dealt to the ranks of an MPI communicator.
 
     Start a script with `mpiexec -n 4 python script.py`; without mpiexec it runs as one rank. All ranks make the same

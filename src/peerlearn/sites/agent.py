@@ -29,9 +29,9 @@ from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive
 from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.door import allow_many_files
+from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.link import Left
 from peerlearn.network.peers.network import Interrupted, PeerNetwork
-from peerlearn.network.peers.papers import Identity
 from peerlearn.private_files import open_private
 from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log

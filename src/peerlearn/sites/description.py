@@ -41,13 +41,13 @@ from typing import Any
 
 import networkx as nx
 
-from peerlearn import graphs, keys
+from peerlearn import graphs, toml_reader
 from peerlearn import weights as mixing
 from peerlearn.errors import GraphError
-from peerlearn.keys import NUMBER
 from peerlearn.network.peers.addresses import checked_address
-from peerlearn.network.peers.patience import Patience
+from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.sites.training import read_model
+from peerlearn.toml_reader import NUMBER
 
 TABLES = ("network", "neighbors", "certificates", "data", "model", "patience")
 KEYS = ("run", "name", "address", "output", *TABLES)
@@ -70,7 +70,7 @@ class Site:
     target: str
     scale: bool
     model: dict[str, Any]  # kind, parameters and solver as in the file, to be compared with neighbors
-    patience: Patience
+    patience: Timeouts
 
     @property
     def number(self) -> int:
@@ -79,7 +79,7 @@ class Site:
 
 def read_site(path: Path) -> Site:
     """The description of one agent, all of it checked."""
-    top = keys.read(path).only(*KEYS)
+    top = toml_reader.read(path).only(*KEYS)
     run, name = top.take("run", str), top.take("name", str)
     address = top.take("address", str, what='host:port, such as "0.0.0.0:7101"')
     with top.about("address"):
@@ -125,7 +125,7 @@ def path_beside(file: Path, text: str) -> Path:
     return full.relative_to(here) if full.is_relative_to(here) else full
 
 
-def read_network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
+def read_network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
     """Names, links and weights: what every agent must know of the network."""
     table.only("agents", "links", "weights")
     agents = table.take("agents", list, what='a list of names, such as ["north", "south"]')
@@ -147,22 +147,22 @@ def read_network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
     return tuple(agents), graph, weights
 
 
-def read_patience(table: keys.Table) -> Patience:
-    table.only(*(each.name for each in fields(Patience)))
-    given = {each.name: float(table.take(each.name, NUMBER, each.default)) for each in fields(Patience)}
+def read_patience(table: toml_reader.Table) -> Timeouts:
+    table.only(*(each.name for each in fields(Timeouts)))
+    given = {each.name: float(table.take(each.name, NUMBER, each.default)) for each in fields(Timeouts)}
     for name, seconds in given.items():
         with table.about(name):
-            Patience(**{name: seconds})
-    return Patience(**given)
+            Timeouts(**{name: seconds})
+    return Timeouts(**given)
 
 
-def _neighbors(table: keys.Table, name: str, agents: tuple[str, ...], graph: nx.Graph) -> dict[int, str]:
+def _neighbors(table: toml_reader.Table, name: str, agents: tuple[str, ...], graph: nx.Graph) -> dict[int, str]:
     me = agents.index(name)
     neighbors = {agents[k]: k for k in sorted(graph[me])}
     addresses = {}
     for other, address in table.rest().items():
         if other not in neighbors:
-            raise table.wrong(other, f"is not linked to {name}{keys.near(other, neighbors)}")
+            raise table.wrong(other, f"is not linked to {name}{toml_reader.near(other, neighbors)}")
         with table.about(other):
             addresses[neighbors[other]] = checked_address(address, other)
     for other, number in neighbors.items():
@@ -171,7 +171,7 @@ def _neighbors(table: keys.Table, name: str, agents: tuple[str, ...], graph: nx.
     return addresses
 
 
-def _certificates(table: keys.Table, file: Path) -> tuple[Path, Path, Path] | None:
+def _certificates(table: toml_reader.Table, file: Path) -> tuple[Path, Path, Path] | None:
     if not table.values:
         return None
     table.only("authority", "certificate", "key")

@@ -16,9 +16,9 @@ import numpy as np
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.files import result_folder, write
-from peerlearn.keys import toml
 from peerlearn.network.peers import certificates
 from peerlearn.sites.plan import Plan
+from peerlearn.toml_reader import toml
 
 PORTS = range(10_000, 32_768)  # below those that systems give to outgoing connections
 TRIES = 1000

@@ -30,14 +30,14 @@ import networkx as nx
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from peerlearn import data, graphs, keys, partition
+from peerlearn import data, graphs, partition, toml_reader
 from peerlearn.data import tables
 from peerlearn.errors import InputError
-from peerlearn.keys import NUMBER
 from peerlearn.models.unlabelled import unlabelled
-from peerlearn.network.peers.patience import Patience
+from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.sites.description import path_beside, read_network, read_patience
 from peerlearn.sites.training import classifies, learns_in_order, may_lack_labels, read_model
+from peerlearn.toml_reader import NUMBER
 
 SPLITS = {"even": partition.even, "stratified": partition.stratified, "dirichlet": partition.dirichlet}
 MOST_AGENTS = 100  # processes on one machine
@@ -58,7 +58,7 @@ class Plan:
     weights: str
     rows: Rows
     model: dict[str, Any]
-    patience: Patience
+    patience: Timeouts
 
     @property
     def classifies(self) -> bool:
@@ -80,7 +80,7 @@ class Rows:
 
 def read_plan(file: Path) -> Plan:
     """Read a network's file and deal its rows; nothing is written."""
-    top = keys.read(file).only("run", "output", "network", "data", "model", "patience")
+    top = toml_reader.read(file).only("run", "output", "network", "data", "model", "patience")
     run, output = top.take("run", str), path_beside(file, top.take("output", str))
     agents, graph, weights = _network(top.table("network"))
     about_data, model = top.table("data"), read_model(top.table("model"))
@@ -89,7 +89,7 @@ def read_plan(file: Path) -> Plan:
     return Plan(run, output, agents, graph, weights, rows, model, patience)
 
 
-def _network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
+def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
     if "graph" not in table.values:  # else its kind says which options there are
         table.only("agents", "links", "graph", "weights", *OPTIONS)
     agents = table.take("agents", (int, list), what="how many, or a list of names")
@@ -99,10 +99,10 @@ def _network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
     if "graph" not in table.values:
         if "links" not in table.values:
             raise table.wrong("graph", f"is missing: give one of {', '.join(sorted(GENERATORS))}, or links")
-        return read_network(keys.Table({**table.values, "agents": names}, table.path, table.prefix))
+        return read_network(toml_reader.Table({**table.values, "agents": names}, table.path, table.prefix))
     weights, kind = table.take("weights", str, "metropolis"), table.take("graph", str)
     if kind not in GENERATORS:
-        raise table.wrong("graph", f"is {kind!r}, which is not known{keys.near(kind, GENERATORS)}")
+        raise table.wrong("graph", f"is {kind!r}, which is not known{toml_reader.near(kind, GENERATORS)}")
     wanted = list(inspect.signature(GENERATORS[kind]).parameters)[1:]
     options = table.rest()
     if stray := [key for key in options if key not in wanted]:
@@ -111,7 +111,9 @@ def _network(table: keys.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
     with table.about("graph"):
         graph = _generated(kind, len(names), options)
     links = [[names[a], names[b]] for a, b in graph.edges]
-    return read_network(keys.Table({"agents": names, "links": links, "weights": weights}, table.path, table.prefix))
+    return read_network(
+        toml_reader.Table({"agents": names, "links": links, "weights": weights}, table.path, table.prefix)
+    )
 
 
 def _generated(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
@@ -122,7 +124,7 @@ def _generated(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
     return GENERATORS[kind](agents, **options)
 
 
-def _rows(table: keys.Table, file: Path, agents: int, model: dict[str, Any]) -> Rows:
+def _rows(table: toml_reader.Table, file: Path, agents: int, model: dict[str, Any]) -> Rows:
     source = ("name",) if "name" in table.values else ("name", "file", "target")
     table.only(*source, "test_fraction", "split", "seed")
     fraction, seed = table.take("test_fraction", NUMBER, 0.25), table.take("seed", int, 0)
@@ -135,7 +137,7 @@ def _rows(table: keys.Table, file: Path, agents: int, model: dict[str, Any]) -> 
     if not 0 < fraction < 1:
         raise table.wrong("test_fraction", f"is {fraction}: give a number between 0 and 1")
     if split not in SPLITS:
-        raise table.wrong("split", f"is {split!r}, which is not known{keys.near(split, SPLITS)}")
+        raise table.wrong("split", f"is {split!r}, which is not known{toml_reader.near(split, SPLITS)}")
     if not 0 <= seed < 2**32:
         raise table.wrong("seed", f"is {seed}: give 0 to {2**32 - 1}")
     columns, target, X, y = _loaded(table, file, partly_labelled=may_lack_labels(model))
@@ -152,7 +154,7 @@ def _rows(table: keys.Table, file: Path, agents: int, model: dict[str, Any]) -> 
     return Rows(columns, target, shares, (X[test], y[test]))
 
 
-def _loaded(table: keys.Table, plan: Path, *, partly_labelled: bool) -> tuple[Sequence[str], str, Any, Any]:
+def _loaded(table: toml_reader.Table, plan: Path, *, partly_labelled: bool) -> tuple[Sequence[str], str, Any, Any]:
     """Columns, target, X and y of a data set by name or of a file."""
     if "name" in table.values:
         name = table.take("name", str)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from peerlearn.errors import MissingExtra
-from peerlearn.network.peers.reasons import short
+from peerlearn.network.peers.grpc_errors import short
 from peerlearn.network.peers.streams import grpc
 
 log = logging.getLogger("peerlearn.peers")

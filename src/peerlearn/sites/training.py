@@ -8,12 +8,12 @@ from sklearn.base import is_classifier
 
 from peerlearn import graphs
 from peerlearn.errors import InputError
-from peerlearn.keys import Table, near
 from peerlearn.models.archive import MODELS
 from peerlearn.models.described import part, with_parts
 from peerlearn.models.esn import ESNRegressor
 from peerlearn.models.unlabelled import PartlyLabelled
 from peerlearn.network import SimulatedNetwork
+from peerlearn.toml_reader import Table, near
 
 BY_SCRIPT = ("LapKRRClassifier", "VerticalRVFLClassifier", "VerticalRVFLRegressor")  # agents predict together
 

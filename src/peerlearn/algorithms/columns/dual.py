@@ -22,8 +22,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Sums, positive
-from peerlearn.algorithms.consensus import Averaging, Method, summed
+from peerlearn.algorithms.averaging import Averaging, Method, summed
+from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.krylov import Krylov, relative, summed_with
 from peerlearn.algorithms.solution import within_reach
 from peerlearn.arrays import Array, dots, norms

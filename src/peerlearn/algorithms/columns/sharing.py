@@ -27,10 +27,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.admm import check_admm
-from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Sums, largest_square, positive
-from peerlearn.algorithms.consensus import Averaging, Method, summed
+from peerlearn.algorithms.averaging import Averaging, Method, summed
+from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, largest_square, positive
 from peerlearn.algorithms.krylov import relative
+from peerlearn.algorithms.readout.admm import check_admm
 from peerlearn.algorithms.solution import Report, warn_not_converged, within_reach
 from peerlearn.arrays import Array, dots
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks

@@ -23,9 +23,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from peerlearn.algorithms.averaging import Averaging, Method, summed
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
-from peerlearn.algorithms.columns.solution import ColumnSolution, Prediction, Sums, positive
-from peerlearn.algorithms.consensus import Averaging, Method, summed
+from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, summed_with
 from peerlearn.algorithms.solution import within_reach
 from peerlearn.arrays import Array, Indices, norms

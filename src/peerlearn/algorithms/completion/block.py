@@ -26,8 +26,8 @@ from peerlearn.algorithms.completion.completed import WAY_OUT, Completed, masks,
 from peerlearn.algorithms.completion.diffusion import sizes
 from peerlearn.algorithms.completion.settings import check_iterations, check_rank, check_step
 from peerlearn.algorithms.completion.windows import run
-from peerlearn.algorithms.distances.known import Known, Mask
-from peerlearn.algorithms.distances.places import Places
+from peerlearn.algorithms.distances.partial_matrix import Known, Mask
+from peerlearn.algorithms.distances.row_index import Places
 from peerlearn.algorithms.solution import warn_not_converged, within_reach
 from peerlearn.arrays import Array, norms, sendable
 from peerlearn.network.base import Network
@@ -76,7 +76,7 @@ class BlockCompletion:
             least = min(completed.report.residuals)
             warn_not_converged(solver, completed.report.iterations, least, self.tolerance, WAY_OUT)
         columns = [d[:, : places.counts[agent]].T for agent, d in zip(network.hosted, found, strict=True)]
-        whole = places.everybodys(network, columns, places.N)
+        whole = places.all_gather(network, columns, places.N)
         whole = scale * (whole + whole.T) / 2
         np.fill_diagonal(whole, 0.0)
         report = replace(completed.report, sent=network.ledger.since(mark))

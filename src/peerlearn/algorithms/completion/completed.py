@@ -7,8 +7,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import total
-from peerlearn.algorithms.distances.known import Known, Mask
+from peerlearn.algorithms.averaging import total
+from peerlearn.algorithms.distances.partial_matrix import Known, Mask
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array

@@ -29,7 +29,7 @@ import numpy as np
 from peerlearn.algorithms.completion.completed import WAY_OUT, Completed, masks, mean_distance, nothing_to_do, rank_of
 from peerlearn.algorithms.completion.settings import check_iterations, check_rank, check_step
 from peerlearn.algorithms.completion.windows import run
-from peerlearn.algorithms.distances.known import Known
+from peerlearn.algorithms.distances.partial_matrix import Known
 from peerlearn.algorithms.solution import warn_not_converged, within_reach
 from peerlearn.arrays import Array, is_real, norms, sendable
 from peerlearn.errors import InputError

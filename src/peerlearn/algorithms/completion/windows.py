@@ -15,8 +15,8 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from peerlearn.algorithms.averaging import CHECK_EVERY, maximum
 from peerlearn.algorithms.completion.completed import Completed
-from peerlearn.algorithms.consensus import CHECK_EVERY, maximum
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array, sendable
 from peerlearn.network.base import Counts, Network

@@ -2,8 +2,8 @@
 
 from peerlearn.algorithms.distances.choice import Distances, distances_of, drawn_by
 from peerlearn.algorithms.distances.exchange import Exchange
-from peerlearn.algorithms.distances.known import Known, Mask
 from peerlearn.algorithms.distances.landmarks import Landmarks
-from peerlearn.algorithms.distances.places import Places
+from peerlearn.algorithms.distances.partial_matrix import Known, Mask
+from peerlearn.algorithms.distances.row_index import Places
 
 __all__ = ["Distances", "Exchange", "Known", "Landmarks", "Mask", "Places", "distances_of", "drawn_by"]

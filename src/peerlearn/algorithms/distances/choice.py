@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from peerlearn.algorithms.agreement import Drawn
-from peerlearn.algorithms.distances.known import Known
+from peerlearn.algorithms.distances.partial_matrix import Known
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network

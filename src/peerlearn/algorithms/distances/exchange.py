@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from peerlearn.algorithms.distances.known import Known
-from peerlearn.algorithms.distances.places import Places
+from peerlearn.algorithms.distances.partial_matrix import Known
+from peerlearn.algorithms.distances.row_index import Places
 from peerlearn.arrays import Array, Indices, all_finite, is_real, is_whole
 from peerlearn.errors import InputError, WireError
 from peerlearn.network.base import Message, Network

@@ -23,10 +23,10 @@ from typing import ClassVar
 import numpy as np
 
 from peerlearn.algorithms.agreement import Drawn, probe
-from peerlearn.algorithms.consensus import maximum, total
-from peerlearn.algorithms.distances.known import Known
-from peerlearn.algorithms.distances.places import Places
-from peerlearn.algorithms.gathering import WAY_OUT
+from peerlearn.algorithms.all_gather import WAY_OUT
+from peerlearn.algorithms.averaging import maximum, total
+from peerlearn.algorithms.distances.partial_matrix import Known
+from peerlearn.algorithms.distances.row_index import Places
 from peerlearn.arrays import Array, sendable
 from peerlearn.errors import DataError, WireError
 from peerlearn.local.squared_distances import squared_distances
@@ -65,7 +65,7 @@ class Landmarks:
             )
         s = s or 1.0  # all rows are the same
         points = np.vstack([np.zeros(d), s * orthonormal(d, seed)])
-        T = places.everybodys(network, [squared_distances(X, points) for X in centred], d + 1)
+        T = places.all_gather(network, [squared_distances(X, points) for X in centred], d + 1)
         _possible(T, places, s)
         z = (T[:, :1] + s**2 - T[:, 1:]) / (2 * s)
         return Known(places, [squared_distances(z)] * len(patterns), columns=d)

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.optimize
 
-from peerlearn.algorithms.gram import down_the_tree
+from peerlearn.algorithms.readout.gram import down_the_tree
 from peerlearn.algorithms.smooth.minimum import WAY_OUT, Minimum, check_limits, slopes_and_values, started
 from peerlearn.algorithms.solution import Report, warn_not_converged
 from peerlearn.arrays import Array, sendable

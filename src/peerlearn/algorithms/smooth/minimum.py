@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, follow, summed
+from peerlearn.algorithms.averaging import Averaging, broadcast_from_center, summed
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.algorithms.solution import Report, within_reach
 from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent, sendable
@@ -99,7 +99,7 @@ class OnePoint:
 
 def met(network: Network, losses: Losses, alpha: float, w: Array) -> OnePoint:
     """All agents at the w of one of them, and the gradient of the whole problem there."""
-    w = follow(network, sendable(w))
+    w = broadcast_from_center(network, sendable(w))
     own = slopes_and_values(losses, w)
     total = summed(network, sendable(own), SUMMING)
     return OnePoint(w, own, total, float(norms(total[:, :-1] + alpha * w)[0]))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from peerlearn.algorithms.consensus import combined, recurrence
+from peerlearn.algorithms.averaging import combined, recurrence
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 from peerlearn.network.base import Network

@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, Method
+from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.streaming import combining
 from peerlearn.algorithms.streaming.learner import absorbed, check_forgetting, must_be_finite
 from peerlearn.arrays import Array

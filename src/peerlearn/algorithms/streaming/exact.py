@@ -19,8 +19,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, Method, everyone
-from peerlearn.algorithms.gram import down_the_tree, ridge_if_any, up_the_tree
+from peerlearn.algorithms.averaging import Averaging, Method, everyone
+from peerlearn.algorithms.readout.gram import down_the_tree, ridge_if_any, up_the_tree
 from peerlearn.algorithms.streaming.learner import check_forgetting
 from peerlearn.arrays import Array
 from peerlearn.local.chunks import Chunk

@@ -28,7 +28,7 @@ from peerlearn.data import DataSet
 from peerlearn.data.dataset import Task
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.layout import Layout
-from peerlearn.keys import near
+from peerlearn.toml_reader import near
 
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.training.search import Search

@@ -15,7 +15,7 @@ from peerlearn.data import DataSet
 from peerlearn.data.dataset import Task
 from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.comparison import Data
-from peerlearn.keys import near
+from peerlearn.toml_reader import near
 
 SERIES = {each.__name__: each for each in (data.narma10, data.extended_polynomial, data.mackey_glass, data.lorenz)}
 SIGNALS = {"wiener": data.wiener}

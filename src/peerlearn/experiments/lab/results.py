@@ -17,7 +17,7 @@ from peerlearn.errors import InputError
 from peerlearn.experiments.lab.layout import Conditions, Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
 from peerlearn.experiments.lab.metrics import METRICS
 from peerlearn.experiments.lab.parquet import LISTS, SECONDS, TEXTS, TYPES, opened
-from peerlearn.keys import near
+from peerlearn.toml_reader import near
 
 CHOSEN = "best."  # how columns with what a search chose begin
 ROWS, COMPARISON, PAGE = "results.parquet", "comparison.json", "report.html"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerlearn.errors import InputError
-from peerlearn.network.peers.papers import (
+from peerlearn.network.peers.identity import (
     Identity,
     authority_in,
     key_as_pem,

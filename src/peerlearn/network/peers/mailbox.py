@@ -26,7 +26,7 @@ OVERHEAD = 1024  # bytes that a frame takes here beside its numbers, about
 
 @dataclass(slots=True)
 class Parcel:
-    """One array, as much of it as has arrived. Memory is taken for bytes that are there, never for announced ones."""
+    """One array, as much of it as has arrived. Replay is taken for bytes that are there, never for announced ones."""
 
     kind: Kind
     dtype: np.dtype[np.generic]

@@ -21,17 +21,17 @@ from peerlearn import graphs
 from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network import codec
-from peerlearn.network.apart import ApartNetwork, Arrays, Letter
 from peerlearn.network.base import Network, not_finite
+from peerlearn.network.distributed import Arrays, DistributedNetwork, Letter
 from peerlearn.network.peers.addresses import checked_address, only_loopback
 from peerlearn.network.peers.frame import MOST_BYTES, MOST_TEXT, Kind
+from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.journal import Journal
 from peerlearn.network.peers.link import Left, Link, Refused, Speaker
 from peerlearn.network.peers.mailbox import Parcel
-from peerlearn.network.peers.memory import Memory, NoMemory
-from peerlearn.network.peers.papers import Identity
-from peerlearn.network.peers.patience import Patience
-from peerlearn.network.peers.post import Post, Take, Waiting
+from peerlearn.network.peers.replay import NoReplay, Replay
+from peerlearn.network.peers.rounds import RoundExchange, Take, Waiting
+from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.network.routes import Route
 from peerlearn.numerics import NUMERICS
 
@@ -45,7 +45,7 @@ class Interrupted(Stopped):
     """Somebody asked this agent to stop; its neighbors wait for it."""
 
 
-class PeerNetwork(ApartNetwork):
+class PeerNetwork(DistributedNetwork):
     """One agent of a graph, in this process; its neighbors are reached over mutual TLS.
 
     agent: the number of this agent. listen: "host:port" for neighbors with lower numbers, who call. addresses: where
@@ -76,9 +76,9 @@ class PeerNetwork(ApartNetwork):
         settings: Mapping[str, Any] | None = None,
         checkpoints: Path | None = None,
         own_settings: Mapping[str, Any] | None = None,
-        patience: Patience | None = None,
+        patience: Timeouts | None = None,
     ) -> None:
-        graph, patience = graphs.checked(graph), patience or Patience()
+        graph, patience = graphs.checked(graph), patience or Timeouts()
         size = len(graph)
         if not 0 <= agent < size:
             raise InputError(f"agent {agent} is not one of the {size} agents of the graph, 0 to {size - 1}")
@@ -89,7 +89,7 @@ class PeerNetwork(ApartNetwork):
         self._me = Speaker(run, agent, self.names[agent], in_words(compared))
         horizon = 4 * (self.tree.height + 2)  # rounds that an agent can be ahead of a neighbor: two sums over the tree
         links = {k: Link(self._me, k, self.names[k], horizon) for k in sorted(self.graph[agent])}
-        self._post_office = Post(
+        self._exchange = RoundExchange(
             self._me,
             links,
             patience,
@@ -97,20 +97,20 @@ class PeerNetwork(ApartNetwork):
             addresses=addresses,
             identity=None if insecure_loopback else identity,
         )
-        self._memory: NoMemory = NoMemory(self._me, links)
+        self._replay: NoReplay = NoReplay(self._me, links)
         if checkpoints is not None:
-            self._memory = Memory(
+            self._replay = Replay(
                 self._me,
                 links,
                 Journal(Path(checkpoints)),
-                lock=self._post_office.driving,
+                lock=self._exchange.driving,
                 own_settings=in_words(own_settings or {}),
                 save_every=patience.save_every,
-                bytes_sent=lambda: self._post_office.bytes_sent,
+                bytes_sent=lambda: self._exchange.bytes_sent,
             )
-        self._post_office.bytes_sent = self._memory.bytes_before
+        self._exchange.bytes_sent = self._replay.bytes_before
         try:
-            self._post_office.start(meet=not self._memory.restored)
+            self._exchange.start(meet=not self._replay.restored)
         except BaseException as error:
             self._end(error, save=False)  # there is nothing new, and the folder may be another process's
             raise
@@ -118,12 +118,12 @@ class PeerNetwork(ApartNetwork):
     @property
     def finished(self) -> bool:
         """Whether this run was already finished when this process started: nothing is left but to say so."""
-        return self._memory.finished
+        return self._replay.finished
 
     @property
     def port(self) -> int:
         """Where this agent listens: of interest when it was asked to listen on port 0."""
-        return self._post_office.port
+        return self._exchange.port
 
     @property
     def round(self) -> int:
@@ -133,44 +133,44 @@ class PeerNetwork(ApartNetwork):
     @property
     def bytes_sent(self) -> int:
         """With headers, and with what was sent again after a restart; the ledger counts what the algorithm sent."""
-        return self._post_office.bytes_sent
+        return self._exchange.bytes_sent
 
     @property
     def state(self) -> str:
         """In a few words, for people: connecting, running, waiting for somebody, done."""
-        return self._post_office.state
+        return self._exchange.state
 
     @property
     def waiting(self) -> Waiting | None:
         """Whom this agent has been waiting for, and since when; None unless it has waited for long."""
-        return self._post_office.waiting
+        return self._exchange.waiting
 
     def interrupt(self, reason: str) -> None:
         """Stop at the next round, with a checkpoint: for handlers of signals and other threads."""
-        self._post_office.fail(Interrupted(reason))
+        self._exchange.fail(Interrupted(reason))
 
     def finish(self) -> None:
         """All work is done and saved: stay until every neighbor has what it needs of us, then forget the run."""
         if not self.finished:
-            self._memory.save(finished=True)
+            self._replay.save(finished=True)
         self._me.finished = True
         try:
-            if self._post_office.farewell():
-                self._memory.forget()
+            if self._exchange.farewell():
+                self._replay.forget()
         except PeerlearnError as error:
             log.warning("our work is done, but not that of all neighbors (%s): start again if they need us", error)
         finally:
-            self._post_office.close()
+            self._exchange.close()
 
     def leave(self, reason: str) -> None:
         """End the run for the neighbors too, and say why; a checkpoint is kept."""
-        self._post_office.leave(reason)
+        self._exchange.leave(reason)
         self.close()
 
     def close(self) -> None:
         """Save where we are and close the connections; neighbors wait for this agent to come back."""
-        self._memory.save()
-        self._post_office.close()
+        self._replay.save()
+        self._exchange.close()
 
     def __exit__(self, *raised: Any) -> None:
         error = raised[1]
@@ -182,13 +182,13 @@ class PeerNetwork(ApartNetwork):
     def _end(self, error: BaseException, *, save: bool = True) -> None:
         """Close everything. Neighbors wait for an agent that was interrupted or refused; of any other end they hear."""
         if isinstance(error, Left) and not isinstance(error, Refused):
-            self._post_office.leave(str(error))
+            self._exchange.leave(str(error))
         elif not isinstance(error, Interrupted | Refused | KeyboardInterrupt | SystemExit):
             why = " ".join(str(error).split()) or type(error).__name__
-            self._post_office.leave(f"agent {self._me.name} ended the run: {why}")
+            self._exchange.leave(f"agent {self._me.name} ended the run: {why}")
         if save:
-            self._memory.save()
-        self._post_office.close()
+            self._replay.save()
+        self._exchange.close()
 
     # What the engine provides ----------------------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class PeerNetwork(ApartNetwork):
                 raise not_finite(self._me.name)
             frames = self._me.frames(Kind.ROW, rows[0], self._me.done + 1)
             outgoing = dict.fromkeys(receivers, frames)
-        self._post_office.round(outgoing, senders, take)
+        self._exchange.round(outgoing, senders, take)
 
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
         """Every neighbor gets a letter, if only an empty one: how else should it know that none will come?"""
@@ -228,23 +228,23 @@ class PeerNetwork(ApartNetwork):
                     raise WireError(f"agent {self.names[neighbor]} sent numbers that are not finite")
                 arrived.append((neighbor, self._here, content))
 
-        self._post_office.round(outgoing, list(self._neighbors), take)
+        self._exchange.round(outgoing, list(self._neighbors), take)
         return arrived
 
     def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
-        return self._memory.call(what, rounds, compute)
+        return self._replay.call(what, rounds, compute)
 
     def _resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
-        return self._memory.resumed(rounds, shape)
+        return self._replay.resumed(rounds, shape)
 
     def _reached(self, done: int, now: Array, before: Array) -> None:
-        self._memory.reached(done, now, before)
+        self._replay.reached(done, now, before)
 
     # -----------------------------------------------------------------------------------------------------------------
 
     @property
     def _neighbors(self) -> Mapping[int, Link]:
-        return self._post_office.links
+        return self._exchange.links
 
     def _check(
         self, listen: str, addresses: Mapping[int, str], identity: Identity | None, insecure_loopback: bool

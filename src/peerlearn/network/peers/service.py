@@ -23,10 +23,9 @@ from peerlearn.errors import NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network.peers.callers import TWICE, Callers
 from peerlearn.network.peers.door import Door, most_connections
 from peerlearn.network.peers.frame import Kind
+from peerlearn.network.peers.grpc_errors import short
+from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.link import Left, Link, Refusal, Refused, Speaker
-from peerlearn.network.peers.papers import Identity
-from peerlearn.network.peers.patience import Patience
-from peerlearn.network.peers.reasons import short
 from peerlearn.network.peers.streams import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -37,6 +36,7 @@ from peerlearn.network.peers.streams import (
     grpc,
     serve,
 )
+from peerlearn.network.peers.timeouts import Timeouts
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -57,7 +57,7 @@ class Service:
         listen: str,
         addresses: Mapping[int, str],
         identity: Identity | None,
-        patience: Patience,
+        patience: Timeouts,
         failed: Callable[[PeerlearnError], None],
         tick: Callable[[], None],
     ) -> None:

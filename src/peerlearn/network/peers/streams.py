@@ -13,8 +13,8 @@ from typing import Any
 
 from peerlearn.errors import InputError, MissingExtra
 from peerlearn.network.peers.frame import CHUNK, HEADER
-from peerlearn.network.peers.papers import Identity
-from peerlearn.network.peers.patience import Patience
+from peerlearn.network.peers.identity import Identity
+from peerlearn.network.peers.timeouts import Timeouts
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -82,7 +82,7 @@ def grpc(*, quiet: bool = True) -> Any:
 
 
 async def serve(
-    accept: Any, listen: str, identity: Identity | None, patience: Patience, most_connections: int
+    accept: Any, listen: str, identity: Identity | None, patience: Timeouts, most_connections: int
 ) -> tuple[Any, int]:
     """A server that hands every stream to `accept`, and its port; who has no certificate does not get that far."""
     limit = ("grpc.max_allowed_incoming_connections", most_connections)
@@ -102,7 +102,7 @@ async def serve(
     return server, int(port)
 
 
-def channel(name: str, address: str, identity: Identity | None, patience: Patience) -> Any:
+def channel(name: str, address: str, identity: Identity | None, patience: Timeouts) -> Any:
     """A channel to the agent of this name."""
     options = _options(patience)
     if identity is None:
@@ -117,7 +117,7 @@ def caller(context: Any) -> list[str]:
     return [name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])]
 
 
-def _options(patience: Patience, *, server: bool = False) -> list[tuple[str, int]]:
+def _options(patience: Timeouts, *, server: bool = False) -> list[tuple[str, int]]:
     milliseconds = max(int(1000 * patience.silence), 1000)
     options = [
         ("grpc.max_receive_message_length", HEADER + CHUNK),

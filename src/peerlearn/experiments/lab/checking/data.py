@@ -10,7 +10,7 @@ from peerlearn.experiments.lab.comparison import Comparison, Data, Scale, Settin
 from peerlearn.experiments.lab.facts import GENERATORS, Facts, facts_of, source_of
 from peerlearn.experiments.lab.training.labelling import Labelling
 from peerlearn.experiments.lab.training.making import imported, made, parameters_of
-from peerlearn.keys import Table, near
+from peerlearn.toml_reader import Table, near
 
 FEW_CLASSES = (2, 20)  # as many are no amounts; between them, it depends on the number of rows
 

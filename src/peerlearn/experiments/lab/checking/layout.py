@@ -15,7 +15,7 @@ from peerlearn.experiments.lab.file.fields import typed
 from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout
 from peerlearn.experiments.lab.metrics import METRICS, USUAL
 from peerlearn.experiments.lab.report.labels import CURVE, FACTORS
-from peerlearn.keys import Table, near
+from peerlearn.toml_reader import Table, near
 
 ALWAYS = ("seconds", "total_seconds", "rounds", "messages", "bytes", "iterations", "converged")  # of every row
 UNITS = (*FACTORS, "dB")

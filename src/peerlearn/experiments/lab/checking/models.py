@@ -22,9 +22,9 @@ from peerlearn.experiments.lab.training.making import (
     within,
 )
 from peerlearn.experiments.lab.training.search import keys_of
-from peerlearn.keys import Table, near
 from peerlearn.models.described import with_parts
 from peerlearn.network import SimulatedNetwork
+from peerlearn.toml_reader import Table, near
 
 
 def check_models(comparison: Comparison, networks: Sequence[SimulatedNetwork], told: str) -> None:

@@ -13,8 +13,8 @@ from peerlearn.errors import MissingExtra
 from peerlearn.experiments.lab.comparison import Comparison, Net, Where
 from peerlearn.experiments.lab.training.making import graph_of
 from peerlearn.experiments.lab.trial import Trial
-from peerlearn.keys import Table, near
 from peerlearn.network import SimulatedNetwork
+from peerlearn.toml_reader import Table, near
 
 
 def check_networks(comparison: Comparison, told: str) -> list[SimulatedNetwork]:

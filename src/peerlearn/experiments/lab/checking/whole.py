@@ -26,7 +26,7 @@ from peerlearn.experiments.lab.metrics import METRICS
 from peerlearn.experiments.lab.runs.sweeping import TAKEN
 from peerlearn.experiments.lab.training.labelling import Labelling
 from peerlearn.experiments.lab.training.search import Search
-from peerlearn.keys import Table, near
+from peerlearn.toml_reader import Table, near
 
 MANY = 5_000  # runs: fewer are checked in a moment
 TYPED: Mapping[type[Any], tuple[str, ...]] = {  # fields that no other check speaks of in its own words

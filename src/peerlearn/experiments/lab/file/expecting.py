@@ -14,7 +14,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from peerlearn.keys import Table
+from peerlearn.toml_reader import Table
 
 OWN = ("source", "value", "spread", "within", "at", "reason")  # may differ between combinations
 

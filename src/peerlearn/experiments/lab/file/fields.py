@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from peerlearn.arrays import is_real, is_whole
-from peerlearn.keys import Table, near
+from peerlearn.toml_reader import Table, near
 
 WORDS: dict[Any, str] = {
     str: "a text in quotes",

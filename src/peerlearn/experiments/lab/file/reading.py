@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
-from peerlearn import graphs, keys
+from peerlearn import graphs, toml_reader
 from peerlearn.data import DataSet, fetch_missing, tables
 from peerlearn.data.dataset import Task
 from peerlearn.data.folder import guessed_task
@@ -36,7 +36,7 @@ from peerlearn.experiments.lab.file.sizes import SIZES, Size, about_size, sized
 from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
 from peerlearn.experiments.lab.sweeps import combinations, empty_lists, repeated, written_out
 from peerlearn.experiments.lab.training.search import Search
-from peerlearn.keys import Table, near
+from peerlearn.toml_reader import Table, near
 
 SPECS = ("tables", "figures", "statistics", "expect")
 NUMBERS = ("seed", "folds", "repetitions", "test_fraction")
@@ -52,7 +52,7 @@ def read(path: str | Path, *, size: Size = "full", without_missing: bool = False
     where OpenML has them, leave out those that cannot be had, and say so in the layout, instead of refusing the file.
     """
     file = Path(path).expanduser()
-    top = keys.read(file)
+    top = toml_reader.read(file)
     whole, _ = _understood(top.values, top)
     comparison, instead = _understood(sized(top, size), top)
     comparison = _present(comparison, instead, file, without_missing)
@@ -75,7 +75,7 @@ def _understood(values: dict[str, Any], file: Table) -> tuple[Comparison, Instea
         top.table(size, needed=False)
     title, about = top.take("title", str), top.take("about", str, "")
     numbers = {key: top.take(key, int, None) for key in ("seed", "folds", "repetitions")}
-    numbers["test_fraction"] = top.take("test_fraction", keys.NUMBER, None)
+    numbers["test_fraction"] = top.take("test_fraction", toml_reader.NUMBER, None)
     metrics = top.take("metrics", list, [], what="a list of names")
     protocol = _protocol(top.table("protocol", needed=False))
     data, instead = _data(top)

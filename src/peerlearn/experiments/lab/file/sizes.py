@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.sweeps import has_key, is_swept, with_key
-from peerlearn.keys import Table, near
+from peerlearn.toml_reader import Table, near
 
 Size = Literal["full", "quick", "tiny"]
 SIZES: tuple[Size, ...] = get_args(Size)

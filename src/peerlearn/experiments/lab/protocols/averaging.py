@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from peerlearn.algorithms import Averaging, Local, average, iterates
-from peerlearn.algorithms.averaged_fit import Consensus
-from peerlearn.algorithms.choice import solver_of
-from peerlearn.algorithms.consensus import Method
+from peerlearn.algorithms.averaging import Method
+from peerlearn.algorithms.readout.auto import solver_of
+from peerlearn.algorithms.readout.consensus import Consensus
 from peerlearn.arrays import Array, is_whole
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab import metrics

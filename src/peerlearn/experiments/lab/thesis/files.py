@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from peerlearn import keys
+from peerlearn import toml_reader
 from peerlearn.data import is_at_hand
 from peerlearn.data.recipes import RECIPES
 from peerlearn.data.sources import SOURCES
@@ -78,7 +78,7 @@ def chapter_of(name: str) -> int:
 
 
 def _described(path: Path, took: Mapping[str, float]) -> Reproduction:
-    values = keys.read(path).values
+    values = toml_reader.read(path).values
     expected, data = _tables(values, "expect"), _tables(values, "data")
     needs = {source: "instead" in entry for entry in data if (source := _source(entry)) not in FREE}
     return Reproduction(

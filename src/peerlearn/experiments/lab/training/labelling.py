@@ -29,7 +29,7 @@ from peerlearn.experiments.lab.training.kept import Asked, key_of
 from peerlearn.experiments.lab.training.loading import FOLDS_KEPT, Fold, fold_key, prepared, split, table_of
 from peerlearn.experiments.lab.training.making import configured, kind_of, parameters_of
 from peerlearn.experiments.lab.trial import Trial
-from peerlearn.keys import near
+from peerlearn.toml_reader import near
 
 UNKNOWN = -1
 LEAST = {"labelled": 2, "unlabelled": 0, "tested": 0}

@@ -21,9 +21,9 @@ from peerlearn.experiments.lab.facts import facts_of
 from peerlearn.experiments.lab.sweeps import with_key
 from peerlearn.experiments.lab.training.kept import Asked, key_of
 from peerlearn.experiments.lab.trial import Trial
-from peerlearn.keys import near
 from peerlearn.models.described import part_kind, with_parts
 from peerlearn.network import SimulatedNetwork
+from peerlearn.toml_reader import near
 
 OURS: dict[str, type[Any]] = {name: getattr(models, name) for name in models.__all__}
 ENDINGS = {"classification": "Classifier", "regression": "Regressor"}

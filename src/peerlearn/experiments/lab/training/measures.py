@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from peerlearn.algorithms.admm import ADMM
+from peerlearn.algorithms.readout.admm import ADMM
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array, is_real
 from peerlearn.data.dataset import AnyArray

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from peerlearn.algorithms.admm import ADMM
+from peerlearn.algorithms.readout.admm import ADMM
 from peerlearn.algorithms.solution import Solution
 from peerlearn.arrays import Array, norms
 from peerlearn.experiments.lab.trial import Curve

@@ -26,7 +26,7 @@ from peerlearn.experiments.lab.training.kept import Asked, key_of
 from peerlearn.experiments.lab.training.loading import fold_key
 from peerlearn.experiments.lab.training.making import kind_of, settings_of, takes
 from peerlearn.experiments.lab.trial import Trial
-from peerlearn.keys import near
+from peerlearn.toml_reader import near
 
 FOUND_KEPT = 4096
 

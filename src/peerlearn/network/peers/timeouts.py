@@ -8,7 +8,7 @@ from peerlearn.errors import InputError
 
 
 @dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """How long an agent waits for its neighbors, in seconds, and how often it saves.
 
     Parameters

@@ -18,8 +18,8 @@ import numpy as np
 
 from peerlearn.arrays import Array
 from peerlearn.errors import Mismatch, NetworkError
-from peerlearn.network.apart import Arrays
 from peerlearn.network.codec import AnyArray
+from peerlearn.network.distributed import Arrays
 from peerlearn.network.peers.frame import VERSION, split
 from peerlearn.network.peers.journal import Call, Checkpoint, Journal
 from peerlearn.network.peers.link import Link, Speaker
@@ -31,7 +31,7 @@ log = logging.getLogger("peerlearn.peers")
 SAVE_AT = 1 << 27  # bytes sent that make a checkpoint due before its time: neighbors must keep what is not saved
 
 
-class NoMemory:
+class NoReplay:
     """An agent without checkpoints: what it has done is done, and it would not come back."""
 
     restored = finished = False  # whether there was a checkpoint, and of a run that was done
@@ -67,7 +67,7 @@ class NoMemory:
         pass
 
 
-class Memory(NoMemory):
+class Replay(NoReplay):
     """The checkpoints of one agent."""
 
     def __init__(

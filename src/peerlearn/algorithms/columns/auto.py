@@ -17,18 +17,18 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from peerlearn.algorithms.columns.alone import LocalColumns
+from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.dual import DualConjugateGradient
+from peerlearn.algorithms.columns.local import LocalColumns
 from peerlearn.algorithms.columns.sketched import SketchedConjugateGradient
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
-from peerlearn.algorithms.columns.solution import (
+from peerlearn.algorithms.columns.solver import (
     ColumnSolution,
     ColumnSolver,
     Prediction,
     largest_square,
     positive,
 )
-from peerlearn.algorithms.consensus import Averaging, Method
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.algorithms.solution import within_reach
 from peerlearn.arrays import Array

@@ -253,7 +253,7 @@ def everyone(network: Network, flags: Any) -> bool:
     return not dissent[0].any()  # after the flood the first hosted agent knows what all know
 
 
-def follow(network: Network, x: Any) -> Array:
+def broadcast_from_center(network: Network, x: Any) -> Array:
     """One agent's x at every agent, with the same bits: the one in the middle of the graph.
 
     Whoever has it hands it on to all neighbors further out, once; where messages get lost, in every round.
@@ -270,7 +270,7 @@ def follow(network: Network, x: Any) -> Array:
 def summed(network: Network, x: Array, averaging: Averaging) -> Array:
     """The sum over the network with the same bits at every agent."""
     sums = averaging.total(network, x)
-    return sums if averaging.exact_on(network) else follow(network, sums)
+    return sums if averaging.exact_on(network) else broadcast_from_center(network, sums)
 
 
 def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Array]:

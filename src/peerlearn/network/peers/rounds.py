@@ -18,8 +18,8 @@ from peerlearn.errors import NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network.peers.frame import Kind
 from peerlearn.network.peers.link import Link, Speaker
 from peerlearn.network.peers.mailbox import Inbox, Parcel
-from peerlearn.network.peers.patience import Patience
 from peerlearn.network.peers.service import Service
+from peerlearn.network.peers.timeouts import Timeouts
 
 Take = Callable[[int, Parcel], None]  # what is done with what a neighbor sent; WireError refuses it
 
@@ -46,10 +46,10 @@ class Waiting:
         return f"waiting for {', '.join(self.names)}: {lack} for {time.time() - self.since:.0f} s"
 
 
-class Post:
+class RoundExchange:
     """Carries an agent's messages, round by round."""
 
-    def __init__(self, me: Speaker, links: Mapping[int, Link], patience: Patience, **connections: Any) -> None:
+    def __init__(self, me: Speaker, links: Mapping[int, Link], patience: Timeouts, **connections: Any) -> None:
         self.me, self.links, self._patience = me, links, patience
         self._state = "connecting"
         self._failure: PeerlearnError | None = None

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, Method, follow, maximum
+from peerlearn.algorithms.averaging import Averaging, Method, broadcast_from_center, maximum
 from peerlearn.algorithms.solution import Report, Solution, ridge_or_lasso, warn_not_converged, within_reach
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
@@ -65,7 +65,7 @@ class Gram:
                 averaging = Averaging(averaging.method, needed)
             sums = _summed(network, problems, averaging)
             if isinstance(penalty, Lasso):
-                b, missed = _told(network, sums, penalty, follow)
+                b, missed = _told(network, sums, penalty, broadcast_from_center)
             else:
                 b = np.stack([equations.ridge(penalty.alpha) for equations in sums])
             if averaging.tolerance > needed or not averaging.suffices_on(network):

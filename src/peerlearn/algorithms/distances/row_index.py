@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import total
-from peerlearn.algorithms.gathering import everybodys
+from peerlearn.algorithms.all_gather import all_gather
+from peerlearn.algorithms.averaging import total
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
 from peerlearn.network.base import Network
@@ -67,9 +67,9 @@ class Places:
             raise WireError(f"agent {bad} says to have {heard[bad]:g} rows: it runs something else")
         return cls(tuple(int(count) for count in whole))
 
-    def everybodys(self, network: Network, tables: Sequence[Array], width: int) -> Array:
+    def all_gather(self, network: Network, tables: Sequence[Array], width: int) -> Array:
         """One row of `width` distances for each row there is, from those of the hosted agents; over a tree."""
-        heard = everybodys(network, tables, width)
+        heard = all_gather(network, tables, width)
         for agent, (table, count) in enumerate(zip(heard, self.counts, strict=True)):
             if len(table) != count or np.count_nonzero(table < 0):
                 raise WireError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
-from peerlearn.algorithms.consensus import Averaging, Method, maximum
+from peerlearn.algorithms.averaging import Averaging, Method, maximum
 from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array

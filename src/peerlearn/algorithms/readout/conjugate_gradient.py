@@ -15,9 +15,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.consensus import Averaging, Method, summed
+from peerlearn.algorithms.averaging import Averaging, Method, summed
 from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT, ROUGH, Krylov, relative, summed_with
-from peerlearn.algorithms.preconditioners import PRECONDITIONERS, Preconditioner
+from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS, Preconditioner
 from peerlearn.algorithms.solution import Solution, above_zero, only_ridge, within_reach
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError

@@ -22,7 +22,7 @@ WAY_OUT = "use a network that delivers every message"
 Tables = dict[int, Array]  # by agent
 
 
-def everybodys(network: Network, tables: Sequence[Array], width: int) -> list[Array]:
+def all_gather(network: Network, tables: Sequence[Array], width: int) -> list[Array]:
     """The table of every agent, by its number, from those of the hosted ones: unlike many rows, alike many columns."""
     network.must_hear_everybody(WAY_OUT)
     tree, hosted = network.tree, network.hosted

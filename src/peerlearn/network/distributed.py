@@ -41,7 +41,7 @@ class Halo(Protocol):
         """It will not be used again."""
 
 
-class ApartNetwork(Network):
+class DistributedNetwork(Network):
     """Some of the agents in this process, the others in processes that only messages reach."""
 
     checks_every_round = False  # whether the engine refuses numbers that are not finite in every round
@@ -66,7 +66,7 @@ class ApartNetwork(Network):
 
     @abstractmethod
     def _new_halo(self, links: Route, width: int) -> Halo:
-        """Memory for rows of `width` numbers, and the way to fill it."""
+        """Replay for rows of `width` numbers, and the way to fill it."""
 
     @abstractmethod
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:

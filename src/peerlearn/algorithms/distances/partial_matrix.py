@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from peerlearn.algorithms.distances.places import Places
+from peerlearn.algorithms.distances.row_index import Places
 from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import DataError
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from peerlearn.algorithms.admm import ADMM
-from peerlearn.algorithms.conjugate_gradient import ConjugateGradient
-from peerlearn.algorithms.consensus import Averaging, Method
-from peerlearn.algorithms.gram import Gram
+from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.readout.admm import ADMM
+from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
+from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.algorithms.solution import Solution, Solver, warn_not_converged, within_reach
 from peerlearn.local.least_squares import LeastSquares
@@ -90,7 +90,7 @@ class Auto:
 
 def solvers() -> dict[str, type[Solver]]:
     """Every solver of this folder by its name. A new file is found by itself."""
-    return named("peerlearn.algorithms", "solve")
+    return named("peerlearn.algorithms.readout", "solve")
 
 
 def solver_of(solver: Solver | str) -> Solver:

@@ -1,0 +1,83 @@
+"""Old module paths that still work, with a DeprecationWarning, until the next release.
+
+A finder at the end of Python's list is asked for modules that nobody else has. For the old path of a module that has
+moved it makes one whose names come from the new place.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+MOVED = {
+    "algorithms.admm": "algorithms.readout.admm",
+    "algorithms.averaged_fit": "algorithms.readout.consensus",
+    "algorithms.choice": "algorithms.readout.auto",
+    "algorithms.columns.alone": "algorithms.columns.local",
+    "algorithms.columns.choice": "algorithms.columns.auto",
+    "algorithms.columns.solution": "algorithms.columns.solver",
+    "algorithms.conjugate_gradient": "algorithms.readout.conjugate_gradient",
+    "algorithms.consensus": "algorithms.averaging",
+    "algorithms.distances.known": "algorithms.distances.partial_matrix",
+    "algorithms.distances.places": "algorithms.distances.row_index",
+    "algorithms.filtering.together": "algorithms.filtering.diffusion",
+    "algorithms.gathering": "algorithms.all_gather",
+    "algorithms.gram": "algorithms.readout.gram",
+    "algorithms.local_fit": "algorithms.readout.local",
+    "algorithms.preconditioners": "algorithms.readout.preconditioners",
+    "keys": "toml_reader",
+    "network.apart": "network.distributed",
+    "network.peers.memory": "network.peers.replay",
+    "network.peers.papers": "network.peers.identity",
+    "network.peers.patience": "network.peers.timeouts",
+    "network.peers.post": "network.peers.rounds",
+    "network.peers.reasons": "network.peers.grpc_errors",
+}
+RENAMED = {  # names that changed with their module
+    "ApartNetwork": "DistributedNetwork",
+    "Memory": "Replay",
+    "NoMemory": "NoReplay",
+    "Patience": "Timeouts",
+    "Post": "RoundExchange",
+    "everybodys": "all_gather",
+    "follow": "broadcast_from_center",
+}
+
+
+class _Finder(MetaPathFinder, Loader):
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        package, _, name = fullname.partition(".")
+        if package != "peerlearn" or name not in MOVED:
+            return None
+        return ModuleSpec(fullname, self)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Moved(spec.name, f"peerlearn.{MOVED[spec.name.partition('.')[2]]}")
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+class _Moved(ModuleType):
+    """A module at its old path."""
+
+    def __init__(self, old: str, new: str) -> None:
+        super().__init__(old, f"Moved to {new}.")
+        self.__dict__["_new"] = new
+        warnings.warn(f"{old} has moved to {new}: import it from there", DeprecationWarning, stacklevel=2)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(import_module(self.__dict__["_new"]), RENAMED.get(name, name))
+
+
+def keep_old_paths() -> None:
+    """Let imports of old paths succeed, with a warning."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())
