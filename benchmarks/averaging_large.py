@@ -2,7 +2,7 @@
 
 Setting: scale_free(10_000, 5), which gives agents ten neighbors on average; 1000 numbers each, 80 MB in all.
 Rival of one round, `network.mix(X)`: scipy's CSR product `W @ X` of the same matrix (limit: twice its time).
-Replay: at the peak of an average at most three times X, with the X that was given (tracemalloc, which sees numpy).
+Memory: at the peak of an average at most three times X, with the X that was given (tracemalloc, which sees numpy).
 Stopping by messages has no such limit: it also keeps the last certified x and the residual.
 """
 
@@ -52,7 +52,7 @@ def main() -> None:
     show(f"Mixing {what}", columns, [one_round(network, X)])
     _ = network.spectrum, network.diameter  # part of the description, not of an average
     columns = ["average", "rounds", "seconds", "peak, times X", f"limit {LIMIT_MEMORY:g}"]
-    show(f"Replay of an average of {what}, to {TOLERANCE:g}", columns, [memory(network, X, *way) for way in WAYS])
+    show(f"Memory of an average of {what}, to {TOLERANCE:g}", columns, [memory(network, X, *way) for way in WAYS])
 
 
 if __name__ == "__main__":

@@ -27,8 +27,9 @@ from peerlearn import (
     total,
 )
 from peerlearn.algorithms.agreement import union
-from peerlearn.algorithms.averaging import METHODS, STOPPINGS, broadcast_from_center
+from peerlearn.algorithms.averaging import METHODS, STOPPINGS
 from peerlearn.algorithms.columns import column_solvers
+from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.errors import NotConverged, PeerlearnError
@@ -110,6 +111,18 @@ def agreements() -> dict[str, Case]:
         ballots = {"all": [True for _ in hosted], "but one": [agent != 2 for agent in hosted]}
         return {name: np.full(len(hosted), everyone(network, flags)) for name, flags in ballots.items()}
 
+    def integers(network: Network, hosted: Sequence[int]) -> Arrays:
+        """Up to the largest there are, so that sums go round; and one round along links, to be kept."""
+        found = {}
+        for kind in (np.int64, np.uint64):
+            limits = np.iinfo(kind)
+            own = [np.random.default_rng(agent).integers(limits.min, limits.max, (2, 3), kind) for agent in hosted]
+            found[f"sum of {kind.__name__}"] = total(network, np.stack(own))
+            kept = np.stack(own)
+            network.pass_on(kept, *network.rings[0], add=False)
+            found[f"kept {kind.__name__}"] = kept
+        return found
+
     def all_labels(network: Network, hosted: Sequence[int]) -> Arrays:
         text = union(network, [labels(agent) for agent in hosted])
         numbers = union(network, [np.arange(agent, agent + 2) for agent in hosted])
@@ -127,6 +140,7 @@ def agreements() -> dict[str, Case]:
             for operation in (total, maximum, broadcast_from_center)
         },
         **{f"total {name(averaging)}": partial(sums, averaging=averaging) for averaging in all_averagings()},
+        "integers": integers,
         "everyone": votes,
         "union": all_labels,
         "exchange": letters,

@@ -23,7 +23,7 @@ from peerlearn import (
     total,
 )
 from peerlearn.algorithms.agreement import union
-from peerlearn.algorithms.averaging import broadcast_from_center
+from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.errors import PeerlearnError
 from peerlearn.local.features import RandomFeatures

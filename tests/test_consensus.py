@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerlearn import Averaging, Faults, SimulatedNetwork, average, everyone, graphs, maximum, total
-from peerlearn.algorithms.averaging import broadcast_from_center, iterates
+from peerlearn.algorithms.averaging import iterates
+from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.errors import InputError, NetworkError, NotConverged
 from peerlearn.network import simulated
 

@@ -407,7 +407,9 @@ def test_a_program_that_makes_other_calls_is_named_and_ends_the_run(ring):
     ring.start(0, 2, 3, 4)
     ring.start(1, program={"shorter": 1})
     assert all(ring.ends(seconds=30))
-    assert "agent agent-1 sent a row of float64 (301,) where 300 numbers were due" in ring.log(0) + ring.log(2)
+    assert "agent agent-1 sent a row of float64 (301,) where 300 numbers of float64 were due" in ring.log(0) + ring.log(
+        2
+    )
     assert "it runs another program: run the same one at all agents" in ring.log(3)
 
 

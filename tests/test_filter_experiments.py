@@ -94,7 +94,7 @@ STEPS = np.array([0.002, 0.02, 0.05, 0.01])
 def slow_rls(x, d, C, forgetting):
     """Recursive Gauss-Newton on [w, q] with dense matrices, then combine: g = P h / (f + h'P h), P <- (P - g h'P) / f.
 
-    Replay is shorter at first, f[n] = forgetting (1 - 0.02 0.997^n), and no variance grows beyond what it began with.
+    Memory is shorter at first, f[n] = forgetting (1 - 0.02 0.997^n), and no variance grows beyond what it began with.
     """
     L, prior = len(x), np.repeat([0.3, 0.1], [ORDER, len(KNOTS)])
     theta, y = np.tile(np.concatenate([np.eye(ORDER)[0], KNOTS]), (L, 1)), np.zeros_like(x)

@@ -461,12 +461,12 @@ class Alone(DistributedNetwork):
             self.me, {}, Journal(folder), lock=threading.Lock(), own_settings={}, save_every=1e9, bytes_sent=lambda: 0
         )
 
-    def _new_halo(self, links, width):
+    def _new_halo(self, links, width, dtype):
         def swap():
             self.me.done += 1
             self.computed += 1
 
-        return SimpleNamespace(rows=np.zeros((1, width)), swap=swap, free=lambda: None)
+        return SimpleNamespace(rows=np.zeros((1, width), dtype), swap=swap, free=lambda: None)
 
     def _post(self, letters):
         return []

@@ -147,7 +147,7 @@ class TestParcel:
         ],
     )
     def test_what_is_not_the_row_that_is_due_is_refused(self, parcel, said):
-        with pytest.raises(WireError, match=f"agent north sent {said} where 2 numbers were due"):
+        with pytest.raises(WireError, match=f"agent north sent {said} where 2 numbers of float64 were due"):
             parcel.row(np.empty(2), "north")
 
     @pytest.mark.parametrize("x", [[np.nan, 1.0], [np.inf, 1.0], [np.inf, -np.inf], [-np.inf, -np.inf]], ids=str)

@@ -256,7 +256,7 @@ class TestRoutes:
         x, sums = np.random.default_rng(0).standard_normal((len(place), 2)), np.zeros((len(place), 2))
         for here, one in routes.items():
             order = [*hosted[here], *(agent for agents in one.heard.values() for agent in agents.tolist())]
-            sums[[hosted[here][row] for row in one.receivers]] = one.sums @ x[order]
+            sums[[hosted[here][row] for row in one.receivers]] = one.sums(x.dtype) @ x[order]
         expected = np.zeros_like(x)
         np.add.at(expected, receivers, x[senders])
         np.testing.assert_allclose(sums, expected, atol=1e-12)

@@ -8,7 +8,7 @@ import pytest
 from peerlearn import DiffusionRLS, Faults, RVFLClassifier, RVFLRegressor, SimulatedNetwork, StreamConsensus, graphs
 from peerlearn.algorithms.agreement import union
 from peerlearn.algorithms.columns.sketches import Layout
-from peerlearn.algorithms.readout.gram import up_the_tree
+from peerlearn.algorithms.readout.gram import merge_equations
 from peerlearn.algorithms.streaming import StreamExact
 from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.errors import DataError, InputError, NetworkError, WireError
@@ -189,7 +189,7 @@ class TestNonsense:
     def test_no_equations(self, nonsense):
         own = [NormalEquations.of_rows(RNG.standard_normal((2, 9)), (8, 1)) for _ in range(3)]
         with pytest.raises(WireError, match="agent 1 sent no equations of 8 features"):
-            up_the_tree(self.network(nonsense), own)
+            merge_equations(self.network(nonsense), own)
 
     def test_what_is_sent_is_what_arrives(self):
         for rows in (1, 2, 7, 8, 30):

@@ -15,6 +15,9 @@ Array: TypeAlias = NDArray[np.float64]
 HUGE = 1e150  # squares of it are still numbers
 
 Indices: TypeAlias = NDArray[np.intp]
+# What a sum over the network may add: numbers, or integers modulo 2^64.
+Addends: TypeAlias = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64]
+ADDENDS = tuple(map(np.dtype, (np.float64, np.int64, np.uint64)))
 
 
 def is_real(value: Any) -> bool:
@@ -37,6 +40,13 @@ def per_agent(x: Any, hosted: int, what: str = "x") -> Array:
     return array
 
 
+def addends_per_agent(x: Any, hosted: int) -> Addends:
+    """Return x with a leading axis of the hosted agents: int64 and uint64 arrays as they are, all else as float64."""
+    if isinstance(x, np.ndarray) and x.dtype in ADDENDS[1:] and x.ndim and len(x) == hosted:
+        return x
+    return per_agent(x, hosted)
+
+
 def all_finite(x: np.ndarray[Any, Any]) -> bool:
     """Return whether no entry is NaN or infinite.
 
@@ -44,7 +54,7 @@ def all_finite(x: np.ndarray[Any, Any]) -> bool:
     is small, and in a quarter of the time of other ways where it is large. Entries above 1e154 also make it infinite,
     so then every entry is checked.
     """
-    return isfinite(np.vdot(x, x)) or bool(np.isfinite(x).all())
+    return x.dtype.kind != "f" or isfinite(np.vdot(x, x)) or bool(np.isfinite(x).all())
 
 
 def norms(x: Array) -> Array:

@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-MOVED = {
+MOVED = {  # an old path may have become several modules
     "algorithms.admm": "algorithms.readout.admm",
     "algorithms.averaged_fit": "algorithms.readout.consensus",
     "algorithms.choice": "algorithms.readout.auto",
@@ -22,12 +22,12 @@ MOVED = {
     "algorithms.columns.choice": "algorithms.columns.auto",
     "algorithms.columns.solution": "algorithms.columns.solver",
     "algorithms.conjugate_gradient": "algorithms.readout.conjugate_gradient",
-    "algorithms.consensus": "algorithms.averaging",
+    "algorithms.consensus": "algorithms.averaging algorithms.flooding algorithms.sums",
     "algorithms.distances.known": "algorithms.distances.partial_matrix",
     "algorithms.distances.places": "algorithms.distances.row_index",
     "algorithms.filtering.together": "algorithms.filtering.diffusion",
     "algorithms.gathering": "algorithms.all_gather",
-    "algorithms.gram": "algorithms.readout.gram",
+    "algorithms.gram": "algorithms.readout.gram algorithms.sums",
     "algorithms.local_fit": "algorithms.readout.local",
     "algorithms.preconditioners": "algorithms.readout.preconditioners",
     "keys": "toml_reader",
@@ -45,7 +45,10 @@ RENAMED = {  # names that changed with their module
     "Patience": "Timeouts",
     "Post": "RoundExchange",
     "everybodys": "all_gather",
+    "down_the_tree": "broadcast_from_root",
     "follow": "broadcast_from_center",
+    "summed": "sum_alike",
+    "up_the_tree": "merge_equations",
 }
 
 
@@ -57,7 +60,7 @@ class _Finder(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Moved(spec.name, f"peerlearn.{MOVED[spec.name.partition('.')[2]]}")
+        return _Moved(spec.name, [f"peerlearn.{each}" for each in MOVED[spec.name.partition(".")[2]].split()])
 
     def exec_module(self, module: ModuleType) -> None:
         pass
@@ -66,15 +69,17 @@ class _Finder(MetaPathFinder, Loader):
 class _Moved(ModuleType):
     """A module at its old path."""
 
-    def __init__(self, old: str, new: str) -> None:
-        super().__init__(old, f"Moved to {new}.")
+    def __init__(self, old: str, new: list[str]) -> None:
+        super().__init__(old, f"Moved to {' and '.join(new)}.")
         self.__dict__["_new"] = new
-        warnings.warn(f"{old} has moved to {new}: import it from there", DeprecationWarning, stacklevel=2)
+        warnings.warn(f"{old} has moved to {' and '.join(new)}: import it from there", DeprecationWarning, stacklevel=2)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(import_module(self.__dict__["_new"]), RENAMED.get(name, name))
+        for path in () if name.startswith("__") else self.__dict__["_new"]:
+            module = import_module(path)
+            if hasattr(module, RENAMED.get(name, name)):
+                return getattr(module, RENAMED.get(name, name))
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 
 def keep_old_paths() -> None:

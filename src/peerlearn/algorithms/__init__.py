@@ -1,9 +1,10 @@
 """What agents compute together, one file per method."""
 
-from peerlearn.algorithms.averaging import Averaging, average, everyone, iterates, maximum, total
+from peerlearn.algorithms.averaging import Averaging, average, iterates, total
 from peerlearn.algorithms.columns import DualConjugateGradient, SharingADMM, SketchedConjugateGradient
 from peerlearn.algorithms.completion import BlockCompletion, DiffusionCompletion
 from peerlearn.algorithms.distances import Exchange, Landmarks
+from peerlearn.algorithms.flooding import everyone, maximum
 from peerlearn.algorithms.readout.admm import ADMM
 from peerlearn.algorithms.readout.auto import Auto
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient

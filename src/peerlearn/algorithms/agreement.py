@@ -24,7 +24,7 @@ from zlib import crc32
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import maximum
+from peerlearn.algorithms.flooding import maximum
 from peerlearn.arrays import Array, all_finite, sendable
 from peerlearn.errors import DataError, InputError, Mismatch, WireError
 from peerlearn.local.features import RandomFeatures

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from peerlearn.algorithms.all_gather import all_gather
-from peerlearn.algorithms.averaging import broadcast_from_center
+from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.arrays import Array, Indices, all_finite
 from peerlearn.errors import DataError, WireError
 from peerlearn.local.anchor_graph import AnchorGraph, pieces, projection

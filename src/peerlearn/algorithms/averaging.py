@@ -1,4 +1,4 @@
-"""Agreement over a network: average, total, maximum, a vote, and following one agent.
+"""Averages over a network, by gossip or over a tree: which method, how exact, and when to stop.
 
 Decentralised average consensus (thesis, appendix A.2) repeats  x_k <- sum_j C_kj x_j.  With e the deviations from the
 true average and rho = rho(C - 11'/L) the contraction of the weights,
@@ -32,6 +32,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from peerlearn.algorithms.sums import sum_everywhere
 from peerlearn.arrays import Array, norms, per_agent
 from peerlearn.errors import InputError, NetworkError, NotConverged
 from peerlearn.network.base import Network
@@ -89,7 +90,7 @@ class Averaging:
         if network.size == 1:
             return rows.copy()
         if self.method_on(network) == "tree":
-            sums = self._tree_sum(network, rows)
+            sums: Array = sum_everywhere(network, rows, self)
             sums /= network.size
             return sums
         if self.stopping == "bound":
@@ -99,9 +100,9 @@ class Averaging:
         return self._by_oracle(network, rows)
 
     def total(self, network: Network, x: Any) -> Array:
-        if self.exact_on(network):  # not L times the average: a sum of integers stays one
-            return self._tree_sum(network, per_agent(x, len(network.hosted)))
-        return network.size * self.average(network, x)
+        """Return the sum of all agents' x at every agent: see sums.py."""
+        sums: Array = sum_everywhere(network, x, self)
+        return sums
 
     def rounds_on(self, network: Network) -> int:
         """How many rounds an average takes at most, as all agents know beforehand."""
@@ -123,19 +124,14 @@ class Averaging:
         """Whether max_rounds allow the tolerance to be reached, and the stopping rule lets them."""
         return self.stopping != "thesis" and (self.max_rounds is None or self.rounds_on(network) <= self.max_rounds)
 
-    def _tree_sum(self, network: Network, x: Array) -> Array:
-        """Up the tree sums grow, down the tree travels the one sum: exact, in twice the height's rounds."""
-        tree, sums = network.tree, x.copy()
-        if network.size > 1 and self.max_rounds is not None and self.max_rounds < 2 * tree.height:
+    def check_rounds(self, network: Network) -> None:
+        """Refuse a sum over the tree that takes more rounds than are allowed."""
+        needed = 2 * network.tree.height
+        if network.size > 1 and self.max_rounds is not None and self.max_rounds < needed:
             raise NetworkError(
-                f"a tree of this network needs {2 * tree.height} rounds, and max_rounds allows {self.max_rounds}: "
-                "raise it, or choose method='plain' or 'chebyshev'"
+                f"a tree of this network needs {needed} rounds, and max_rounds allows {self.max_rounds}: raise it, or "
+                "choose method='plain' or 'chebyshev'"
             )
-        for agents in reversed(tree.levels):
-            network.pass_on(sums, agents, tree.parent[agents], add=True)
-        for agents in tree.levels:
-            network.pass_on(sums, tree.parent[agents], agents, add=False)
-        return sums
 
     def _steps(self, network: Network) -> tuple[Array, int]:
         """One row (a, b, c) per round: x <- a C x + b x + c (x one round before); and how many rounds are needed."""
@@ -235,42 +231,13 @@ def total(
     method: Method = "auto",
     stopping: Stopping = "bound",
 ) -> Array:
-    """The sum of all agents' x, at every agent."""
-    return Averaging(method, tolerance, max_rounds, stopping).total(network, x)
+    """Return the sum of all agents' x, at every agent. Over a tree int64 and uint64 arrays are summed modulo 2^64.
 
-
-def maximum(network: Network, x: Any) -> Array:
-    """The largest of all agents' x, entry by entry, at every agent and with the same bits: flooded."""
-    largest = per_agent(x, len(network.hosted)).copy()
-    for _ in range(network.flood_rounds):
-        largest = network.flood(largest)
-    return largest
-
-
-def everyone(network: Network, flags: Any) -> bool:
-    """A vote: True at every agent if all agents say True, False at every agent if one does not."""
-    dissent = maximum(network, ~np.asarray(flags, dtype=bool).reshape(len(network.hosted), -1))
-    return not dissent[0].any()  # after the flood the first hosted agent knows what all know
-
-
-def broadcast_from_center(network: Network, x: Any) -> Array:
-    """One agent's x at every agent, with the same bits: the one in the middle of the graph.
-
-    Whoever has it hands it on to all neighbors further out, once; where messages get lost, in every round.
+    >>> from peerlearn import SimulatedNetwork, graphs
+    >>> total(SimulatedNetwork(graphs.star(4)), [1.0, 2.0, 3.0, 6.0])
+    array([12., 12., 12., 12.])
     """
-    rows, leader = per_agent(x, len(network.hosted)).copy(), network.tree.root
-    if network.reliable:
-        for senders, receivers in network.rings:
-            network.pass_on(rows, senders, receivers, add=False)
-        return rows
-    rows[np.array(network.hosted) != leader] = np.finfo(np.float64).min  # -inf is never sent
-    return maximum(network, rows)
-
-
-def summed(network: Network, x: Array, averaging: Averaging) -> Array:
-    """The sum over the network with the same bits at every agent."""
-    sums = averaging.total(network, x)
-    return sums if averaging.exact_on(network) else broadcast_from_center(network, sums)
+    return Averaging(method, tolerance, max_rounds, stopping).total(network, x)
 
 
 def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Array]:

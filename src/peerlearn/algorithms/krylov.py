@@ -27,8 +27,10 @@ from typing import Protocol
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, maximum, summed
+from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.solution import Report, warn_not_converged
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
 from peerlearn.local.least_squares import PerAgent
 from peerlearn.network.base import Counts, Network
@@ -173,7 +175,7 @@ class _Directions:
 
 def summed_with(network: Network, x: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
     """The sum of x, and the average of one number of each agent that rides along in the same messages."""
-    sums = summed(network, np.column_stack([x.reshape(len(x), -1), riding]), averaging)
+    sums = sum_alike(network, np.column_stack([x.reshape(len(x), -1), riding]), averaging)
     return sums[:, :-1].reshape(x.shape), float(sums[0, -1]) / network.size
 
 

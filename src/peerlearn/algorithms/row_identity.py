@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import maximum
+from peerlearn.algorithms.flooding import maximum
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, WireError
 from peerlearn.network.base import Message, Network

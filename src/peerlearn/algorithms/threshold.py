@@ -14,7 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, maximum, summed
+from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.flooding import maximum
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 
@@ -52,7 +54,7 @@ def threshold(network: Network, values: Sequence[Array], below: float, count: in
 def _counted(network: Network, ordered: Sequence[Array], places: Array) -> Array:
     """How many of all agents' values are up to each place."""
     own = [np.searchsorted(values, places, side="right").astype(np.float64) for values in ordered]
-    counts: Array = summed(network, np.stack(own), SUMS)[0]  # alike at all agents
+    counts: Array = sum_alike(network, np.stack(own), SUMS)[0]  # alike at all agents
     return counts
 
 

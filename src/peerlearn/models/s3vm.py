@@ -31,9 +31,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from peerlearn.algorithms.agreement import check_coefficients, check_same_settings
-from peerlearn.algorithms.averaging import Averaging, summed
+from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.smooth import SmoothSolver, smooth_solver_of
 from peerlearn.algorithms.solution import Report
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.algorithms.threshold import threshold
 from peerlearn.arrays import Array, dots
 from peerlearn.errors import DataError, InputError, WireError
@@ -205,7 +206,7 @@ def _number(value: Any) -> float:
 def counted(network: Network, targets: Sequence[Array]) -> tuple[int, int, int]:
     """How many rows of the whole network have a label, have a positive one, and have none."""
     own = [[np.count_nonzero(y), np.count_nonzero(y > 0), np.count_nonzero(y == 0)] for y in targets]
-    L, P, U = sums = summed(network, np.array(own, dtype=np.float64), SUMS)[0]  # alike at all agents
+    L, P, U = sums = sum_alike(network, np.array(own, dtype=np.float64), SUMS)[0]  # alike at all agents
     if not (np.isfinite(sums).all() and 0.5 < P < L - 0.5 and U > -0.5):
         raise WireError(
             f"all agents together count {L:g} labelled rows, {P:g} of them positive, and {U:g} others, which cannot "
@@ -217,4 +218,4 @@ def counted(network: Network, targets: Sequence[Array]) -> tuple[int, int, int]:
 def _mean(network: Network, inputs: Sequence[Any], targets: Sequence[Array], L: int, U: int) -> Array:
     """Of the unlabelled rows of all agents, or of all rows where all have labels: at every hosted agent."""
     rows = [X[y == 0] if U else X for X, y in zip(inputs, targets, strict=True)]
-    return summed(network, np.stack([np.asarray(own.sum(axis=0)).ravel() for own in rows]), SUMS) / (U or L)
+    return sum_alike(network, np.stack([np.asarray(own.sum(axis=0)).ravel() for own in rows]), SUMS) / (U or L)

@@ -23,8 +23,8 @@ import scipy.sparse as sp
 
 from peerlearn import graphs
 from peerlearn import weights as weightings
-from peerlearn.arrays import Array, Indices, all_finite, per_agent
-from peerlearn.errors import NetworkError, WireError
+from peerlearn.arrays import ADDENDS, Addends, Array, Indices, all_finite, per_agent
+from peerlearn.errors import InputError, NetworkError, WireError
 
 Message = Mapping[str, np.ndarray[Any, Any]]  # what one agent sends in `exchange`: named arrays of any shape
 
@@ -213,10 +213,11 @@ class Network(ABC):
         """One round in which each agent keeps, entry by entry, the largest of its own and its neighbors' values."""
 
     @abstractmethod
-    def pass_on(self, x: Array, senders: Indices, receivers: Indices, *, add: bool) -> None:
+    def pass_on(self, x: Addends, senders: Indices, receivers: Indices, *, add: bool) -> None:
         """One round along some links: senders[i] sends its row of x to receivers[i], who adds it or takes it over.
 
-        Changes x in place. Several rows for one receiver are first summed in ascending order of their senders.
+        Changes x in place. Several rows for one receiver are first summed in ascending order of their senders. x is
+        float64, int64 or uint64; integers are added modulo 2^64.
         """
 
     @abstractmethod
@@ -254,7 +255,7 @@ class Network(ABC):
                 f"agents cannot tell silence from a lost message, and this network loses some: {way_out}"
             )
 
-    def _must_be_finite(self, rows: Array, agents: Sequence[int] | Indices | None = None) -> None:
+    def _must_be_finite(self, rows: Addends, agents: Sequence[int] | Indices | None = None) -> None:
         """Refuse to send numbers that are not finite, and name the agent: mixed, they would spoil everybody's.
 
         agents: whose rows these are, if not those of the hosted agents.
@@ -312,6 +313,13 @@ def not_finite(agent: str) -> NetworkError:
     )
 
 
-def row_bytes(x: Array) -> int:
+def check_addends(x: Addends) -> None:
+    """Refuse rows that no engine adds."""
+    if x.dtype not in ADDENDS:
+        known = ", ".join(each.name for each in ADDENDS)
+        raise InputError(f"rows of type {x.dtype} are not passed on: give an array of {known}")
+
+
+def row_bytes(x: Addends) -> int:
     """What one agent's entry of x weighs in a message."""
     return x.nbytes // len(x)

@@ -15,16 +15,17 @@ from typing import Any, Protocol
 import networkx as nx
 import numpy as np
 
-from peerlearn.arrays import Array, Indices, all_finite, per_agent
+from peerlearn.arrays import Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network import codec
-from peerlearn.network.base import Message, Network, not_finite, row_bytes
+from peerlearn.network.base import Message, Network, check_addends, not_finite, row_bytes
 from peerlearn.network.kernels import copy_and_check, sparse_step
 from peerlearn.network.routes import Route, mixing_rows, route
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 Letter = tuple[int, int, bytes]  # sender, receiver, content
 
+FLOAT = np.dtype(np.float64)
 BUFFERS = 3  # rows of this round, of the round before, and those being computed
 ROUTES_KEPT, HALOS_KEPT = 256, 64  # a tree has two routes per level
 
@@ -32,7 +33,7 @@ ROUTES_KEPT, HALOS_KEPT = 256, 64  # a tree has two routes per level
 class Halo(Protocol):
     """Rows of the agents here and, below them, of those they hear from elsewhere."""
 
-    rows: Array
+    rows: Any  # float64, int64 or uint64
 
     def swap(self) -> None:
         """One round: send what the route says of the upper rows, and fill the lower ones."""
@@ -56,7 +57,7 @@ class DistributedNetwork(Network):
         self._everywhere = route(both[:, 0], both[:, 1], place, here, self._hosted)
         self._C = mixing_rows(self.mixing, self._everywhere, self._hosted)
         self._routes: dict[bytes, Route] = {}
-        self._halos: dict[tuple[Route, int, int], Halo] = {}
+        self._halos: dict[tuple[Route, int, np.dtype[Any], int], Halo] = {}
 
     @property
     def hosted(self) -> tuple[int, ...]:
@@ -65,8 +66,8 @@ class DistributedNetwork(Network):
     # What an engine provides -----------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _new_halo(self, links: Route, width: int) -> Halo:
-        """Replay for rows of `width` numbers, and the way to fill it."""
+    def _new_halo(self, links: Route, width: int, dtype: np.dtype[Any]) -> Halo:
+        """Memory for rows of `width` numbers of this type, and the way to fill it."""
 
     @abstractmethod
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
@@ -125,7 +126,8 @@ class DistributedNetwork(Network):
         self._count(row_bytes(flat))
         return spread.reshape(largest.shape)
 
-    def pass_on(self, x: Array, senders: Indices, receivers: Indices, *, add: bool) -> None:
+    def pass_on(self, x: Addends, senders: Indices, receivers: Indices, *, add: bool) -> None:
+        check_addends(x)
         links, flat = self._route(senders, receivers), x.reshape(len(x), -1)
 
         def compute() -> Arrays:
@@ -135,7 +137,7 @@ class DistributedNetwork(Network):
             if not add:
                 return (rows[links.indices[links.indptr[1:] - 1]],)
             # As in simulation: what several senders bring is summed in their order first.
-            return (flat[links.receivers] + links.sums @ rows,)
+            return (flat[links.receivers] + links.sums(rows.dtype) @ rows,)
 
         for changed in self._call("pass_on", 1, compute):
             x[links.receivers] = changed.reshape(-1, *x.shape[1:])
@@ -203,26 +205,26 @@ class DistributedNetwork(Network):
         sparse_step(*self._C, rows, out, out, 1.0, 0.0, 0.0)
         return out
 
-    def _halo(self, links: Route, width: int, buffer: int = 0) -> Halo:
+    def _halo(self, links: Route, width: int, buffer: int = 0, dtype: np.dtype[Any] = FLOAT) -> Halo:
         """The memory for such rows, kept for the next round; `buffer` tells those in use at once apart."""
-        key = links, width, buffer
+        key = links, width, dtype, buffer
         if key not in self._halos:
             while len(self._halos) >= HALOS_KEPT:
                 self._halos.pop(next(iter(self._halos))).free()
-            self._halos[key] = self._new_halo(links, width)
+            self._halos[key] = self._new_halo(links, width, dtype)
         return self._halos[key]
 
-    def _heard(self, links: Route, flat: Array) -> Array:
+    def _heard(self, links: Route, flat: Addends) -> Any:
         """One round along these links: the rows of the agents here and, below, of those they hear."""
-        halo = self._halo(links, flat.shape[1])
+        halo = self._halo(links, flat.shape[1], dtype=flat.dtype)
         self._put(flat, halo.rows, links)
         halo.swap()
         return halo.rows
 
-    def _put(self, flat: Array, rows: Array, links: Route) -> None:
+    def _put(self, flat: Addends, rows: Any, links: Route) -> None:
         """Copy the rows of the agents here to where they leave from, and refuse those that leave and are not finite."""
         hosted = len(flat)
-        if self.checks_every_round:
+        if self.checks_every_round or flat.dtype != FLOAT:
             rows[:hosted] = flat
             return
         if links.all_send:

@@ -79,8 +79,8 @@ class MPINetwork(DistributedNetwork):
             print(f"rank {self.comm.rank} ended, and with it the job: {error.code}", file=sys.stderr)
             end_job(error.code if isinstance(error.code, int) else 1)
 
-    def _new_halo(self, links: Route, width: int) -> _RankHalo:
-        return _RankHalo(self._neighborhood, self.MPI.DOUBLE, self._ranks, links, width)
+    def _new_halo(self, links: Route, width: int, dtype: np.dtype[Any]) -> _RankHalo:
+        return _RankHalo(self._neighborhood, self.MPI, self._ranks, links, width, dtype)
 
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
         byte, long = self.MPI.BYTE, self.MPI.INT64_T
@@ -111,22 +111,25 @@ class MPINetwork(DistributedNetwork):
 class _RankHalo:
     """Rows of a rank's agents and of those they hear; a persistent request fills the latter."""
 
-    def __init__(self, neighborhood: Any, double: Any, ranks: list[int], links: Route, width: int) -> None:
-        self.rows = np.zeros((links.hosted + links.halo, width))
+    def __init__(
+        self, neighborhood: Any, MPI: Any, ranks: list[int], links: Route, width: int, dtype: np.dtype[Any]
+    ) -> None:
+        self.rows = np.zeros((links.hosted + links.halo, width), dtype)
+        number = {"f": MPI.DOUBLE, "i": MPI.INT64_T, "u": MPI.UINT64_T}[dtype.kind]
         none = np.empty(0, dtype=np.intp)
         leaving = [links.sent.get(rank, none) for rank in ranks]
         sent = np.array([len(rows) for rows in leaving], dtype=np.int64) * width
         heard = np.array([len(links.heard.get(rank, none)) for rank in ranks], dtype=np.int64) * width
         self._leaving = np.concatenate([none, *leaving]).astype(np.intp)
-        self._sent: Array | None = None
+        self._sent: Any = None
         if all((np.diff(rows) == 1).all() for rows in leaving):  # then they can leave from where they are
             source, starts = self.rows, np.array([rows[0] if len(rows) else 0 for rows in leaving]) * width
         else:
-            source = self._sent = np.empty((len(self._leaving), width))
+            source = self._sent = np.empty((len(self._leaving), width), dtype)
             starts = np.cumsum(sent) - sent
         self._request = neighborhood.Neighbor_alltoallv_init(
-            [source, (sent, starts.astype(np.int64)), double],
-            [self.rows[links.hosted :], (heard, np.cumsum(heard) - heard), double],
+            [source, (sent, starts.astype(np.int64)), number],
+            [self.rows[links.hosted :], (heard, np.cumsum(heard) - heard), number],
         )
 
     def swap(self) -> None:

@@ -7,7 +7,7 @@ has one route per level and direction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,7 @@ class Route:
     indptr: Indices  # for each receiver, where in `indices` its senders stand
     indices: Indices  # local rows of the senders, by ascending agent
     hosted: int  # agents here
+    _sums: dict[np.dtype[Any], Any] = field(default_factory=dict, repr=False)
 
     @property
     def halo(self) -> int:
@@ -48,11 +49,15 @@ class Route:
         """Whether every agent here sends to somebody."""
         return len(self.senders) == self.hosted
 
-    @cached_property
-    def sums(self) -> Any:
-        """The matrix that adds up what each receiver hears: rows are receivers, columns local rows."""
-        shape = len(self.receivers), self.hosted + self.halo
-        return sp.csr_array((np.ones(len(self.indices)), self.indices, self.indptr), shape=shape)
+    def sums(self, dtype: np.dtype[Any]) -> Any:
+        """The matrix that adds up what each receiver hears: rows are receivers, columns local rows.
+
+        It has the type of what is added: scipy would turn integers into float64.
+        """
+        if dtype not in self._sums:
+            ones, shape = np.ones(len(self.indices), dtype), (len(self.receivers), self.hosted + self.halo)
+            self._sums[dtype] = sp.csr_array((ones, self.indices, self.indptr), shape=shape)
+        return self._sums[dtype]
 
 
 def route(senders: Indices, receivers: Indices, place: Indices, here: int, hosted: tuple[int, ...]) -> Route:

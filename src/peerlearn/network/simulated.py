@@ -16,10 +16,10 @@ import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
-from peerlearn.arrays import Array, Indices, all_finite, per_agent
+from peerlearn.arrays import Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network import codec
-from peerlearn.network.base import Message, Network, not_finite, row_bytes
+from peerlearn.network.base import Message, Network, check_addends, not_finite, row_bytes
 from peerlearn.network.faults import Dead, Faults, FaultyLinks
 from peerlearn.network.kernels import sparse_step
 
@@ -120,7 +120,8 @@ class SimulatedNetwork(Network):
         dead = self._count(row_bytes(largest))
         return self._spread(largest, dead)
 
-    def pass_on(self, x: Array, senders: Indices, receivers: Indices, *, add: bool) -> None:
+    def pass_on(self, x: Addends, senders: Indices, receivers: Indices, *, add: bool) -> None:
+        check_addends(x)
         if not self.reliable:
             raise NetworkError(
                 "a tree needs every message to arrive, and this network loses some: use method='plain' for averages"
@@ -131,7 +132,7 @@ class SimulatedNetwork(Network):
             self._must_be_finite(rows, senders)
             x[receivers] = rows
         elif len(senders):
-            hearing, sums = self._sums(senders, receivers)
+            hearing, sums = self._sums(senders, receivers, x.dtype)
             heard = sums @ x.reshape(self.size, -1)
             if not all_finite(heard):  # which costs less than to look at every sender
                 self._must_be_finite(x[senders], senders)
@@ -237,9 +238,12 @@ class SimulatedNetwork(Network):
             self._polynomials[key] = _polynomial_of(self._dense, steps)
         return self._polynomials[key]
 
-    def _sums(self, senders: Indices, receivers: Indices) -> tuple[Indices, Any]:
-        """Who hears somebody along these links, and the matrix that adds up what each hears; kept for the next call."""
-        key = senders.tobytes() + b"|" + receivers.tobytes()
+    def _sums(self, senders: Indices, receivers: Indices, dtype: np.dtype[Any]) -> tuple[Indices, Any]:
+        """Who hears somebody along these links, and the matrix that adds up what each hears; kept for the next call.
+
+        The matrix has the type of what is added: scipy would turn integers into float64.
+        """
+        key = senders.tobytes() + b"|" + receivers.tobytes() + dtype.char.encode()
         if key not in self._routes:
             if len(self._routes) >= ROUTES_KEPT:
                 self._routes.pop(next(iter(self._routes)))
@@ -247,7 +251,7 @@ class SimulatedNetwork(Network):
             unique, starts = np.unique(receivers[order], return_index=True)
             # A sparse product sums row by row, in order, without gathering what all senders hold.
             ends = np.append(starts, len(order))
-            sums = sp.csr_array((np.ones(len(order)), senders[order], ends), shape=(len(unique), self.size))
+            sums = sp.csr_array((np.ones(len(order), dtype), senders[order], ends), shape=(len(unique), self.size))
             self._routes[key] = unique, sums
         return self._routes[key]
 

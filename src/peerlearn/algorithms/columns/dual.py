@@ -22,10 +22,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, Method, summed
+from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.krylov import Krylov, relative, summed_with
 from peerlearn.algorithms.solution import within_reach
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks
@@ -81,7 +82,7 @@ class _Dual:
         return q + self.alpha * d, e
 
     def residual(self, a: Array, averaging: Averaging) -> Array:
-        return self.Y - summed(self.network, self.blocks.kernel(a), averaging) - self.alpha * a
+        return self.Y - sum_alike(self.network, self.blocks.kernel(a), averaging) - self.alpha * a
 
     def distance(self, a: Array, r: Array, z: Array) -> Array:
         squares = dots(a, self.Y - r - self.alpha * a)

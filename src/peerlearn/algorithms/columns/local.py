@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from peerlearn.algorithms.averaging import everyone
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction
+from peerlearn.algorithms.flooding import everyone
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError

@@ -27,11 +27,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, Method, summed
+from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, largest_square, positive
 from peerlearn.algorithms.krylov import relative
 from peerlearn.algorithms.readout.admm import check_admm
 from peerlearn.algorithms.solution import Report, warn_not_converged, within_reach
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, dots
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
 from peerlearn.network.base import Network
@@ -105,5 +106,5 @@ class SharingADMM:
             gradients[group.agents] = dots(g, g)
             sizes[group.agents] = dots(own, own)
         # Not in one sum: where it is inexact, its error is relative to the largest number in it.
-        gradient, size = (np.sqrt(summed(network, squares, averaging)) for squares in (gradients, sizes))
+        gradient, size = (np.sqrt(sum_alike(network, squares, averaging)) for squares in (gradients, sizes))
         return float("inf") if size[0] > DIVERGED else float(relative(gradient / alpha, size)[0])

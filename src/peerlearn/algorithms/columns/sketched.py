@@ -23,11 +23,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, Method, summed
+from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, summed_with
 from peerlearn.algorithms.solution import within_reach
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, Indices, norms
 from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
@@ -65,7 +66,7 @@ class SketchedConjugateGradient:
         averaging = sums.averaging
         rough = replace(averaging, tolerance=max(averaging.tolerance, ROUGH / network.size))
         sketch = SKETCHES[self.sketch]
-        precondition = sketch.prepare(blocks, layout, alpha, lambda x: summed(network, x, rough))
+        precondition = sketch.prepare(blocks, layout, alpha, lambda x: sum_alike(network, x, rough))
         system = _Primal(network, blocks, layout, Y, alpha, sums)
         krylov = Krylov(network, system, precondition, averaging, self.tolerance)
         b, residuals = krylov.solve(self.max_iterations)
@@ -89,7 +90,7 @@ class _Primal:
 
     def right_side(self, averaging: Averaging) -> Array:
         Y = np.broadcast_to(self.Y, (self.blocks.agents, *self.Y.shape))
-        return summed(self.network, self._placed(self.blocks.moments(Y)), averaging)
+        return sum_alike(self.network, self._placed(self.blocks.moments(Y)), averaging)
 
     def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
         v = averaging.total(self.network, self.blocks.fitted(self.own(d)))
@@ -98,7 +99,7 @@ class _Primal:
 
     def residual(self, b: Array, averaging: Averaging) -> Array:
         v = averaging.total(self.network, self.blocks.fitted(self.own(b)))
-        return summed(self.network, self._placed(self.blocks.moments(self.Y - v)), averaging) - self.alpha * b
+        return sum_alike(self.network, self._placed(self.blocks.moments(self.Y - v)), averaging) - self.alpha * b
 
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         return relative(norms(r) / self.alpha, norms(b))

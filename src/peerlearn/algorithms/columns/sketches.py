@@ -22,7 +22,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from peerlearn.algorithms.averaging import maximum
+from peerlearn.algorithms.flooding import maximum
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError, WireError
 from peerlearn.local.column_blocks import ColumnBlocks

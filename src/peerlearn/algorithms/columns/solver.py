@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
-from peerlearn.algorithms.averaging import Averaging, Method, maximum
+from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array

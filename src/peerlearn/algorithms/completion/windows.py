@@ -15,8 +15,9 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import CHECK_EVERY, maximum
+from peerlearn.algorithms.averaging import CHECK_EVERY
 from peerlearn.algorithms.completion.completed import Completed
+from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array, sendable
 from peerlearn.network.base import Counts, Network

@@ -24,9 +24,10 @@ import numpy as np
 
 from peerlearn.algorithms.agreement import Drawn, probe
 from peerlearn.algorithms.all_gather import WAY_OUT
-from peerlearn.algorithms.averaging import maximum, total
+from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.distances.partial_matrix import Known
 from peerlearn.algorithms.distances.row_index import Places
+from peerlearn.algorithms.flooding import maximum
 from peerlearn.arrays import Array, sendable
 from peerlearn.errors import DataError, WireError
 from peerlearn.local.squared_distances import squared_distances

@@ -31,7 +31,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, Method, maximum
+from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.solution import Report, Solution, above_zero, warn_not_converged, within_reach
 from peerlearn.arrays import HUGE, Array, norms, sendable
 from peerlearn.errors import InputError

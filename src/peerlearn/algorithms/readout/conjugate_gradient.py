@@ -15,10 +15,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, Method, summed
+from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT, ROUGH, Krylov, relative, summed_with
 from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS, Preconditioner
 from peerlearn.algorithms.solution import Solution, above_zero, only_ridge, within_reach
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares
@@ -76,7 +77,7 @@ class ConjugateGradient:
             name = "synthetic" if problems.features else "local"
         kind = PRECONDITIONERS[name]
         c, rode = _right_side(network, problems, kind.riding(network, problems, alpha), averaging)
-        precondition = kind.prepare(problems, alpha, lambda x: summed(network, x, rough), rode)
+        precondition = kind.prepare(problems, alpha, lambda x: sum_alike(network, x, rough), rode)
         system = _NormalEquations(network, problems, alpha, kind, c)
         krylov = Krylov(network, system, precondition, averaging, self.tolerance)
         b, residuals = krylov.solve(self.max_iterations, kind.first(problems, rode))
@@ -88,7 +89,7 @@ class ConjugateGradient:
 def _right_side(network: Network, problems: LeastSquares, riding: Array, averaging: Averaging) -> tuple[Array, Array]:
     """c, and the sums of what rides along in the same messages."""
     own = problems.moment.reshape(problems.agents, -1)
-    sums = summed(network, np.hstack([own, riding]), averaging)
+    sums = sum_alike(network, np.hstack([own, riding]), averaging)
     return sums[:, : own.shape[1]].reshape(problems.moment.shape), sums[:, own.shape[1] :]
 
 
@@ -110,7 +111,7 @@ class _NormalEquations:
         return q + self.alpha * d, e
 
     def residual(self, b: Array, averaging: Averaging) -> Array:
-        return summed(self.network, self.problems.moment - self.problems.normal(b), averaging) - self.alpha * b
+        return sum_alike(self.network, self.problems.moment - self.problems.normal(b), averaging) - self.alpha * b
 
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         return relative(self.preconditioner.distance(r, z, self.alpha), norms(b))

@@ -15,7 +15,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, Method, everyone
+from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.flooding import everyone
 from peerlearn.algorithms.solution import Report, Solution, only_ridge
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.least_squares import LeastSquares

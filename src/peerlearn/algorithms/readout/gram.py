@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, Method, broadcast_from_center, maximum
+from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.flooding import broadcast_from_center, maximum
 from peerlearn.algorithms.solution import Report, Solution, ridge_or_lasso, warn_not_converged, within_reach
+from peerlearn.algorithms.sums import broadcast_from_root, merge_to_root
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
 from peerlearn.local.lasso import TOLERANCE
@@ -57,8 +59,8 @@ class Gram:
         mark = network.ledger.mark()
         averaging, converged, missed = Averaging.of(self.averaging), True, 0.0
         if averaging.exact_on(network):
-            sums = up_the_tree(network, problems.normal_equations())
-            b, missed = _told(network, sums, penalty, down_the_tree)
+            sums = merge_equations(network, problems.normal_equations())
+            b, missed = _told(network, sums, penalty, broadcast_from_root)
         else:
             needed = self._needed_accuracy(network, problems, penalty.convexity)
             if not isinstance(self.averaging, Averaging):
@@ -121,21 +123,10 @@ def _answer(equations: NormalEquations, penalty: Penalty) -> Array:
     return np.array([*b.ravel(), missed])
 
 
-def up_the_tree(network: Network, equations: Sequence[NormalEquations]) -> list[NormalEquations]:
-    """Each agent waits for its children, adds what they sent to its own, and sends the sum to its parent, if there is
-    any. Returns the hosted agents' sums: the root has those of the whole network.
-    """
-    tree, hosted, sums = network.tree, network.hosted, list(equations)
-    for level in range(tree.height, 0, -1):
-        sending = [tree.depth[agent] == level and not own.empty for agent, own in zip(hosted, sums, strict=True)]
-        outbox: list[dict[str, Any]] = [own.packed() if now else {} for own, now in zip(sums, sending, strict=True)]
-        inbox = network.exchange(outbox, [[int(tree.parent[agent])] for agent in hosted])
-        for k, received in enumerate(inbox):
-            if received:
-                sums[k] = sums[k].plus(
-                    [_equations(received[child], sums[k].shape, child) for child in sorted(received)]
-                )
-    return sums
+def merge_equations(network: Network, equations: Sequence[NormalEquations]) -> list[NormalEquations]:
+    """Return the hosted agents' equations with those of all below them in the tree: the root has those of all."""
+    shape = equations[0].shape
+    return merge_to_root(network, equations, lambda message, sender: _equations(message, shape, sender))
 
 
 def _equations(message: Message, shape: tuple[int, int], sender: int) -> NormalEquations:
@@ -145,13 +136,6 @@ def _equations(message: Message, shape: tuple[int, int], sender: int) -> NormalE
             f"agent {sender} sent no equations of {shape[0]} features where some were due: it runs something else"
         )
     return equations
-
-
-def down_the_tree(network: Network, answer: Array) -> Array:
-    """The root's row of the answer, at every agent."""
-    for agents in network.tree.levels:
-        network.pass_on(answer, network.tree.parent[agents], agents, add=False)
-    return answer
 
 
 def ridge_if_any(equations: NormalEquations, alpha: float) -> tuple[Array | float, float]:

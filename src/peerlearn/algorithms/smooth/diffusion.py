@@ -24,7 +24,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import maximum
+from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.smooth.minimum import Minimum, check_limits, met, rounds_to_meet, started
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
 from peerlearn.algorithms.solution import Report, warn_not_converged

@@ -18,9 +18,9 @@ from typing import ClassVar
 import numpy as np
 import scipy.optimize
 
-from peerlearn.algorithms.readout.gram import down_the_tree
 from peerlearn.algorithms.smooth.minimum import WAY_OUT, Minimum, check_limits, slopes_and_values, started
 from peerlearn.algorithms.solution import Report, warn_not_converged
+from peerlearn.algorithms.sums import broadcast_from_root, sum_to_root
 from peerlearn.arrays import Array, sendable
 from peerlearn.errors import NetworkError, WireError
 from peerlearn.local.losses import Losses
@@ -107,7 +107,7 @@ class _Search:
         if w is not None and self._leader is not None:
             last = self.residuals[-1] if self.residuals else 0.0
             told[self._leader] = [*w, what, float(len(self.residuals)), last]
-        told = down_the_tree(self._network, told)
+        told = broadcast_from_root(self._network, told)
         self.w = told[:, :-3].copy()
         what, count, last = told[0, -3:].tolist()  # the same at every agent
         if count > len(self.residuals):
@@ -117,7 +117,5 @@ class _Search:
 
     def _summed(self) -> Array:
         """Up the tree: what the agents find at w. Only the row of the agent in the middle is whole."""
-        own = sendable(slopes_and_values(self._losses, self.w))
-        for agents in reversed(self._network.tree.levels):
-            self._network.pass_on(own, agents, self._network.tree.parent[agents], add=True)
-        return own
+        sums: Array = sum_to_root(self._network, sendable(slopes_and_values(self._losses, self.w)))
+        return sums

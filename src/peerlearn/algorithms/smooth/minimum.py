@@ -15,9 +15,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, broadcast_from_center, summed
+from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.algorithms.registry import by_name, named
 from peerlearn.algorithms.solution import Report, within_reach
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.losses import Losses
@@ -101,7 +103,7 @@ def met(network: Network, losses: Losses, alpha: float, w: Array) -> OnePoint:
     """All agents at the w of one of them, and the gradient of the whole problem there."""
     w = broadcast_from_center(network, sendable(w))
     own = slopes_and_values(losses, w)
-    total = summed(network, sendable(own), SUMMING)
+    total = sum_alike(network, sendable(own), SUMMING)
     return OnePoint(w, own, total, float(norms(total[:, :-1] + alpha * w)[0]))
 
 

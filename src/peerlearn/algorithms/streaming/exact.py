@@ -19,9 +19,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.averaging import Averaging, Method, everyone
-from peerlearn.algorithms.readout.gram import down_the_tree, ridge_if_any, up_the_tree
+from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.flooding import everyone
+from peerlearn.algorithms.readout.gram import merge_equations, ridge_if_any
 from peerlearn.algorithms.streaming.learner import check_forgetting
+from peerlearn.algorithms.sums import broadcast_from_root
 from peerlearn.arrays import Array
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.normal_equations import NormalEquations
@@ -57,12 +59,12 @@ class StreamExact:
 
     def _on_a_tree(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> Array:
         b, found, seen = np.zeros_like(state["b"]), np.zeros((len(state["b"]), 1)), {}
-        sums = up_the_tree(network, _equations(chunks, len(b), b.shape[1:]))
+        sums = merge_equations(network, _equations(chunks, len(b), b.shape[1:]))
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
                 seen[k] = self._seen(state, k, *sums[k].gram())
                 b[k], found[k] = ridge_if_any(seen[k], alpha)
-        answer = down_the_tree(network, np.hstack([b.reshape(len(b), -1), found]))
+        answer: Array = broadcast_from_root(network, np.hstack([b.reshape(len(b), -1), found]))
         if not answer[0, -1]:  # what the root found, all agents say
             raise undetermined(alpha)
         for k, equations in seen.items():  # after the network, which may fail

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from peerlearn.arrays import Array, all_finite
+from peerlearn.arrays import Addends, all_finite
 from peerlearn.errors import WireError
 from peerlearn.network.peers.frame import MOST_BYTES, Frame, Kind, checksum_of, receipt_of
 
@@ -26,7 +26,7 @@ OVERHEAD = 1024  # bytes that a frame takes here beside its numbers, about
 
 @dataclass(slots=True)
 class Parcel:
-    """One array, as much of it as has arrived. Replay is taken for bytes that are there, never for announced ones."""
+    """One array, as much of it as has arrived. Memory is taken for bytes that are there, never for announced ones."""
 
     kind: Kind
     dtype: np.dtype[np.generic]
@@ -44,15 +44,15 @@ class Parcel:
         """Return the receipt of all messages up to this one, from that of all before."""
         return receipt_of((self.checksums[offset] for offset in sorted(self.checksums)), before)
 
-    def row(self, out: Array, sender: str) -> None:
+    def row(self, out: Addends, sender: str) -> None:
         """Put the numbers into `out`, which has as many as are expected, or say why they cannot be what was sent."""
-        if self.kind is not Kind.ROW or self.dtype != np.float64 or self.shape != out.shape:
+        if self.kind is not Kind.ROW or self.dtype != out.dtype or self.shape != out.shape:
             raise WireError(
                 f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype} {self.shape} where {out.size} numbers "
-                "were due"
+                f"of {out.dtype} were due"
             )
         for offset, part in self.parts.items():
-            out[offset // 8 : (offset + len(part)) // 8] = np.frombuffer(part)
+            out[offset // 8 : (offset + len(part)) // 8] = np.frombuffer(part, out.dtype)
         if not all_finite(out):
             raise WireError(f"agent {sender} sent numbers that are not finite")
 

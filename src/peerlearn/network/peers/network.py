@@ -192,10 +192,10 @@ class PeerNetwork(DistributedNetwork):
 
     # What the engine provides ----------------------------------------------------------------------------------------
 
-    def _new_halo(self, links: Route, width: int) -> _PeerHalo:
-        return _PeerHalo(self, links, width)
+    def _new_halo(self, links: Route, width: int, dtype: np.dtype[Any]) -> _PeerHalo:
+        return _PeerHalo(self, links, width, dtype)
 
-    def _swap(self, rows: Array, receivers: Sequence[int], senders: Sequence[int], take: Take) -> None:
+    def _swap(self, rows: Any, receivers: Sequence[int], senders: Sequence[int], take: Take) -> None:
         """One round: our row to the receivers, and one of each sender, which `take` puts in its place."""
         outgoing: dict[int, list[bytes]] = {}
         if receivers:
@@ -273,8 +273,8 @@ class PeerNetwork(DistributedNetwork):
 class _PeerHalo:
     """The row of one agent and those of its neighbors."""
 
-    def __init__(self, network: PeerNetwork, links: Route, width: int) -> None:
-        self.rows = np.zeros((1 + links.halo, width))
+    def __init__(self, network: PeerNetwork, links: Route, width: int, dtype: np.dtype[Any]) -> None:
+        self.rows = np.zeros((1 + links.halo, width), dtype)
         self._network, self._receivers, self._senders = network, list(links.sent), list(links.heard)
         self._place = {neighbor: self.rows[row] for row, neighbor in enumerate(links.heard, start=1)}
 
