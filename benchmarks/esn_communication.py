@@ -20,7 +20,7 @@ from common import holds, show
 from esn_tasks import TASKS, Readouts
 
 from peerlearn import ADMM, Averaging, ConjugateGradient, Consensus, Gram, SimulatedNetwork, graphs
-from peerlearn.algorithms.solution import Solver
+from peerlearn.algorithms.readout.solver import Solver
 from peerlearn.errors import NotConverged
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.threads import one_blas_thread

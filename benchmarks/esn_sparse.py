@@ -21,7 +21,7 @@ from common import holds, show
 from esn_tasks import NOISE, TASKS, WASHOUT, Task
 
 from peerlearn import ADMM, ESNRegressor, Gram, SimulatedNetwork, graphs
-from peerlearn.algorithms.solution import Solver
+from peerlearn.algorithms.readout.solver import Solver
 from peerlearn.arrays import Array
 from peerlearn.data.series import Series
 from peerlearn.errors import NotConverged

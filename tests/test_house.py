@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import io
 import os
 import pkgutil
 import re
 import shutil
 import subprocess
 import sys
+import tokenize
 import tomllib
 import types
 from pathlib import Path
@@ -144,6 +146,18 @@ def test_benchmarks_run(name, tmp_path):
     assert "limit" in done.stdout
 
 
+def lines_of_code(text):
+    """Return how many lines have code: not docstrings, comments or nothing."""
+    lines, before = set(), tokenize.NEWLINE
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        docstring = token.type == tokenize.STRING and before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.NL)
+        if token.type in (tokenize.NAME, tokenize.NUMBER, tokenize.OP, tokenize.STRING) and not docstring:
+            lines |= set(range(token.start[0], token.end[0] + 1))
+        if token.type != tokenize.COMMENT:
+            before = token.type
+    return len(lines)
+
+
 def python_blocks(page):
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE)
 
@@ -164,13 +178,14 @@ def test_the_recipe_for_a_new_algorithm_holds(tmp_path):
     for part in ("src", "tests", "pyproject.toml"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, tmp_path / part)
-    recipe = tmp_path / "src/peerlearn/algorithms/readout/diffusion.py"
+    recipe = tmp_path / "src/peerlearn/algorithms/readout/exact_diffusion.py"
     recipe.write_text(python_blocks("CONTRIBUTING.md")[0])
+    assert lines_of_code(recipe.read_text()) <= 40
     run("ruff", "check", recipe, cwd=tmp_path)
     run("ruff", "format", "--check", recipe, cwd=tmp_path)
     run("mypy", cwd=tmp_path)
-    chosen = "diffusion or Diffusion or found_by_their_names or one_agent or ledgers_share"
-    tests = ("tests/test_solvers.py", "tests/test_apart.py")
+    chosen = "ExactDiffusion or exact-diffusion or found_by_their_names"
+    tests = ("tests/test_checks.py", "tests/test_solvers.py", "tests/test_apart.py")
     said = run("pytest", "-n", "0", "-p", "no:cacheprovider", "-k", chosen, *tests, cwd=tmp_path, path=tmp_path / "src")
     assert "passed" in said
 

@@ -66,13 +66,13 @@ def test_a_leader_that_never_ends_is_refused(monkeypatch):
     X, y = rows(7)
     root = SimulatedNetwork(GRAPH).tree.root
 
-    def endless(search, w, most):
+    def endless(search, w):
         while True:
-            search._evaluated(w)
+            search._evaluate(w)
 
     def work(network, k):
         if k == root:
-            monkeypatch.setattr(module._Search, "steered", endless)
+            monkeypatch.setattr(module._Search, "steer", endless)
         return LBFGS(max_iterations=5).minimise(network, LogisticLosses([X[k]], [y[k]]), ALPHA)
 
     with pytest.raises(WireError, match=f"agent {root} does not come to an end"):

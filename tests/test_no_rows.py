@@ -25,8 +25,8 @@ from peerlearn import (
 )
 from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS
+from peerlearn.algorithms.readout.solver import must_take
 from peerlearn.algorithms.smooth.minimum import smooth_solvers
-from peerlearn.algorithms.solution import must_take
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.cli import main

@@ -307,7 +307,7 @@ class TestBadInput:
 
     def test_counts_that_cannot_be(self, monkeypatch):
         for told in (np.nan, -1e9, 1e-9):
-            monkeypatch.setattr(s3vm, "summed", lambda network, x, how, told=told: x * told)
+            monkeypatch.setattr(s3vm, "sum_alike", lambda network, x, how, told=told: x * told)
             with pytest.raises(WireError, match=r"all agents together count .* one of them runs something else"):
                 S3VMClassifier(network=ring()).fit(self.X, self.y)
 

@@ -16,7 +16,9 @@ NotConverged (a warning)             an answer is returned, but it is not as exa
 
 from __future__ import annotations
 
+import inspect
 import sys
+import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -79,3 +81,11 @@ class MissingExtra(PeerlearnError, ImportError):
 
 class NotConverged(ConvergenceWarning):
     """An answer is returned, but it is not as exact as was asked."""
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn with the line outside this package that led here, from however deep inside it comes."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("peerlearn."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

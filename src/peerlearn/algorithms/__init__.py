@@ -11,8 +11,9 @@ from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.readout.consensus import Consensus
 from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.local import Local
+from peerlearn.algorithms.readout.solver import Solution, Solver
+from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.smooth import LBFGS, NEXT, Diffusion, GradientTracking, StepRule
-from peerlearn.algorithms.solution import Report, Solution, Solver
 from peerlearn.algorithms.streaming import DiffusionLMS, DiffusionRLS, StreamConsensus, StreamExact
 
 __all__ = [

@@ -29,11 +29,12 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.flooding import maximum
-from peerlearn.algorithms.solution import Report, warn_not_converged
+from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
 from peerlearn.local.least_squares import PerAgent
-from peerlearn.network.base import Counts, Network
+from peerlearn.network.base import Network
 
 MARGIN = 20  # sums are so much more exact than the answer asked for: with less, restarts cost more than they save
 MOST_EXACT = 1e-14
@@ -71,65 +72,58 @@ class System(Protocol):
 class Krylov:
     """The iteration on the copies of all hosted agents."""
 
-    network: Network
     system: System
     precondition: PerAgent
     averaging: Averaging
-    tolerance: float
+    loop: Iterations
 
-    def solve(self, max_iterations: int, first: Array | None = None) -> tuple[Array, list[float]]:
-        """b, and the bound on its distance after each iteration. first: a direction to begin with in place of P c."""
-        averaging, exact = self.averaging, self.averaging.exact_on(self.network)
+    def solve(self, first: Array | None = None) -> Array:
+        """Return b; the loop has the bound on its distance after each iteration.
+
+        first: a direction to begin with in place of P c.
+        """
+        network, loop, averaging = self.loop.network, self.loop, self.averaging
         r = self.system.right_side(averaging)
         b = np.zeros_like(r)
-        residuals: list[float] = []
         while True:
-            b = self._descend(b, r, first, averaging, max_iterations, residuals)
-            if exact or len(residuals) >= max_iterations:
-                return b, residuals
+            b = self._descend(b, r, first, averaging)
+            if averaging.exact_on(network) or loop.exhausted:
+                return b
             r, first = self.system.residual(b, averaging), None
             e = self.system.distance(b, r, self.precondition(r))
-            worst = float(maximum(self.network, e)[0])  # of the true residual, which is summed inexactly too
-            residuals[-1] = NOISE * worst + self.system.uncertainty(averaging)
-            hopeless = not np.isfinite(residuals[-1]) or averaging.tolerance <= MOST_EXACT
-            if residuals[-1] <= self.tolerance or hopeless:
-                return b, residuals
+            worst = float(maximum(network, e)[0])  # of the true residual, which is summed inexactly too
+            loop.correct(NOISE * worst + self.system.uncertainty(averaging))
+            hopeless = not np.isfinite(loop.residuals[-1]) or averaging.tolerance <= MOST_EXACT
+            if loop.converged or hopeless:
+                return b
             averaging = replace(averaging, tolerance=max(averaging.tolerance / MARGIN, MOST_EXACT))
 
-    def report(self, solver: str, residuals: list[float], mark: Counts, note: str, change: str) -> Report:
-        """How it went; `change` is what to change if it did not go far enough, or empty for no warning."""
-        converged = residuals[-1] <= self.tolerance and self.averaging.suffices_on(self.network)
-        if change and not converged:
-            warn_not_converged(solver, len(residuals), residuals[-1], self.tolerance, change)
-        note, sent = f"{note}sums by {self.averaging.method_on(self.network)}", self.network.ledger.since(mark)
-        return Report(solver, converged, len(residuals), tuple(residuals), sent, note)
+    def report(self, note: str, change: str, *, warn: bool = True) -> Report:
+        """Return how it went. change: what to change if it did not go far enough."""
+        network = self.loop.network
+        note = f"{note}sums by {self.averaging.method_on(network)}"
+        return self.loop.report(change, note, certain=self.averaging.suffices_on(network), warn=warn)
 
-    def _descend(
-        self,
-        b: Array,
-        r: Array,
-        first: Array | None,
-        averaging: Averaging,
-        max_iterations: int,
-        residuals: list[float],
-    ) -> Array:
-        """From b and its residual r to within tolerance, as far as the recurrence for r can tell."""
+    def _descend(self, b: Array, r: Array, first: Array | None, averaging: Averaging) -> Array:
+        """Go from b and its residual r to within tolerance, as far as the recurrence for r can tell."""
+        loop, tolerance, start = self.loop, self.loop.tolerance, len(self.loop.residuals)
         z = self.precondition(r) if first is None else r  # at b = 0 a distance is 1, or 0 where r is
-        d, enough, start = z if first is None else first, averaging, len(residuals)
-        exact, past = averaging.exact_on(self.network), _Directions(d[0].shape)
-        goal = self.tolerance if exact else self.tolerance / NOISE**2
-        while True:
+        d, enough = z if first is None else first, averaging
+        exact, past = averaging.exact_on(loop.network), _Directions(d[0].shape)
+        goal = tolerance if exact else tolerance / NOISE**2
+        for _ in loop:
             q, e = self.system.product(d, self.system.distance(b, r, z), enough)
-            residuals.append(e)
-            self.network.residual = e
-            stuck = min(residuals[start:]) < min(residuals[start:][-STUCK_AFTER:]) and not exact
+            loop.record(e)
+            residuals = loop.residuals[start:]
+            stuck = min(residuals) < min(residuals[-STUCK_AFTER:]) and not exact
             if not np.isfinite(e) or stuck:
-                return b
-            if e <= goal or len(residuals) >= max_iterations:
+                break
+            if e <= goal or loop.exhausted:
                 return b + _ratio(_dot(r, d), _dot(d, q)) * d  # q is there already: one more step costs nothing
-            gained = max(min(residuals[start], 1.0) / e, 1.0)
+            gained = max(min(residuals[0], 1.0) / e, 1.0)
             enough = replace(averaging, tolerance=min(averaging.tolerance * gained, ROUGH))
             b, r, z, d = self._step(b, r, d, q, past)
+        return b
 
     def _step(self, b: Array, r: Array, d: Array, q: Array, past: _Directions) -> tuple[Array, Array, Array, Array]:
         """One iteration of every column at every agent, all alone."""

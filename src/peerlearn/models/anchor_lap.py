@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from peerlearn.algorithms.agreement import check_coefficients, check_same_settings
 from peerlearn.algorithms.anchors import Anchoring
 from peerlearn.algorithms.averaging import total
-from peerlearn.algorithms.solution import Report
+from peerlearn.algorithms.report import Report
 from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import InputError, WireError
 from peerlearn.local.anchor_graph import AnchorGraph

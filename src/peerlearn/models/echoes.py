@@ -16,12 +16,12 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.arrays import Array
-from peerlearn.errors import DataError, InputError
+from peerlearn.errors import DataError, InputError, warn_caller
 from peerlearn.local.readouts import forced, forecast, outputs
 from peerlearn.local.reservoir import Reservoir
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models import sequences as given
-from peerlearn.models.settings import warn_caller, whole_from
+from peerlearn.models.settings import whole_from
 
 FAR = 100.0  # times the largest target: no output that was learned
 

@@ -21,10 +21,11 @@ from peerlearn.algorithms.agreement import Drawn, check_coefficients, check_same
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.readout.auto import solver_of
 from peerlearn.algorithms.readout.local import Local
-from peerlearn.algorithms.solution import Report, Solver, must_take
+from peerlearn.algorithms.readout.solver import Solver, must_take
+from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.streaming.learner import Learner, learner_of
 from peerlearn.arrays import Array
-from peerlearn.errors import DataError, InputError
+from peerlearn.errors import DataError, InputError, warn_caller
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.harvested import harvested
 from peerlearn.local.least_squares import LeastSquares
@@ -36,7 +37,7 @@ from peerlearn.local.threads import one_blas_thread
 from peerlearn.models import sequences as given
 from peerlearn.models.echoes import Echoes
 from peerlearn.models.sequences import Sequences
-from peerlearn.models.settings import network_of, number_between, seeds_of, warn_caller, whole_from
+from peerlearn.models.settings import network_of, number_between, seeds_of, whole_from
 from peerlearn.models.streams import Rows, Stream, learn_chunk
 from peerlearn.models.targets import LARGEST
 from peerlearn.models.unharmed import unharmed

@@ -26,7 +26,7 @@ from peerlearn.algorithms.agreement import Drawn, check_same_settings, probe
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.completion import Completion, completion_of
 from peerlearn.algorithms.distances import Distances, Places, distances_of, drawn_by
-from peerlearn.algorithms.solution import Report
+from peerlearn.algorithms.report import Report
 from peerlearn.arrays import HUGE, Array, all_finite
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.gaussian import gaussian

@@ -18,7 +18,7 @@ from peerlearn.algorithms.filtering.diffusion import BEFORE, Cooperation, Shape,
 from peerlearn.algorithms.filtering.divergence import diverged
 from peerlearn.algorithms.filtering.kernels import LMS, NLMS, RLS
 from peerlearn.algorithms.filtering.task import Design
-from peerlearn.algorithms.solution import Report
+from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.streaming.learner import check_forgetting
 from peerlearn.arrays import Array, is_whole
 from peerlearn.errors import InputError

@@ -22,7 +22,8 @@ from peerlearn.algorithms.agreement import Drawn, check_coefficients, check_same
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.readout.auto import solver_of
 from peerlearn.algorithms.readout.local import Local
-from peerlearn.algorithms.solution import Report, Solver, must_take
+from peerlearn.algorithms.readout.solver import Solver, must_take
+from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.streaming.learner import Learner, learner_of
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError

@@ -32,8 +32,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from peerlearn.algorithms.agreement import check_coefficients, check_same_settings
 from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.smooth import SmoothSolver, smooth_solver_of
-from peerlearn.algorithms.solution import Report
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.algorithms.threshold import threshold
 from peerlearn.arrays import Array, dots

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from functools import cache
 from numbers import Real
 from typing import Any
@@ -46,14 +44,6 @@ def whole_from(value: Any, name: str, least: int) -> None:
     """Refuse what is no whole number, or too small; truth values are none."""
     if not is_whole(value) or value < least:
         raise InputError(f"{name} is {value!r:.60}: give a whole number, {least} or more")
-
-
-def warn_caller(message: str) -> None:
-    """A warning that names the line which called this package, from however deep inside it comes."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("peerlearn."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def network_fitted_over(given: Any, agents: int, hosted: tuple[int, ...], why: str) -> Network:

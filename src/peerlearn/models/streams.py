@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.solution import Report
+from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.streaming.learner import Learner, learner_of
 from peerlearn.arrays import Array
-from peerlearn.errors import DataError, InputError
+from peerlearn.errors import DataError, InputError, warn_caller
 from peerlearn.local.recursive import State
 from peerlearn.models.labels import stream_classes
-from peerlearn.models.settings import warn_caller
 from peerlearn.models.shares import Shares
 from peerlearn.network.base import Counts, Network
 

@@ -23,8 +23,8 @@ from peerlearn.algorithms.agreement import Drawn, check_same_settings
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.columns import ColumnSolver, LocalColumns, column_solver_of
 from peerlearn.algorithms.columns.solver import Prediction
+from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.row_identity import checksum, common_rows, key_of, same_rows, texts_of, texts_of_numbers
-from peerlearn.algorithms.solution import Report
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps

@@ -30,7 +30,7 @@ from peerlearn.algorithms.columns.solver import (
     positive,
 )
 from peerlearn.algorithms.registry import by_name, named
-from peerlearn.algorithms.solution import within_reach
+from peerlearn.algorithms.report import check_tolerance
 from peerlearn.arrays import Array
 from peerlearn.local.column_blocks import ColumnBlocks
 from peerlearn.network.base import Network
@@ -51,7 +51,7 @@ class AutoColumns:
     prediction: ClassVar[Prediction] = "sum"
 
     def __post_init__(self) -> None:
-        within_reach(self.tolerance, "AutoColumns")
+        check_tolerance(self.tolerance, "AutoColumns")
         Averaging.of(self.averaging)
 
     def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:

@@ -24,8 +24,9 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
+from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.krylov import Krylov, relative, summed_with
-from peerlearn.algorithms.solution import within_reach
+from peerlearn.algorithms.report import check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError
@@ -46,22 +47,21 @@ class DualConjugateGradient:
     averaging: Averaging | Method = "auto"
 
     def __post_init__(self) -> None:
-        within_reach(self.tolerance, "DualConjugateGradient")
+        check_tolerance(self.tolerance, "DualConjugateGradient")
         Averaging.of(self.averaging)
         if self.max_iterations < 1:
             raise InputError(f"max_iterations must be 1 or more, not {self.max_iterations}")
 
     def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
         positive(alpha, "DualConjugateGradient")
-        mark = network.ledger.mark()
+        loop = Iterations(network, "DualConjugateGradient", self.tolerance, self.max_iterations, recovers=True)
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=0.5)
         averaging, copies = sums.averaging, np.tile(Y, (blocks.agents, 1, 1))
         system = _Dual(network, blocks, copies, alpha, sums)
-        krylov = Krylov(network, system, lambda r: r, averaging, self.tolerance)
-        a, residuals = krylov.solve(self.max_iterations)
+        krylov = Krylov(system, lambda r: r, averaging, loop)
+        a = krylov.solve()
         change = "raise max_iterations, alpha or the averaging's max_rounds, or use solver='sketched'"
-        report = krylov.report("DualConjugateGradient", residuals, mark, "", change)
-        return ColumnSolution(blocks.separate(blocks.moments(a)), report)
+        return ColumnSolution(blocks.separate(blocks.moments(a)), krylov.report("", change))
 
 
 @dataclass(frozen=True)

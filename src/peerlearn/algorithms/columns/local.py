@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction
 from peerlearn.algorithms.flooding import everyone
-from peerlearn.algorithms.solution import Report
+from peerlearn.algorithms.report import Report
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
 from peerlearn.local.column_blocks import ColumnBlocks

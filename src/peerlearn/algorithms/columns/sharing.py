@@ -29,9 +29,10 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, largest_square, positive
+from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.krylov import relative
 from peerlearn.algorithms.readout.admm import check_admm
-from peerlearn.algorithms.solution import Report, warn_not_converged, within_reach
+from peerlearn.algorithms.report import check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, dots
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
@@ -59,13 +60,14 @@ class SharingADMM:
     averaging: Averaging | Method = "auto"
 
     def __post_init__(self) -> None:
-        within_reach(self.tolerance, "SharingADMM")
+        check_tolerance(self.tolerance, "SharingADMM")
         Averaging.of(self.averaging)
         check_admm(self.rho, self.relaxation, self.max_iterations, self.vote_every)
 
     def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
         positive(alpha, "SharingADMM")
-        mark, L, w = network.ledger.mark(), network.size, self.relaxation
+        loop = Iterations(network, "SharingADMM", self.tolerance, self.max_iterations, check_every=self.vote_every)
+        L, w = network.size, self.relaxation
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=1.0)
         averaging, S = sums.averaging, largest_square(network, blocks)
         rho = self.rho or (float(np.sqrt(L * alpha / S)) if S else 1.0)
@@ -73,8 +75,7 @@ class SharingADMM:
         nearest = blocks.ridge_map(alpha / rho)  # factorised once
         z = shared = np.tile(Y / (L + rho), (blocks.agents, 1, 1))
         u = -z
-        residuals, converged, n = [], False, 0
-        for n in range(1, self.max_iterations + 1):
+        for _ in loop:
             b = nearest(shared - u)
             Hb = blocks.fitted(b)
             m = averaging.average(network, Hb)
@@ -82,19 +83,12 @@ class SharingADMM:
             z = (Y + rho * (p + u)) / (L + rho)
             shared = w * Hb + (1 - w) * shared + z - p
             u = u + p - z
-            if n % self.vote_every and n < self.max_iterations:
-                continue
-            residuals.append(uncertain + self._distance(network, blocks, b, Y - L * m, alpha, averaging))
-            network.residual = residuals[-1]
-            converged = residuals[-1] <= self.tolerance
-            if converged or not np.isfinite(residuals[-1]):
-                break
-        if not (converged and averaging.suffices_on(network)):
-            converged = False
-            change = "raise max_iterations, tolerance or the averaging's max_rounds, or use solver='dual'"
-            warn_not_converged("SharingADMM", n, residuals[-1], self.tolerance, change)
-        note, sent = f"rho = {rho:.3g}, averages by {averaging.method_on(network)}", network.ledger.since(mark)
-        return ColumnSolution(blocks.separate(b), Report("SharingADMM", converged, n, tuple(residuals), sent, note))
+            if loop.due:
+                loop.judge(uncertain + self._distance(network, blocks, b, Y - L * m, alpha, averaging))
+        change = "raise max_iterations, tolerance or the averaging's max_rounds, or use solver='dual'"
+        note = f"rho = {rho:.3g}, averages by {averaging.method_on(network)}"
+        report = loop.report(change, note, certain=averaging.suffices_on(network))
+        return ColumnSolution(blocks.separate(b), report)
 
     def _distance(
         self, network: Network, blocks: ColumnBlocks, b: Stacks, r: Array, alpha: float, averaging: Averaging

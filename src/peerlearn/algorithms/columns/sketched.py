@@ -26,8 +26,9 @@ import numpy as np
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
+from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, summed_with
-from peerlearn.algorithms.solution import within_reach
+from peerlearn.algorithms.report import check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, Indices, norms
 from peerlearn.errors import InputError
@@ -52,7 +53,7 @@ class SketchedConjugateGradient:
     averaging: Averaging | Method = "auto"
 
     def __post_init__(self) -> None:
-        within_reach(self.tolerance, "SketchedConjugateGradient")
+        check_tolerance(self.tolerance, "SketchedConjugateGradient")
         Averaging.of(self.averaging)
         if self.max_iterations < 1:
             raise InputError(f"max_iterations must be 1 or more, not {self.max_iterations}")
@@ -61,20 +62,20 @@ class SketchedConjugateGradient:
 
     def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
         positive(alpha, "SketchedConjugateGradient")
-        mark, layout = network.ledger.mark(), Layout.of(network, blocks)
+        loop = Iterations(network, "SketchedConjugateGradient", self.tolerance, self.max_iterations, recovers=True)
+        layout = Layout.of(network, blocks)
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=1.0)
         averaging = sums.averaging
         rough = replace(averaging, tolerance=max(averaging.tolerance, ROUGH / network.size))
         sketch = SKETCHES[self.sketch]
         precondition = sketch.prepare(blocks, layout, alpha, lambda x: sum_alike(network, x, rough))
         system = _Primal(network, blocks, layout, Y, alpha, sums)
-        krylov = Krylov(network, system, precondition, averaging, self.tolerance)
-        b, residuals = krylov.solve(self.max_iterations)
+        krylov = Krylov(system, precondition, averaging, loop)
+        b = krylov.solve()
         buckets = sketch.buckets(blocks.rows, layout)
         note = f"{buckets} sums of {blocks.rows // buckets} rows' {self.sketch}, "
         change = "raise max_iterations, alpha or the averaging's max_rounds, or use solver='dual'"
-        report = krylov.report("SketchedConjugateGradient", residuals, mark, note, change)
-        return ColumnSolution(blocks.separate(system.own(b)), report)
+        return ColumnSolution(blocks.separate(system.own(b)), krylov.report(note, change))
 
 
 @dataclass(frozen=True)

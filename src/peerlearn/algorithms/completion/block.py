@@ -22,13 +22,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.completion.completed import WAY_OUT, Completed, masks, mean_distance, nothing_to_do, rank_of
+from peerlearn.algorithms.completion.completed import Completed, masks, mean_distance, nothing_to_do, rank_of
 from peerlearn.algorithms.completion.diffusion import sizes
 from peerlearn.algorithms.completion.settings import check_iterations, check_rank, check_step
 from peerlearn.algorithms.completion.windows import run
 from peerlearn.algorithms.distances.partial_matrix import Known, Mask
 from peerlearn.algorithms.distances.row_index import Places
-from peerlearn.algorithms.solution import warn_not_converged, within_reach
+from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.report import check_tolerance
 from peerlearn.arrays import Array, norms, sendable
 from peerlearn.network.base import Network
 
@@ -54,11 +55,12 @@ class BlockCompletion:
         check_rank(self.rank)
         check_iterations(self.iterations)
         check_step(self.step)
-        within_reach(self.tolerance, "BlockCompletion")
+        check_tolerance(self.tolerance, "BlockCompletion")
 
     def complete(self, network: Network, known: Known, seed: int, truth: Array | None = None) -> Completed:
         """See Completion. All agents start from the same A; errors are those of an agent's own columns."""
-        solver, mark, places = "BlockCompletion", network.ledger.mark(), known.places
+        solver, places, mark = "BlockCompletion", known.places, network.ledger.mark()
+        loop = Iterations(network, solver, self.tolerance, self.iterations)
         M = masks(network, known, truth, solver)
         r = rank_of(self.rank, known, 2, places.N, solver)
         if M is None:
@@ -71,10 +73,7 @@ class BlockCompletion:
         mask = _padded([m[:, rows].astype(np.float64) for m, rows in zip(M, own, strict=True)], places, 1.0) > 0
         truths = None if truth is None else _padded([truth[:, rows] / scale for rows in own], places, 0.0)
         blocks = _Blocks(network, D, mask, A, self.step, truths)
-        (_, found), completed = run(network, blocks, self.iterations, self.tolerance, solver, mark)
-        if not completed.report.converged:
-            least = min(completed.report.residuals)
-            warn_not_converged(solver, completed.report.iterations, least, self.tolerance, WAY_OUT)
+        (_, found), completed = run(blocks, loop)
         columns = [d[:, : places.counts[agent]].T for agent, d in zip(network.hosted, found, strict=True)]
         whole = places.all_gather(network, columns, places.N)
         whole = scale * (whole + whole.T) / 2

@@ -26,11 +26,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.completion.completed import WAY_OUT, Completed, masks, mean_distance, nothing_to_do, rank_of
+from peerlearn.algorithms.completion.completed import Completed, masks, mean_distance, nothing_to_do, rank_of
 from peerlearn.algorithms.completion.settings import check_iterations, check_rank, check_step
 from peerlearn.algorithms.completion.windows import run
 from peerlearn.algorithms.distances.partial_matrix import Known
-from peerlearn.algorithms.solution import warn_not_converged, within_reach
+from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.report import check_tolerance
 from peerlearn.arrays import Array, is_real, norms, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.squared_distances import squared_distances
@@ -61,13 +62,14 @@ class DiffusionCompletion:
         check_rank(self.rank)
         check_iterations(self.iterations)
         check_step(self.step)
-        within_reach(self.tolerance, "DiffusionCompletion")
+        check_tolerance(self.tolerance, "DiffusionCompletion")
         if not is_real(self.momentum) or not 0 <= self.momentum < 1:
             raise InputError(f"momentum is {self.momentum!r}: give a number from 0 to below 1, such as 0.95")
 
     def complete(self, network: Network, known: Known, seed: int, truth: Array | None = None) -> Completed:
         """See Completion. All agents start from the same V, drawn from the seed."""
-        solver, mark = "DiffusionCompletion", network.ledger.mark()
+        solver = "DiffusionCompletion"
+        loop = Iterations(network, solver, self.tolerance, self.iterations)
         N, M = known.places.N, masks(network, known, truth, solver)
         r = rank_of(self.rank, known, 0, N - 1, solver)
         if M is None:
@@ -84,10 +86,7 @@ class DiffusionCompletion:
             None if self.step is None else self.step * scale,
             None if truth is None else truth / scale,
         )
-        Y, completed = run(network, descent, self.iterations, self.tolerance, solver, mark)
-        if not completed.report.converged:
-            least = min(completed.report.residuals)
-            warn_not_converged(solver, completed.report.iterations, least, self.tolerance, WAY_OUT)
+        Y, completed = run(descent, loop)
         found = [np.where(m, D, scale * squared_distances(y)) for m, D, y in zip(M, known.D, Y, strict=True)]
         return replace(completed, D=found)
 

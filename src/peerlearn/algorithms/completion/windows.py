@@ -16,11 +16,10 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from peerlearn.algorithms.averaging import CHECK_EVERY
-from peerlearn.algorithms.completion.completed import Completed
+from peerlearn.algorithms.completion.completed import WAY_OUT, Completed
 from peerlearn.algorithms.flooding import maximum
-from peerlearn.algorithms.solution import Report
+from peerlearn.algorithms.iteration import Iterations
 from peerlearn.arrays import Array, sendable
-from peerlearn.network.base import Counts, Network
 
 GROWN = 10.0  # times the least misfit so far: beyond it, momentum is no excuse
 PATIENCE = 5  # windows without a new least misfit
@@ -68,41 +67,34 @@ class Best(Generic[Point]):
         return True
 
 
-def run(
-    network: Network, iteration: Iteration[Point], iterations: int, tolerance: float, solver: str, mark: Counts
-) -> tuple[Point, Completed]:
-    """The best point that was found, and the record of how; the distances are for the caller to add."""
+def run(iteration: Iteration[Point], loop: Iterations) -> tuple[Point, Completed]:
+    """Return the best point that was found, and the record of how; the distances are for the caller to add."""
+    network, back = loop.network, 0
     window, best = max(network.diameter, CHECK_EVERY), Best(iteration.point)
-    start, heard, back = iteration.point, np.zeros(0), 0
-    residuals: list[float] = []
-    history: list[tuple[Array, Array]] = []
     with np.errstate(over="ignore", invalid="ignore"):  # a step too long ends in no number, and is taken back
-        for n in range(iterations):
-            history.append(_looked(iteration))
-            if n % window == 0:
-                if n > 0:
-                    residuals.append(float(heard[0]))  # a window has passed: all agents have heard the same
-                    network.residual = residuals[-1]
-                    if best.judge(start, residuals[-1]):
-                        iteration.go_back(best.point)
-                        back += 1
-                        history[-1] = _looked(iteration)
-                    if best.least <= tolerance:
-                        break
-                start, heard = iteration.point, history[-1][0]
+        history = [_look(iteration)]
+        start, heard = iteration.point, history[-1][0]
+        for n in loop:
             heard = iteration.advance(heard)
-        else:
-            n = iterations
-            history.append(_looked(iteration))
-            residuals.append(float(maximum(network, history[-1][0])[0]))
-            best.judge(iteration.point, residuals[-1])
-    note = f"steps were halved {back} times" if back else ""
-    report = Report(solver, best.least <= tolerance, n, tuple(residuals), network.ledger.since(mark), note)
+            history.append(_look(iteration))
+            if loop.exhausted:
+                loop.record(float(maximum(network, history[-1][0])[0]))
+                best.judge(iteration.point, loop.residuals[-1])
+            elif n % window == 0:
+                loop.record(float(heard[0]))  # a window has passed: all agents have heard the same
+                if best.judge(start, loop.residuals[-1]):
+                    iteration.go_back(best.point)
+                    back += 1
+                    history[-1] = _look(iteration)
+                if best.least <= loop.tolerance:
+                    break
+                start, heard = iteration.point, history[-1][0]
+    report = loop.report(WAY_OUT, f"steps were halved {back} times" if back else "", residual=best.least)
     misfits, errors = (np.stack(kind) for kind in zip(*history, strict=True))
     return best.point, Completed([], report, misfits, errors.reshape(-1, len(network.hosted)))
 
 
-def _looked(iteration: Iteration[Point]) -> tuple[Array, Array]:
+def _look(iteration: Iteration[Point]) -> tuple[Array, Array]:
     """Misfits and errors; huge where a step too long left no number, so that the largest can be told."""
     misfit, error = (sendable(values) for values in iteration.look())
     return misfit, error

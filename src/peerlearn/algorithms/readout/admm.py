@@ -33,8 +33,10 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.flooding import maximum
-from peerlearn.algorithms.solution import Report, Solution, above_zero, warn_not_converged, within_reach
-from peerlearn.arrays import HUGE, Array, norms, sendable
+from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.readout.solver import Solution, above_zero
+from peerlearn.algorithms.report import check_tolerance
+from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty
@@ -62,7 +64,7 @@ class ADMM:
     variant: Literal["coefficients", "thesis"] = "coefficients"
 
     def __post_init__(self) -> None:
-        within_reach(self.tolerance, "ADMM")
+        check_tolerance(self.tolerance, "ADMM")
         Averaging.of(self.averaging)
         check_admm(self.rho, self.relaxation, self.max_iterations, self.vote_every)
         if self.variant not in ("coefficients", "thesis"):
@@ -73,14 +75,14 @@ class ADMM:
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         self.must_take(penalty)
-        mark, L, thesis = network.ledger.mark(), network.size, self.variant == "thesis"
+        loop = Iterations(network, "ADMM", self.tolerance, self.max_iterations, check_every=self.vote_every)
+        L, thesis = network.size, self.variant == "thesis"
         averaging = THESIS_AVERAGING if thesis and self.averaging == "auto" else Averaging.of(self.averaging, 1e-3)
         rho = self._rho(network, problems, penalty)
         w = 1.0 if thesis else self.relaxation
         nearest = problems.proximal(rho)  # factorised once
         z = u = m = np.zeros((problems.agents, *problems.shape))
-        residuals, converged, n = [], False, 0
-        for n in range(1, self.max_iterations + 1):
+        for _ in loop:
             b = nearest(z - u)
             relaxed = b if w == 1.0 else w * b + (1 - w) * z
             if thesis:
@@ -88,23 +90,16 @@ class ADMM:
             v = averaging.average(network, relaxed) + m
             z, old = penalty.prox(v, 1 / (rho * L)), z
             u, m = u + relaxed - z, v - z
-            if n % self.vote_every and n < self.max_iterations:
-                continue
-            g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
-            residual = self._distance(averaging.total(network, g), b, z, u, penalty.convexity or rho * L)
-            residuals.append(float(maximum(network, sendable(residual))[0]))  # flooded: all agents know the worst
-            network.residual = residuals[-1]
-            converged = residuals[-1] <= self.tolerance
-            if converged or residuals[-1] >= HUGE:  # it has diverged
-                break
+            if loop.due:
+                g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
+                total = averaging.total(network, g)
+                loop.vote(self._distance(total, b, z, u, penalty.convexity or rho * L))
         # Where the thesis's multipliers travel through inexact averages, the bound above does not hold.
         certain = averaging.exact_on(network) if thesis else averaging.suffices_on(network)
-        if not (converged and certain):
-            converged = False
-            change = "raise max_iterations, tolerance or the averaging's max_rounds, or set rho or relaxation=1.0"
-            warn_not_converged("ADMM", n, residuals[-1], self.tolerance, change)
-        report = Report("ADMM", converged, n, tuple(residuals), network.ledger.since(mark), f"rho = {rho:.3g}")
-        within = self.tolerance if converged and penalty.convexity > 0 else None  # of lasso it bounds no distance
+        change = "raise max_iterations, tolerance or the averaging's max_rounds, or set rho or relaxation=1.0"
+        report = loop.report(change, f"rho = {rho:.3g}", certain=certain)
+        bounded = report.converged and penalty.convexity > 0  # of lasso the residual bounds no distance
+        within = self.tolerance if bounded else None
         return Solution(z, report, 0.0 if averaging.exact_on(network) else within)
 
     def _rho(self, network: Network, problems: LeastSquares, penalty: Penalty) -> float:

@@ -15,8 +15,9 @@ from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.readout.admm import ADMM
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.readout.gram import Gram
+from peerlearn.algorithms.readout.solver import Solution, Solver
 from peerlearn.algorithms.registry import by_name, named
-from peerlearn.algorithms.solution import Solution, Solver, warn_not_converged, within_reach
+from peerlearn.algorithms.report import check_tolerance
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty, Ridge
 from peerlearn.network.base import Network
@@ -35,7 +36,7 @@ class Auto:
     exact: ClassVar = True
 
     def __post_init__(self) -> None:
-        within_reach(self.tolerance, "Auto")
+        check_tolerance(self.tolerance, "Auto")
         Averaging.of(self.averaging)
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
@@ -43,13 +44,9 @@ class Auto:
         solver, why = self._choice(network, problems, penalty)
         if isinstance(solver, ConjugateGradient):
             solution = solver.attempt(network, problems, penalty)
-            iterations, e = solution.report.iterations, solution.report.residuals[-1]
-            if not e <= self.tolerance:
-                why += f", but {iterations} iterations were too few"
+            if not solution.report.residuals[-1] <= self.tolerance:
+                why += f", but {solution.report.iterations} iterations were too few"
                 solution = Gram(self.tolerance, self.averaging).solve(network, problems, penalty)
-            elif not solution.report.converged:  # its sums are not exact enough to be sure, nor would Gram's be
-                change = "give the averaging more max_rounds"
-                warn_not_converged("ConjugateGradient", iterations, e, self.tolerance, change)
         else:
             solution = solver.solve(network, problems, penalty)
         note = f"chosen because {why}" + (f"; {solution.report.note}" if solution.report.note else "")

@@ -16,9 +16,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT, ROUGH, Krylov, relative, summed_with
 from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS, Preconditioner
-from peerlearn.algorithms.solution import Solution, above_zero, only_ridge, within_reach
+from peerlearn.algorithms.readout.solver import Solution, above_zero, only_ridge
+from peerlearn.algorithms.report import check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
@@ -45,7 +47,7 @@ class ConjugateGradient:
     averaging: Averaging | Method = "auto"
 
     def __post_init__(self) -> None:
-        within_reach(self.tolerance, "ConjugateGradient")
+        check_tolerance(self.tolerance, "ConjugateGradient")
         Averaging.of(self.averaging)
         if self.max_iterations < 1:
             raise InputError(f"max_iterations must be 1 or more, not {self.max_iterations}")
@@ -59,17 +61,21 @@ class ConjugateGradient:
         above_zero(penalty, "ConjugateGradient")
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+        krylov, b, note = self._solve(network, problems, penalty)
         change = "raise max_iterations, alpha or the averaging's max_rounds, or choose preconditioner='local'"
-        return self._solution(network, problems, penalty, change)
+        # Converged or not: all agents iterate on copies of the same b.
+        return Solution(b, krylov.report(note, change), self.tolerance)
 
     def attempt(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
-        """The same without a warning, for who has something else to try: the report says whether it converged."""
-        return self._solution(network, problems, penalty, "")
+        """Solve for a caller that has something else to try: warn only where no solver could be sure of its sums."""
+        krylov, b, note = self._solve(network, problems, penalty)
+        report = krylov.report(note, "give the averaging more max_rounds", warn=krylov.loop.converged)
+        return Solution(b, report, self.tolerance)
 
-    def _solution(self, network: Network, problems: LeastSquares, penalty: Penalty, change: str) -> Solution:
+    def _solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> tuple[Krylov, Array, str]:
         self.must_take(penalty)
         alpha = penalty.alpha
-        mark = network.ledger.mark()
+        loop = Iterations(network, "ConjugateGradient", self.tolerance, self.max_iterations, recovers=True)
         averaging = Averaging.of(self.averaging, max(self.tolerance / MARGIN, MOST_EXACT))
         rough = replace(averaging, tolerance=max(averaging.tolerance, ROUGH))
         name = self.preconditioner
@@ -79,11 +85,8 @@ class ConjugateGradient:
         c, rode = _right_side(network, problems, kind.riding(network, problems, alpha), averaging)
         precondition = kind.prepare(problems, alpha, lambda x: sum_alike(network, x, rough), rode)
         system = _NormalEquations(network, problems, alpha, kind, c)
-        krylov = Krylov(network, system, precondition, averaging, self.tolerance)
-        b, residuals = krylov.solve(self.max_iterations, kind.first(problems, rode))
-        note = f"preconditioner {name}, "
-        report = krylov.report("ConjugateGradient", residuals, mark, note, change)
-        return Solution(b, report, self.tolerance)  # converged or not: all agents iterate on copies of the same b
+        krylov = Krylov(system, precondition, averaging, loop)
+        return krylov, krylov.solve(kind.first(problems, rode)), f"preconditioner {name}, "
 
 
 def _right_side(network: Network, problems: LeastSquares, riding: Array, averaging: Averaging) -> tuple[Array, Array]:

@@ -17,7 +17,8 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.flooding import everyone
-from peerlearn.algorithms.solution import Report, Solution, only_ridge
+from peerlearn.algorithms.readout.solver import Solution, only_ridge
+from peerlearn.algorithms.report import Report
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty

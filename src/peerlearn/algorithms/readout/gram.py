@@ -22,7 +22,9 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.flooding import broadcast_from_center, maximum
-from peerlearn.algorithms.solution import Report, Solution, ridge_or_lasso, warn_not_converged, within_reach
+from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.readout.solver import Solution, ridge_or_lasso
+from peerlearn.algorithms.report import check_tolerance
 from peerlearn.algorithms.sums import broadcast_from_root, merge_to_root
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
@@ -34,6 +36,7 @@ from peerlearn.local.ridge import undetermined
 from peerlearn.network.base import Message, Network
 
 NO_ANSWER = -1.0
+LASSO_CHANGE = "scale the inputs, raise alpha, or use fewer units"
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,14 @@ class Gram:
     averaging: Averaging | Method = "auto"
 
     def __post_init__(self) -> None:
-        within_reach(self.tolerance, "Gram")
+        check_tolerance(self.tolerance, "Gram")
         Averaging.of(self.averaging)
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         ridge_or_lasso(penalty, "Gram")
-        mark = network.ledger.mark()
-        averaging, converged, missed = Averaging.of(self.averaging), True, 0.0
+        loop = Iterations(network, "Gram", self.tolerance, max_iterations=1)
+        next(loop)
+        averaging, missed = Averaging.of(self.averaging), 0.0
         if averaging.exact_on(network):
             sums = merge_equations(network, problems.normal_equations())
             b, missed = _told(network, sums, penalty, broadcast_from_root)
@@ -71,16 +75,12 @@ class Gram:
             else:
                 b = np.stack([equations.ridge(penalty.alpha) for equations in sums])
             if averaging.tolerance > needed or not averaging.suffices_on(network):
-                converged, away = False, self.tolerance * averaging.tolerance / needed
                 change = f"give the averaging a tolerance of {needed:.1e} and the rounds for it, or leave both to Gram"
-                warn_not_converged("Gram", 1, away, self.tolerance, change)
+                loop.fall_short(self.tolerance * averaging.tolerance / needed, change)
         if not missed <= TOLERANCE:
-            converged = False
-            change = "scale the inputs, raise alpha, or use fewer units"
-            warn_not_converged("Gram", 1, missed, TOLERANCE, change, "gradient")
-        report = Report("Gram", converged, 1, (), network.ledger.since(mark))
+            loop.fall_short(missed, LASSO_CHANGE, tolerance=TOLERANCE, measure="gradient")
         from_root = averaging.exact_on(network) or isinstance(penalty, Lasso)
-        return Solution(b, report, apart=0.0 if from_root else None)
+        return Solution(b, loop.report(), apart=0.0 if from_root else None)
 
     def _needed_accuracy(self, network: Network, problems: LeastSquares, convexity: float) -> float:
         """A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha, for ridge.

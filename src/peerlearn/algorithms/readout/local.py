@@ -14,7 +14,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.solution import Report, Solution, ridge_or_lasso, warn_not_converged
+from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.readout.gram import LASSO_CHANGE
+from peerlearn.algorithms.readout.solver import Solution, ridge_or_lasso
+from peerlearn.algorithms.report import Report
 from peerlearn.local.lasso import TOLERANCE
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty
@@ -31,9 +34,8 @@ class Local:
         if not isinstance(penalty, Lasso) or penalty.alpha == 0:
             b = problems.ridge(np.full(problems.agents, penalty.alpha))
             return Solution(b, Report("Local", converged=True, iterations=1, residuals=()))
+        loop = Iterations(network, "Local", TOLERANCE, max_iterations=1, measure="gradient")
+        next(loop)
         pairs = [equations.lasso(penalty.alpha) for equations in problems.normal_equations()]
-        missed = max(missed for _, missed in pairs)
-        if not missed <= TOLERANCE:
-            change = "scale the inputs, raise alpha, or use fewer units"
-            warn_not_converged("Local", 1, missed, TOLERANCE, change, "gradient")
-        return Solution(np.stack([b for b, _ in pairs]), Report("Local", missed <= TOLERANCE, 1, (missed,)))
+        loop.record(max(missed for _, missed in pairs))
+        return Solution(np.stack([b for b, _ in pairs]), loop.report(LASSO_CHANGE))

@@ -25,9 +25,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from peerlearn.algorithms.flooding import maximum
+from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.smooth.minimum import Minimum, check_limits, met, rounds_to_meet, started
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
-from peerlearn.algorithms.solution import Report, warn_not_converged
 from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.losses import Losses
@@ -38,6 +38,7 @@ ORDERS = ("adapt-then-combine", "combine-then-adapt")
 MEETINGS = 0.3  # rounds spent on meetings, per round of mixing, at most
 SETTLING = 6.0  # times the network's own time scale between meetings, so that they find what the step amounts to
 SLOW, STILL = 0.9, 0.995  # of the gradient left between two meetings
+SLOWEST = 1.0  # of the curvature times the way: then exp(-1) is left of what was there before
 EFFECT = 0.6  # of the gradient left of what it was when the step last halved, which should halve it too
 FAR_OFF = 10.0  # times the gradient of the last meeting: beyond this the agents go back to it
 
@@ -60,32 +61,33 @@ class Diffusion:
         check_limits(self.tolerance, self.max_iterations, "Diffusion")
 
     def minimise(self, network: Network, losses: Losses, alpha: float, start: Array | None = None) -> Minimum:
-        mark, w = network.ledger.mark(), started(network, losses, alpha, start)
-        step = self.step or _Halving(network, losses, alpha, w)
         every = max(round(rounds_to_meet(network) / MEETINGS), math.ceil(SETTLING / (1 - network.contraction)))
-        residuals, n, kept = list[float](), 0, w
+        automatic = self.step is None
+        loop = Iterations(
+            network,
+            "Diffusion",
+            self.tolerance,
+            self.max_iterations,
+            check_every=every,
+            measure="gradient",
+            recovers=automatic,
+        )
+        w = kept = started(network, losses, alpha, start)
+        step = self.step or _Halving(network, losses, alpha, w)
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is noticed by its gradient
-            while n < self.max_iterations:
-                w = self._iterated(network, losses, alpha / network.size, w, step(n))
-                n += 1
-                if n % every and n < self.max_iterations:
+            for n in loop:
+                w = self._iterated(network, losses, alpha / network.size, w, step(n - 1))
+                if not loop.due:
                     continue
                 point = met(network, losses, alpha, w)
-                residuals.append(point.size)  # the same bits at every agent
-                network.residual = point.size
-                if point.size <= self.tolerance:
+                loop.judge(point.size)  # the same bits at every agent
+                if loop.converged:
                     w = point.w
-                    break
-                if isinstance(step, _Halving):
+                elif isinstance(step, _Halving):
                     w = kept = kept if step.is_lost(point.size) else w
-                elif point.size >= HUGE:
-                    break
-        converged = residuals[-1] <= self.tolerance
-        if not converged:
-            change = "raise max_iterations or tolerance, or use solver='tracking', which is much quicker"
-            warn_not_converged("Diffusion", n, residuals[-1], self.tolerance, change, of="gradient")
-        report = Report("Diffusion", converged, n, tuple(residuals), network.ledger.since(mark))
-        return Minimum(w, report, apart=0.0 if converged else None)  # where they met, all took over one agent's w
+        change = "raise max_iterations or tolerance, or use solver='tracking', which is much quicker"
+        # Where agents met, all took over one agent's w.
+        return Minimum(w, loop.report(change), apart=0.0 if loop.converged else None)
 
     def _iterated(self, network: Network, losses: Losses, beta: float, w: Array, a: float) -> Array:
         if self.order == "adapt-then-combine":
@@ -102,16 +104,21 @@ class _Halving:
         largest = float(maximum(network, sendable(bound))[0])
         self._now = 1 / largest if largest > 0 else 1.0
         self._last = self._when_halved = np.inf
+        self._curvature = alpha / network.size  # the least that the mean of all w meets
+        self._way = 0.0  # the sum of all steps since the last halving
 
     def __call__(self, n: int) -> float:
+        self._way += self._now
         return self._now
 
     def is_lost(self, size: float) -> bool:
         """After a meeting; whether to go back to where the last one was."""
         lost = size > FAR_OFF * self._last or size >= HUGE
-        settled = size <= EFFECT * self._when_halved or size > STILL * self._last
+        # Short steps hardly move either: that nothing moves tells something only after the slowest direction's time.
+        still = size > STILL * self._last and self._way * self._curvature >= SLOWEST
+        settled = size <= EFFECT * self._when_halved or still
         if lost or (size > SLOW * self._last and settled):
-            self._now, self._when_halved = self._now / 2, size
+            self._now, self._when_halved, self._way = self._now / 2, size, 0.0
         if not lost:
             self._last = size
         return lost

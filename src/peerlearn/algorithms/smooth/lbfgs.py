@@ -18,8 +18,8 @@ from typing import ClassVar
 import numpy as np
 import scipy.optimize
 
+from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.smooth.minimum import WAY_OUT, Minimum, check_limits, slopes_and_values, started
-from peerlearn.algorithms.solution import Report, warn_not_converged
 from peerlearn.algorithms.sums import broadcast_from_root, sum_to_root
 from peerlearn.arrays import Array, sendable
 from peerlearn.errors import NetworkError, WireError
@@ -47,18 +47,15 @@ class LBFGS:
             raise NetworkError(
                 "LBFGS needs every message to arrive, and this network loses some: use solver='diffusion'"
             )
-        mark = network.ledger.mark()
-        search = _Search(network, losses, alpha, self.tolerance)
+        loop = Iterations(network, "LBFGS", self.tolerance, self.max_iterations, measure="gradient")
+        search = _Search(losses, alpha, loop)
         w = started(network, losses, alpha, start)
         if network.tree.root in network.hosted:
-            search.steered(w[network.hosted.index(network.tree.root)], self.max_iterations)
+            search.steer(w[network.hosted.index(network.tree.root)])
         else:
-            search.followed(self.max_iterations)
-        converged, n = search.residuals[-1] <= self.tolerance, len(search.residuals)
-        if not converged:
-            warn_not_converged("LBFGS", n, search.residuals[-1], self.tolerance, WAY_OUT, of="gradient")
-        report = Report("LBFGS", converged, n, tuple(search.residuals), network.ledger.since(mark))
-        return Minimum(search.w, report, apart=0.0)
+            search.follow()
+        loop.count = len(loop.residuals)  # an iteration is an evaluation
+        return Minimum(search.w, loop.report(WAY_OUT), apart=0.0)
 
 
 class _Found(Exception):
@@ -68,54 +65,54 @@ class _Found(Exception):
 class _Search:
     """What the hosted agents know of the search: where it is, and how large the gradients were before."""
 
-    def __init__(self, network: Network, losses: Losses, alpha: float, tolerance: float) -> None:
-        self._network, self._losses, self._alpha, self._tolerance = network, losses, alpha, tolerance
-        self._leader = network.hosted.index(network.tree.root) if network.tree.root in network.hosted else None
+    def __init__(self, losses: Losses, alpha: float, loop: Iterations) -> None:
+        self._network, self._losses, self._alpha, self._loop = loop.network, losses, alpha, loop
+        root, hosted = self._network.tree.root, self._network.hosted
+        self._leader = hosted.index(root) if root in hosted else None
         self.w = np.zeros((losses.agents, losses.dimension))
-        self.residuals: list[float] = []
 
-    def steered(self, w: Array, most: int) -> None:
-        """By the process of the agent in the middle."""
+    def steer(self, w: Array) -> None:
+        """Search, in the process of the agent in the middle."""
+        most = self._loop.max_iterations
         limits = {"maxfun": most, "maxiter": most, "ftol": 0.0, "gtol": 0.0}  # the gradient alone says when
         try:
-            found = scipy.optimize.minimize(self._evaluated, w, jac=True, method="L-BFGS-B", options=limits)
-            self._evaluated(found.x)  # the last point that was looked at need not be the best
+            found = scipy.optimize.minimize(self._evaluate, w, jac=True, method="L-BFGS-B", options=limits)
+            self._evaluate(found.x)  # the last point that was looked at need not be the best
         except _Found:
             pass
-        self._told(self.w[0], DONE)
+        self._tell(self.w[0], DONE)
 
-    def followed(self, most: int) -> None:
-        """By all others: they look where they are told to."""
-        while self._told(None, ON) == ON:
-            self._summed()
-            if len(self.residuals) > 2 * most + LINE_SEARCH:
+    def follow(self) -> None:
+        """Evaluate where the agent in the middle looks, in all other processes."""
+        while self._tell(None, ON) == ON:
+            self._sum()
+            if len(self._loop.residuals) > 2 * self._loop.max_iterations + LINE_SEARCH:
                 raise WireError(f"agent {self._network.tree.root} does not come to an end: it runs something else")
 
-    def _evaluated(self, w: Array) -> tuple[float, Array]:
-        self._told(w, ON)
-        sums = self._summed()
+    def _evaluate(self, w: Array) -> tuple[float, Array]:
+        self._tell(w, ON)
+        sums = self._sum()
         assert self._leader is not None
         h, gradient = float(sums[self._leader, -1]), sums[self._leader, :-1] + self._alpha * w
-        self.residuals.append(float(np.linalg.norm(gradient)))
-        if self.residuals[-1] <= self._tolerance:
+        self._loop.record(float(np.linalg.norm(gradient)))
+        if self._loop.converged:
             raise _Found
         return h + self._alpha / 2 * float(w @ w), gradient
 
-    def _told(self, w: Array | None, what: float) -> float:
-        """Down the tree: w, whether this is the end, and how large the last gradient was."""
+    def _tell(self, w: Array | None, what: float) -> float:
+        """Send down the tree: w, whether this is the end, and how large the last gradient was."""
         told = np.zeros((self._losses.agents, self._losses.dimension + 3))
         if w is not None and self._leader is not None:
-            last = self.residuals[-1] if self.residuals else 0.0
-            told[self._leader] = [*w, what, float(len(self.residuals)), last]
+            last = self._loop.residuals[-1] if self._loop.residuals else 0.0
+            told[self._leader] = [*w, what, float(len(self._loop.residuals)), last]
         told = broadcast_from_root(self._network, told)
         self.w = told[:, :-3].copy()
         what, count, last = told[0, -3:].tolist()  # the same at every agent
-        if count > len(self.residuals):
-            self.residuals.append(last)
-            self._network.residual = last
+        if count > len(self._loop.residuals):
+            self._loop.record(last)
         return what
 
-    def _summed(self) -> Array:
-        """Up the tree: what the agents find at w. Only the row of the agent in the middle is whole."""
+    def _sum(self) -> Array:
+        """Send up the tree what the agents find at w. Only the row of the agent in the middle is whole."""
         sums: Array = sum_to_root(self._network, sendable(slopes_and_values(self._losses, self.w)))
         return sums

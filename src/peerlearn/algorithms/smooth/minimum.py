@@ -18,7 +18,7 @@ import numpy as np
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.algorithms.registry import by_name, named
-from peerlearn.algorithms.solution import Report, within_reach
+from peerlearn.algorithms.report import Report, check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent, sendable
 from peerlearn.errors import InputError
@@ -122,6 +122,6 @@ def check_alpha(alpha: Any) -> None:
 
 
 def check_limits(tolerance: Any, max_iterations: Any, solver: str) -> None:
-    within_reach(tolerance, solver)
+    check_tolerance(tolerance, solver)
     if type(max_iterations) is bool or not isinstance(max_iterations, Integral) or max_iterations < 1:
         raise InputError(f"max_iterations of {solver} must be a whole number of 1 or more, not {max_iterations!r}")

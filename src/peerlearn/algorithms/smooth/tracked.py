@@ -23,10 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.smooth.minimum import WAY_OUT, Minimum, met, slopes_and_values, started
 from peerlearn.algorithms.smooth.mixing import Kind, Mixing
 from peerlearn.algorithms.smooth.steps import AutomaticSteps, StepRule
-from peerlearn.algorithms.solution import Report, warn_not_converged
 from peerlearn.arrays import HUGE, Array, norms, sendable
 from peerlearn.errors import NetworkError
 from peerlearn.local.losses import Losses
@@ -72,45 +72,38 @@ class Tracked:
             raise NetworkError(
                 f"{self.solver} needs every message to arrive, and this network loses some: use solver='diffusion'"
             )
-        mark = self.network.ledger.mark()
+        loop = Iterations(self.network, self.solver, self.tolerance, self.max_iterations, measure="gradient")
         w = started(self.network, self.losses, self.alpha, start)
-        residuals: list[float] = []
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is noticed by its gradient
-            w, n = self._descend(w, residuals)
-        converged = residuals[-1] <= self.tolerance
-        if not converged:
-            change = WAY_OUT if self.step is None else "choose another step"
-            warn_not_converged(self.solver, n, residuals[-1], self.tolerance, change, of="gradient")
-        report = Report(self.solver, converged, n, tuple(residuals), self.network.ledger.since(mark))
-        return Minimum(w, report, apart=0.0 if converged else None)  # where they met, all took over one agent's w
+            w = self._descend(w, loop)
+        change = WAY_OUT if self.step is None else "choose another step"
+        # Where agents met, all took over one agent's w.
+        return Minimum(w, loop.report(change), apart=0.0 if loop.converged else None)
 
-    def _descend(self, w: Array, residuals: list[float]) -> tuple[Array, int]:
-        """Where each agent is in the end, after how many iterations. The last residual is that of one point for all."""
+    def _descend(self, w: Array, loop: Iterations) -> Array:
+        """Return where each agent is in the end. The last residual is that of one point for all."""
         network, mix = self.network, Mixing.of(self.network, self.mixing)
         steps, window = AutomaticSteps(mix.sigma, self.largest_step, self.metric), mix.window(network)
         own = slopes_and_values(self.losses, w)
         state = self._at(w, own, own)
         if self.step is None:
             state = self._listened(state, steps, mix, window)
-        before, best, goal, n, outlook = None, state, self.tolerance, 0, "better"
-        while n < self.max_iterations:
-            first, heard = state, self._news(state, before)
-            for _ in range(min(window, self.max_iterations - n)):
-                a = steps.now if self.step is None else self.step(n)
-                state, heard = self._iterated(state, a, mix, heard)
-                n += 1
+        before, best, goal, outlook = None, state, self.tolerance, "better"
+        first, heard = state, self._news(state, before)
+        for n in loop:
+            a = steps.now if self.step is None else self.step(n - 1)
+            state, heard = self._iterated(state, a, mix, heard)
             if n % window:
-                break  # the limit came before all had heard from all
+                continue  # not all have heard from all
             size, value, curvature = heard[0].tolist()  # of the window's start, and the same at every agent
-            residuals.append(size)
-            network.residual = size
-            ahead = size if before is None else size * min(1.0, size / residuals[-2])  # where it may be by now
+            ahead = size if before is None else size * min(1.0, size / loop.residuals[-1])  # where it may be by now
+            loop.record(size)
             before = first
             if ahead <= goal:
                 point = met(network, self.losses, self.alpha, state.w)
-                residuals.append(point.size)
-                if point.size <= self.tolerance:
-                    return point.w, n
+                loop.record(point.size)
+                if loop.converged:
+                    return point.w
                 goal *= STRICTER
                 state, before = self._at(point.w, point.total / network.size, point.own), None
                 best, outlook = state, "better"
@@ -122,10 +115,11 @@ class Tracked:
                     state, before = best, None
             elif size >= HUGE:
                 break
+            first, heard = state, self._news(state, before)
         state = state if outlook == "better" else best
         point = met(network, self.losses, self.alpha, state.w)
-        residuals.append(point.size)
-        return (point if point.size <= self.tolerance else state).w, n
+        loop.record(point.size)
+        return point.w if loop.converged else state.w
 
     def _at(self, w: Array, v: Array, own: Array) -> State:
         G = self.network.size * v[:, :-1] + self.alpha * w

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from peerlearn.algorithms.readout.admm import ADMM
-from peerlearn.algorithms.solution import Report
+from peerlearn.algorithms.report import Report
 from peerlearn.arrays import Array, is_real
 from peerlearn.data.dataset import AnyArray
 from peerlearn.experiments.lab import metrics

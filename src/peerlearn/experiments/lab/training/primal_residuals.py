@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from peerlearn.algorithms.readout.admm import ADMM
-from peerlearn.algorithms.solution import Solution
+from peerlearn.algorithms.readout.solver import Solution
 from peerlearn.arrays import Array, norms
 from peerlearn.experiments.lab.trial import Curve
 from peerlearn.local.least_squares import LeastSquares, PerAgent

@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
-from peerlearn.arrays import Array, is_real
-from peerlearn.errors import InputError, NotConverged
+from peerlearn.algorithms.report import Report
+from peerlearn.arrays import Array
+from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty, Ridge
-from peerlearn.network.base import Counts, Network
-
-SMALLEST_TOLERANCE = 1e-12
-
-
-@dataclass(frozen=True)
-class Report:
-    """How a solver came to its answer. Prints as a small table."""
-
-    solver: str
-    converged: bool
-    iterations: int
-    residuals: tuple[float, ...]  # per iteration (ADMM: per vote), as the first hosted agent saw them
-    sent: Counts = field(default_factory=Counts)
-    note: str = ""  # what the solver chose by itself
-
-    def __str__(self) -> str:
-        last = f"{self.residuals[-1]:.2e}" if self.residuals else "-"
-        lines = [
-            ("solver", self.solver),
-            ("converged", "yes" if self.converged else "NO"),
-            ("iterations", f"{self.iterations:,}"),
-            ("last residual", last),
-            ("rounds", f"{self.sent.rounds:,}"),
-            ("messages", f"{self.sent.messages:,}"),
-            ("MB sent", f"{self.sent.megabytes:,.3f}"),
-        ]
-        if self.note:
-            lines.append(("note", self.note))
-        return "\n".join(f"{name:<14}{value}" for name, value in lines)
+from peerlearn.network.base import Network
 
 
 @dataclass(frozen=True)
@@ -103,26 +73,3 @@ def above_zero(penalty: Penalty, solver: str) -> None:
             f"{solver} cannot tell whether the data determine the coefficients when alpha is 0: set alpha above 0, or "
             "use solver='gram', which can"
         )
-
-
-def within_reach(tolerance: Any, solver: str) -> None:
-    """Refuse tolerances that are no numbers above what double precision can tell."""
-    if not is_real(tolerance) or not SMALLEST_TOLERANCE <= tolerance < math.inf:
-        raise InputError(
-            f"tolerance of {solver} must be a number of {SMALLEST_TOLERANCE:g} or more, not {tolerance!r}: double "
-            "precision reaches no further"
-        )
-
-
-def warn_not_converged(
-    solver: str, iterations: int, residual: float, tolerance: float, change: str, of: str = "distance"
-) -> None:
-    """of: what the residual and the tolerance are: a distance from the answer, or the size of a gradient."""
-    where = "at a distance of about" if of == "distance" else "with a gradient of size"
-    answer = " from the answer" if of == "distance" else ""
-    warnings.warn(
-        f"{solver} stopped after {iterations} iterations {where} {residual:.2e}{answer}, where {tolerance:g} was asked "
-        f"for: {change}",
-        NotConverged,
-        stacklevel=3,
-    )

@@ -1,0 +1,68 @@
+"""How an algorithm came to its answer: what every solver, learner and model reports."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from peerlearn.arrays import is_real
+from peerlearn.errors import InputError
+from peerlearn.network.base import Counts
+
+SMALLEST_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a solver came to its answer. Prints as a small table.
+
+    Attributes
+    ----------
+    solver: its name.
+    converged: whether the answer is as exact as was asked for.
+    iterations: how many were made.
+    residuals: one per check, as the first hosted agent saw them.
+    sent: rounds, messages and bytes of the hosted agents.
+    note: what the solver chose by itself.
+
+    >>> print(Report("Gram", converged=True, iterations=1, residuals=()))
+    solver        Gram
+    converged     yes
+    iterations    1
+    last residual -
+    rounds        0
+    messages      0
+    MB sent       0.000
+    """
+
+    solver: str
+    converged: bool
+    iterations: int
+    residuals: tuple[float, ...]
+    sent: Counts = field(default_factory=Counts)
+    note: str = ""
+
+    def __str__(self) -> str:
+        last = f"{self.residuals[-1]:.2e}" if self.residuals else "-"
+        lines = [
+            ("solver", self.solver),
+            ("converged", "yes" if self.converged else "NO"),
+            ("iterations", f"{self.iterations:,}"),
+            ("last residual", last),
+            ("rounds", f"{self.sent.rounds:,}"),
+            ("messages", f"{self.sent.messages:,}"),
+            ("MB sent", f"{self.sent.megabytes:,.3f}"),
+        ]
+        if self.note:
+            lines.append(("note", self.note))
+        return "\n".join(f"{name:<14}{value}" for name, value in lines)
+
+
+def check_tolerance(tolerance: Any, solver: str) -> None:
+    """Refuse a tolerance that is no number, or below what double precision can tell."""
+    if not is_real(tolerance) or not SMALLEST_TOLERANCE <= tolerance < math.inf:
+        raise InputError(
+            f"tolerance of {solver} must be a number of {SMALLEST_TOLERANCE:g} or more, not {tolerance!r}: double "
+            "precision reaches no further"
+        )

@@ -1,0 +1,146 @@
+"""What is true of every learner of streams, and of each by what it promises.
+
+of all             alone, after every chunk it has the ridge solution of all rows so far; or the penalty plays no
+                   part, and it finds the truth of rows without noise. Agents in threads compute what simulated ones
+                   do
+exact = True       after every chunk all agents have the ridge solution of all rows so far, on several graphs
+exact = False      all agents find the truth of rows without noise, and the rows of every agent count at every agent
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from peerlearn import SimulatedNetwork, graphs
+from peerlearn.algorithms.streaming.learner import Learner
+from peerlearn.arrays import Array
+from peerlearn.local.chunks import Chunk
+from peerlearn.network.base import Network
+from peerlearn.testing.problems import ALPHA, GRAPHS, distance, ridge
+from peerlearn.testing.threads import run_in_threads
+
+FEATURES, OUTPUTS = 6, 2
+EXACT = 1e-7  # what rounding and inexact sums may leave
+NEAR = 0.05  # of the truth, after many chunks
+FAINT = 1e-6  # a penalty that leaves the truth nearly as it is
+ALIGNED = 0.5  # cosine between the effect of an agent's rows and what it would be in one place
+LEAST = 0.05  # of an even share: what an agent's rows must count for
+
+Chunks = list[tuple[list[Array], list[Array]]]  # of each chunk, features and targets of every agent
+
+
+def check_learner(learner: Learner) -> None:
+    """Raise AssertionError, with a sentence, if a learner of streams is not what it says.
+
+    >>> from peerlearn import StreamExact
+    >>> check_learner(StreamExact())
+    """
+    name = type(learner).__name__
+    _check_alone(learner, name)
+    for where, graph in GRAPHS.items():
+        if learner.exact:
+            _check_exact(learner, name, where)
+        else:
+            _check_everybody_counts(learner, name, where)
+        _check_empty_chunks(learner, name, where, len(graph))
+    _check_threads(learner, name)
+
+
+def learn(
+    learner: Learner, network: Network, chunks: Chunks, alpha: float, after: Callable[[Array], None] | None = None
+) -> Array:
+    """Return the coefficients of the hosted agents after all chunks. after: called with those after each."""
+    state = learner.start(network, (FEATURES, OUTPUTS), alpha)
+    for H, Y in chunks:
+        own = Chunk.of_rows([H[k] for k in network.hosted], [Y[k] for k in network.hosted])
+        state = learner.learn(network, state, own, alpha)
+        if after is not None:
+            after(state["b"].copy())
+    return state["b"].copy()
+
+
+def draw_chunks(agents: int, count: int, *, noise: float, seed: int = 0) -> tuple[Array, Chunks]:
+    """Return the truth, and chunks of unequal sizes, some of them empty."""
+    rng = np.random.default_rng(seed)
+    truth, chunks = rng.standard_normal((FEATURES, OUTPUTS)), []
+    for _ in range(count):
+        H = [rng.standard_normal((rows, FEATURES)) for rows in rng.integers(0, 9, agents)]
+        chunks.append((H, [h @ truth + noise * rng.standard_normal((len(h), OUTPUTS)) for h in H]))
+    return truth, chunks
+
+
+def _pooled(chunks: Chunks, alpha: float) -> Array:
+    H, Y = (np.vstack([own for chunk in chunks for own in chunk[part]]) for part in (0, 1))
+    return ridge(H, Y, alpha)
+
+
+def _check_alone(learner: Learner, name: str) -> None:
+    one = graphs.complete(1)
+    _, chunks = draw_chunks(1, 12, noise=0.3)
+    history: list[Array] = []
+    learn(learner, SimulatedNetwork(one), chunks, ALPHA, history.append)
+    away = [distance(b, _pooled(chunks[: n + 1], ALPHA)) for n, b in enumerate(history) if len(chunks[n][0][0])]
+    if max(away) <= EXACT:
+        return
+    other = learn(learner, SimulatedNetwork(one), chunks, 10 * ALPHA)
+    assert np.array_equal(other, history[-1]), (
+        f"{name} alone is {max(away):.1e} away from the ridge solution of its rows, and the penalty plays a part in it"
+    )
+    truth, clean = draw_chunks(1, 200, noise=0.0)
+    far = distance(learn(learner, SimulatedNetwork(one), clean, ALPHA), truth)
+    assert far <= NEAR, f"{name} alone does not find the truth of 200 chunks without noise: it is {far:.1e} away"
+
+
+def _check_exact(learner: Learner, name: str, where: str) -> None:
+    graph = GRAPHS[where]
+    _, chunks = draw_chunks(len(graph), 6, noise=0.3)
+    history: list[Array] = []
+    learn(learner, SimulatedNetwork(graph), chunks, ALPHA, history.append)
+    for n, b in enumerate(history):
+        away = distance(b, _pooled(chunks[: n + 1], ALPHA))
+        assert away <= EXACT, f"{name} on {where} is {away:.1e} away from the ridge solution after chunk {n + 1}"
+
+
+def _check_everybody_counts(learner: Learner, name: str, where: str) -> None:
+    """The truth is another one at each agent in turn: all agents must feel it."""
+    graph = GRAPHS[where]
+    truth, chunks = draw_chunks(len(graph), 20, noise=0.0)
+    before = learn(learner, SimulatedNetwork(graph), chunks, FAINT)
+    far = distance(before, truth)
+    assert far <= NEAR, f"{name} on {where} does not find the truth of 20 chunks without noise: it is {far:.1e} away"
+    change = np.random.default_rng(1).standard_normal(truth.shape)
+    for changed in range(len(graph)):
+        other = [(H, [y + (k == changed) * (H[k] @ change) for k, y in enumerate(Y)]) for H, Y in chunks]
+        effects = learn(learner, SimulatedNetwork(graph), other, FAINT) - before
+        for agent, effect in enumerate(effects):
+            size = float(np.sum(effect * change) / np.sum(change * change))
+            cosine = size * float(np.linalg.norm(change)) / max(float(np.linalg.norm(effect)), 1e-300)
+            assert cosine >= ALIGNED, (
+                f"{name} on {where}: the rows of agent {changed} do not count at agent {agent} as they should "
+                f"(cosine {cosine:.2f} with their effect in one place)"
+            )
+            assert size >= LEAST / len(graph), (
+                f"{name} on {where}: the rows of agent {changed} count for {size:.1e} at agent {agent}"
+            )
+
+
+def _check_empty_chunks(learner: Learner, name: str, where: str, agents: int) -> None:
+    """Chunks without any rows change nothing once agents agree."""
+    _, chunks = draw_chunks(agents, 3, noise=0.3)
+    nothing = ([np.zeros((0, FEATURES))] * agents, [np.zeros((0, OUTPUTS))] * agents)
+    before = learn(learner, SimulatedNetwork(GRAPHS[where]), [*chunks, *[nothing] * 60], ALPHA)
+    after = learn(learner, SimulatedNetwork(GRAPHS[where]), [*chunks, *[nothing] * 61], ALPHA)
+    moved = distance(after, before[0])
+    assert moved <= NEAR, f"{name} on {where} goes on to change after 60 chunks without rows, by {moved:.1e}"
+
+
+def _check_threads(learner: Learner, name: str) -> None:
+    where, graph = next(iter(GRAPHS.items()))
+    _, chunks = draw_chunks(len(graph), 6, noise=0.3)
+    together = learn(learner, SimulatedNetwork(graph, exact_order=True), chunks, ALPHA)
+    apart: Sequence[Array] = run_in_threads(graph, lambda network: learn(learner, network, chunks, ALPHA))
+    for agent, own in enumerate(apart):
+        same = np.array_equal(own[0], together[agent])
+        assert same, f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"

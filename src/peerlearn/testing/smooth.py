@@ -1,0 +1,130 @@
+"""What is true of every solver of smooth problems: it ends where the gradient of the whole problem vanishes.
+
+    |sum_k grad h_k(w) + alpha w| <= tolerance        at the answer of every agent, computed here from all agents' rows
+
+on a convex problem (logistic regression) and on one that is not (a sigmoid loss), on several graphs. Agents in threads
+compute what simulated ones do.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from peerlearn import SimulatedNetwork, graphs
+from peerlearn.algorithms.smooth.minimum import Minimum, SmoothSolver
+from peerlearn.arrays import Array
+from peerlearn.errors import NotConverged
+from peerlearn.local.losses import Product
+from peerlearn.network.base import Network
+from peerlearn.testing.problems import GRAPHS
+from peerlearn.testing.threads import run_in_threads
+
+ALPHA = 4.0
+INPUTS = 4
+
+
+@dataclass(frozen=True)
+class MarginLosses:
+    """h_k(w) = sum over agent k's rows of phi(y w'x); the rows of agents have signs folded in, z = y x.
+
+    convex: phi(m) = log(1 + exp(-m)), else phi(m) = 1 / (1 + exp(m)).
+    """
+
+    rows: Sequence[Array]
+    convex: bool
+
+    @property
+    def agents(self) -> int:
+        return len(self.rows)
+
+    @property
+    def dimension(self) -> int:
+        return int(self.rows[0].shape[1])
+
+    def value(self, w: Array) -> Array:
+        return np.array([_phi(z @ own, self.convex).sum() for z, own in zip(self.rows, w, strict=True)])
+
+    def gradient(self, w: Array) -> Array:
+        return np.stack([_slope(z @ own, self.convex) @ z for z, own in zip(self.rows, w, strict=True)])
+
+    def convex_gradient(self, w: Array) -> Array:
+        return self.gradient(w) if self.convex else np.zeros_like(w)
+
+    def curvature(self, w: Array) -> Product:
+        bends = [np.maximum(_bend(z @ own, self.convex), 0.0) for z, own in zip(self.rows, w, strict=True)]
+        return lambda p: np.stack([z.T @ (c * (z @ own)) for z, c, own in zip(self.rows, bends, p, strict=True)])
+
+
+def check_smooth_solver(solver: SmoothSolver) -> None:
+    """Raise AssertionError, with a sentence, if a solver of smooth problems is not what it says.
+
+    >>> from peerlearn import LBFGS
+    >>> check_smooth_solver(LBFGS())
+    """
+    name = type(solver).__name__
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)  # the report says it too
+        for convex in (True, False):
+            for where, graph in {"one agent": graphs.complete(1), **GRAPHS}.items():
+                rows = _draw(len(graph))
+                network = SimulatedNetwork(graph)
+                found = solver.minimise(network, MarginLosses(rows, convex), ALPHA)
+                _check_stationary(solver, f"{name} on {where}", rows, found, convex)
+                sent = network.ledger.since()
+                assert found.report.sent == sent, f"{name} on {where} reports {found.report.sent}, not {sent}"
+        _check_threads(solver, name)
+
+
+def _check_stationary(solver: SmoothSolver, what: str, rows: list[Array], found: Minimum, convex: bool) -> None:
+    assert found.report.converged, f"{what} does not converge on an easy problem"
+    tolerance = float(getattr(solver, "tolerance", 1e-5))
+    everybody = np.vstack(rows)
+    for agent, w in enumerate(found.coefficients):
+        size = float(np.linalg.norm(_slope(everybody @ w, convex) @ everybody + ALPHA * w))
+        assert size <= 1.01 * tolerance, (
+            f"{what} ends, at agent {agent}, where the gradient of the whole problem is {size:.1e}, not {tolerance:g}"
+        )
+
+
+def _check_threads(solver: SmoothSolver, name: str) -> None:
+    where, graph = next(iter(GRAPHS.items()))
+    rows = _draw(len(graph))
+
+    def minimise(network: Network) -> Array:
+        own = MarginLosses([rows[k] for k in network.hosted], convex=True)
+        return solver.minimise(network, own, ALPHA).coefficients
+
+    together = minimise(SimulatedNetwork(graph, exact_order=True))
+    for agent, w in enumerate(run_in_threads(graph, minimise)):
+        same = np.array_equal(w[0], together[agent])
+        assert same, f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
+
+
+def _draw(agents: int, seed: int = 0) -> list[Array]:
+    """Return unequal numbers of rows, which lean towards one side."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.permutation(np.linspace(5, 30, agents).astype(int))
+    return [rng.standard_normal((n, INPUTS)) + 0.1 * rng.standard_normal(INPUTS) + 0.3 for n in sizes]
+
+
+def _phi(m: Array, convex: bool) -> Array:
+    values: Array = np.logaddexp(0.0, -m) if convex else _sigmoid(-m)
+    return values
+
+
+def _slope(m: Array, convex: bool) -> Array:
+    return -_sigmoid(-m) if convex else -_sigmoid(m) * _sigmoid(-m)
+
+
+def _bend(m: Array, convex: bool) -> Array:
+    both = _sigmoid(m) * _sigmoid(-m)
+    return both if convex else both * (_sigmoid(m) - _sigmoid(-m))
+
+
+def _sigmoid(m: Array) -> Array:
+    values: Array = 0.5 * (1.0 + np.tanh(0.5 * m))
+    return values

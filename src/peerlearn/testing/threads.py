@@ -1,0 +1,143 @@
+"""A network whose agents live in threads of one process: nothing but messages is shared, and every link is counted.
+
+An algorithm that looks across the agent axis, or decides by local data whether to call the network, fails or hangs
+here. The numbers have the bits of `SimulatedNetwork(graph, exact_order=True)`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+import networkx as nx
+import numpy as np
+
+from peerlearn import graphs
+from peerlearn.errors import NetworkError
+from peerlearn.network.base import Network
+from peerlearn.network.distributed import DistributedNetwork, Letter
+from peerlearn.network.routes import Route
+
+PATIENCE = 60.0  # seconds to wait for a neighbor, which may be computing
+Result = TypeVar("Result")
+Link = tuple[int, int]  # sender, receiver
+
+
+class Wires:
+    """The links between the threads of one run, and what was put on each.
+
+    Attributes
+    ----------
+    messages: by link, how many messages had something in them.
+    bytes: by link, of these.
+    """
+
+    def __init__(self, graph: nx.Graph) -> None:
+        links = [link for edge in graph.edges for link in (edge, edge[::-1])]
+        self._queues: dict[Link, SimpleQueue[Any]] = {link: SimpleQueue() for link in links}
+        self._ended = threading.Event()
+        self.messages: Counter[Link] = Counter()
+        self.bytes: Counter[Link] = Counter()
+
+    def put(self, sender: int, receiver: int, what: Any, size: int) -> None:
+        """Put a message of so many bytes on a link."""
+        self._queues[sender, receiver].put(what)
+        self.messages[sender, receiver] += size > 0
+        self.bytes[sender, receiver] += size
+
+    def get(self, sender: int, receiver: int) -> Any:
+        """Return the next message of a link, or raise if it does not come."""
+        for _ in range(round(PATIENCE / 0.1)):
+            try:
+                return self._queues[sender, receiver].get(timeout=0.1)
+            except Empty:
+                if self._ended.is_set():
+                    raise Ended(f"agent {receiver} stops, because another agent has failed") from None
+        raise Ended(f"agent {receiver} waited {PATIENCE:g} s for a message of agent {sender}: it makes fewer calls")
+
+    def end(self) -> None:
+        """Let all who wait give up."""
+        self._ended.set()
+
+
+class Ended(NetworkError):
+    """A message did not come."""
+
+
+class ThreadNetwork(DistributedNetwork):
+    """One agent of a graph in this thread; its neighbors live in other threads.
+
+    graph, weights: as for SimulatedNetwork. agent: the one that lives here. wires: shared by all threads of a run.
+    `run_in_threads` makes them all.
+    """
+
+    def __init__(self, graph: nx.Graph, weights: Any, agent: int, wires: Wires) -> None:
+        super().__init__(graph, weights, np.arange(len(graph)), agent)
+        self.wires = wires
+
+    def _new_halo(self, links: Route, width: int, dtype: np.dtype[Any]) -> _ThreadHalo:
+        return _ThreadHalo(self, links, width, dtype)
+
+    def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
+        """Send every neighbor a letter, if only an empty one, so that it knows that none will come."""
+        me, neighbors = self._here, sorted(self.graph[self._here])
+        for neighbor in neighbors:
+            content = letters[neighbor][0][2] if neighbor in letters else b""
+            self.wires.put(me, neighbor, content, len(content))
+        arrived = [(neighbor, me, self.wires.get(neighbor, me)) for neighbor in neighbors]
+        return [letter for letter in arrived if letter[2]]
+
+
+class _ThreadHalo:
+    """The row of one agent and those of its neighbors."""
+
+    def __init__(self, network: ThreadNetwork, links: Route, width: int, dtype: np.dtype[Any]) -> None:
+        self.rows = np.zeros((1 + links.halo, width), dtype)
+        self._wires, self._agent = network.wires, network.hosted[0]
+        self._receivers, self._senders = list(links.sent), list(links.heard)
+
+    def swap(self) -> None:
+        for receiver in self._receivers:
+            self._wires.put(self._agent, receiver, self.rows[0].copy(), self.rows[0].nbytes)
+        for row, sender in enumerate(self._senders, start=1):
+            self.rows[row] = self._wires.get(sender, self._agent)
+
+    def free(self) -> None:
+        pass
+
+
+def run_in_threads(
+    graph: nx.Graph, work: Callable[[Network], Result], weights: Any = "metropolis", *, wires: Wires | None = None
+) -> list[Result]:
+    """Call work(network) for every agent in a thread of its own; return the results by agent, or raise an error.
+
+    wires: to look at what was sent.
+
+    >>> from peerlearn import average, graphs
+    >>> run_in_threads(graphs.ring(3), lambda network: float(average(network, [network.hosted[0]])[0]))
+    [1.0, 1.0, 1.0]
+    """
+    graph = graphs.checked(graph)
+    shared = Wires(graph) if wires is None else wires
+
+    def live(agent: int) -> Result:
+        try:
+            return work(ThreadNetwork(graph, weights, agent, shared))
+        except BaseException:
+            shared.end()
+            raise
+
+    with ThreadPoolExecutor(len(graph)) as pool:
+        futures = [pool.submit(live, agent) for agent in range(len(graph))]
+        _raise_first([error for future in futures if (error := future.exception())])
+        return [future.result() for future in futures]
+
+
+def _raise_first(errors: Sequence[BaseException]) -> None:
+    """Raise the error that the others followed from."""
+    for error in sorted(errors, key=lambda error: isinstance(error, Ended)):
+        raise error
