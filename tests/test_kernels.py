@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from peerlearn import SimulatedNetwork
-from peerlearn.network.kernels import BLOCK, copy_and_check, sparse_step
+from peerlearn.network.kernels import BLOCK, PLAIN_BLOCK, copy_and_check, plain_step, sparse_step
 
 
-def plain_step(C, x, before, a, b, c):
+def written_out(C, x, before, a, b, c):
     """out_k = a sum_j C_kj x_j + b x_k + c before_k, neighbor by neighbor."""
     out = np.empty_like(x)
     for k in range(len(x)):
@@ -21,17 +21,18 @@ def plain_step(C, x, before, a, b, c):
     return out
 
 
-@pytest.mark.parametrize("width", [1, 7, BLOCK - 1, BLOCK, 2 * BLOCK + 3])
+@pytest.mark.parametrize("kernel", [sparse_step, plain_step], ids=["compiled", "plain"])
+@pytest.mark.parametrize("width", [1, 7, BLOCK - 1, BLOCK, 2 * BLOCK + 3, PLAIN_BLOCK + 5])
 @pytest.mark.parametrize("step", [(1.0, 0.0, 0.0), (0.7, -0.2, 0.0), (1.3, 0.0, -0.4), (1.3, 0.1, -0.4)])
-def test_every_degree_and_width(step, width):
+def test_every_degree_and_width(kernel, step, width):
     # A clique with a path at one end and leaves at the other: degrees from 1 to 9.
     graph = nx.convert_node_labels_to_integers(nx.lollipop_graph(6, 4))
     graph.add_edges_from((0, 10 + k) for k in range(4))
     C = SimulatedNetwork(graph).mixing
     assert set(np.diff(C.indptr)) >= {2, 3, 6, 10}
     x, before = np.random.default_rng(0).standard_normal((2, len(graph), width))
-    expected, out = plain_step(C, x, before, *step), before.copy()
-    sparse_step(C.indptr, C.indices, C.data, x, out, out, *step)  # `out` may be `before`
+    expected, out = written_out(C, x, before, *step), before.copy()
+    kernel(C.indptr, C.indices, C.data, x, out, out, *step)  # `out` may be `before`
     assert np.array_equal(out, expected)
 
 

@@ -19,8 +19,14 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
+from typing import TYPE_CHECKING, Any
 
-from sklearn.exceptions import ConvergenceWarning
+if TYPE_CHECKING:
+    from sklearn.exceptions import ConvergenceWarning
+
+    class NotConverged(ConvergenceWarning):
+        """An answer is returned, but it is not as exact as was asked."""
+
 
 EXTRAS = {  # the packages of each extra in pyproject.toml; a test compares them
     "sdp": ("cvxpy",),
@@ -79,8 +85,19 @@ class MissingExtra(PeerlearnError, ImportError):
         super().__init__(f"{needed_for} needs the package {package}, which is not installed: pip install {packages}")
 
 
-class NotConverged(ConvergenceWarning):
-    """An answer is returned, but it is not as exact as was asked."""
+def __getattr__(name: str) -> Any:
+    """Make NotConverged when it is first asked for: its base class takes scikit-learn, which is slow to import."""
+    if name != "NotConverged":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn.exceptions import ConvergenceWarning
+
+    about = {"__module__": __name__, "__doc__": "An answer is returned, but it is not as exact as was asked."}
+    return globals().setdefault(name, type(name, (ConvergenceWarning,), about))
+
+
+def warn_not_converged(message: str) -> None:
+    """Warn that an answer is not as exact as was asked."""
+    warn_caller(message, __getattr__("NotConverged"))
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:

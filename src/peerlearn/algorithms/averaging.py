@@ -24,7 +24,6 @@ at the thesis's 1e-3 it stops with 7-11 % error on its random graphs and 139 % o
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, islice
@@ -34,7 +33,7 @@ import numpy as np
 
 from peerlearn.algorithms.sums import sum_everywhere
 from peerlearn.arrays import Array, norms, per_agent
-from peerlearn.errors import InputError, NetworkError, NotConverged
+from peerlearn.errors import InputError, NetworkError, warn_not_converged
 from peerlearn.network.base import Network
 from peerlearn.rounds import chebyshev_interval, chebyshev_rounds, plain_rounds
 
@@ -196,11 +195,9 @@ class Averaging:
         return before
 
     def _warn(self, why: str) -> None:
-        warnings.warn(
+        warn_not_converged(
             f"the average is not within tolerance {self.tolerance:g}: {why}; raise max_rounds or tolerance, "
-            f"{'' if self.method == 'chebyshev' else 'choose the quicker chebyshev, '}or connect the agents better",
-            NotConverged,
-            stacklevel=5,
+            f"{'' if self.method == 'chebyshev' else 'choose the quicker chebyshev, '}or connect the agents better"
         )
 
 

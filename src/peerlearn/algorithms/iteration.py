@@ -18,7 +18,7 @@ from typing import Literal, Self
 from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.report import Report
 from peerlearn.arrays import HUGE, Array, sendable
-from peerlearn.errors import NotConverged, warn_caller
+from peerlearn.errors import warn_not_converged
 from peerlearn.network.base import Network
 
 Measure = Literal["distance", "gradient"]
@@ -127,9 +127,8 @@ class Iterations:
             where = f"at a distance of about {residual:.2e} from the answer"
         else:
             where = f"with a gradient of size {residual:.2e}"
-        warn_caller(
-            f"{self.solver} stopped after {self.count} iterations {where}, where {asked:g} was asked for: {change}",
-            NotConverged,
+        warn_not_converged(
+            f"{self.solver} stopped after {self.count} iterations {where}, where {asked:g} was asked for: {change}"
         )
 
     def report(

@@ -17,9 +17,8 @@ import numpy as np
 
 from peerlearn.arrays import Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
-from peerlearn.network import codec
+from peerlearn.network import codec, kernels
 from peerlearn.network.base import Message, Network, check_addends, not_finite, row_bytes
-from peerlearn.network.kernels import copy_and_check, sparse_step
 from peerlearn.network.routes import Route, mixing_rows, route
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
@@ -46,6 +45,7 @@ class DistributedNetwork(Network):
     """Some of the agents in this process, the others in processes that only messages reach."""
 
     checks_every_round = False  # whether the engine refuses numbers that are not finite in every round
+    compiled = True  # whether sums are compiled; not where importing numba takes longer than all of them
 
     def __init__(self, graph: nx.Graph, weights: Any, place: Indices, here: int) -> None:
         super().__init__(graph, weights)
@@ -195,15 +195,19 @@ class DistributedNetwork(Network):
             halo = halos[n % BUFFERS]
             halo.swap()
             out = result if n == len(steps) - 1 else halos[(n + 1) % BUFFERS].rows[:hosted]
-            sparse_step(*self._C, halo.rows, halos[(n - 1) % BUFFERS].rows[:hosted], out, a, b, c if n > 0 else 0.0)
+            self._step(*self._C, halo.rows, halos[(n - 1) % BUFFERS].rows[:hosted], out, a, b, c if n > 0 else 0.0)
             self._reached(n + 1, out, halo.rows[:hosted])
         return result
 
     def _mixed(self, rows: Array) -> Array:
         """sum_j C_kj x_j for the agents here."""
         out = np.empty((len(self._hosted), rows.shape[1]))
-        sparse_step(*self._C, rows, out, out, 1.0, 0.0, 0.0)
+        self._step(*self._C, rows, out, out, 1.0, 0.0, 0.0)
         return out
+
+    @property
+    def _step(self) -> Callable[..., None]:
+        return kernels.sparse_step if self.compiled else kernels.plain_step
 
     def _halo(self, links: Route, width: int, buffer: int = 0, dtype: np.dtype[Any] = FLOAT) -> Halo:
         """The memory for such rows, kept for the next round; `buffer` tells those in use at once apart."""
@@ -228,7 +232,7 @@ class DistributedNetwork(Network):
             rows[:hosted] = flat
             return
         if links.all_send:
-            fine = copy_and_check(np.ascontiguousarray(flat), rows)
+            fine = kernels.copy_and_check(np.ascontiguousarray(flat), rows)
         else:
             rows[:hosted] = flat
             fine = all_finite(flat[links.senders])

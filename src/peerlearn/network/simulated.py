@@ -18,10 +18,9 @@ import scipy.sparse as sp
 
 from peerlearn.arrays import Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
-from peerlearn.network import codec
+from peerlearn.network import codec, kernels
 from peerlearn.network.base import Message, Network, check_addends, not_finite, row_bytes
 from peerlearn.network.faults import Dead, Faults, FaultyLinks
-from peerlearn.network.kernels import sparse_step
 
 DENSE_UP_TO = 64  # agents; measured: beyond this the sparse kernel is faster than dense BLAS
 POLYNOMIALS_KEPT = 32
@@ -222,7 +221,7 @@ class SimulatedNetwork(Network):
     def _product(self, x: Array, before: Array, out: Array, a: float, b: float, c: float, data: Array | None) -> None:
         """out <- a C x + b x + c before; by the sparse kernel with these entries of C, or by BLAS without any."""
         if data is not None or self._dense is None:
-            sparse_step(self._C.indptr, self._C.indices, data, x, before, out, a, b, c)
+            kernels.sparse_step(self._C.indptr, self._C.indices, data, x, before, out, a, b, c)
         elif (a, b, c) == (1.0, 0.0, 0.0):
             np.matmul(self._dense, x, out=out)
         else:

@@ -60,6 +60,7 @@ class PeerNetwork(DistributedNetwork):
     """
 
     checks_every_round = True  # in `_swap`
+    compiled = False
 
     def __init__(
         self,
