@@ -14,6 +14,8 @@ import numpy as np
 from peerlearn.arrays import Array, per_agent
 from peerlearn.network.base import Network
 
+__all__ = ["everyone", "maximum"]
+
 
 def maximum(network: Network, x: Any) -> Array:
     """Return the largest of all agents' x, entry by entry, at every agent and with the same bits.

@@ -25,6 +25,8 @@ import numpy as np
 from peerlearn.arrays import Array, is_real, is_whole
 from peerlearn.errors import InputError
 
+__all__ = ["RandomProjection", "TanhTransform"]
+
 AT_ONCE = 2**22  # values of tanh held at a time
 
 Transform = Callable[[Array], Array]

@@ -26,6 +26,8 @@ from peerlearn import weights as weightings
 from peerlearn.arrays import ADDENDS, Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError, WireError
 
+__all__ = ["Network"]
+
 Message = Mapping[str, np.ndarray[Any, Any]]  # what one agent sends in `exchange`: named arrays of any shape
 
 

@@ -23,6 +23,8 @@ from peerlearn import weights as weightings
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import InputError
 
+__all__ = ["Faults"]
+
 Dead = NDArray[np.bool_]  # one entry per link
 
 

@@ -25,6 +25,8 @@ from peerlearn.network import codec
 from peerlearn.network.distributed import DistributedNetwork, Letter
 from peerlearn.network.routes import Route
 
+__all__ = ["MPINetwork"]
+
 
 class MPINetwork(DistributedNetwork):
     """The agents of a graph, dealt to the ranks of an MPI communicator.

@@ -22,6 +22,8 @@ from peerlearn.network import codec, kernels
 from peerlearn.network.base import Message, Network, check_addends, not_finite, row_bytes
 from peerlearn.network.faults import Dead, Faults, FaultyLinks
 
+__all__ = ["SimulatedNetwork"]
+
 DENSE_UP_TO = 64  # agents; measured: beyond this the sparse kernel is faster than dense BLAS
 POLYNOMIALS_KEPT = 32
 ROUTES_KEPT = 256  # a tree has two per level

@@ -33,6 +33,8 @@ from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks
 from peerlearn.network.base import Network
 
+__all__ = ["DualConjugateGradient"]
+
 
 @dataclass(frozen=True)
 class DualConjugateGradient:

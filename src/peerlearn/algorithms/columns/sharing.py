@@ -38,6 +38,8 @@ from peerlearn.arrays import Array, dots
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
 from peerlearn.network.base import Network
 
+__all__ = ["SharingADMM"]
+
 DIVERGED = 1e100  # as large coefficients get only where averages are cut off: stopped before they overflow
 
 

@@ -35,6 +35,8 @@ from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
 from peerlearn.network.base import Network
 
+__all__ = ["SketchedConjugateGradient"]
+
 
 @dataclass(frozen=True)
 class SketchedConjugateGradient:

@@ -33,6 +33,8 @@ from peerlearn.algorithms.report import check_tolerance
 from peerlearn.arrays import Array, norms, sendable
 from peerlearn.network.base import Network
 
+__all__ = ["BlockCompletion"]
+
 NEGLIGIBLE = 1e-12  # of the largest eigenvalue of A'A: directions that pinv leaves out
 Point = tuple[Array, Array]  # A and D~ of the hosted agents
 

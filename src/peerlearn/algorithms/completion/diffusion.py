@@ -37,6 +37,8 @@ from peerlearn.errors import InputError
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network.base import Network
 
+__all__ = ["DiffusionCompletion"]
+
 LONGER = 1.25  # times eta: momentum beta allows (2 + 2 beta) / (1 + 2 beta), which is 4/3 or more
 POWERS = 30  # steps of the power iteration for c, which is within some percent then
 

@@ -27,6 +27,8 @@ from peerlearn.arrays import Array, Indices, all_finite, is_real, is_whole
 from peerlearn.errors import InputError, WireError
 from peerlearn.network.base import Message, Network
 
+__all__ = ["Exchange"]
+
 ROUNDING = 1e-9  # by how much two agents' distances between the same rows may differ, relative to them
 
 

@@ -33,6 +33,8 @@ from peerlearn.errors import DataError, WireError
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network.base import Network
 
+__all__ = ["Landmarks"]
+
 LARGEST = 1e120  # of a scale whose square, and sums of it, are still numbers
 FEW = 64
 

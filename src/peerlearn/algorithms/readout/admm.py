@@ -42,6 +42,8 @@ from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty
 from peerlearn.network.base import Network
 
+__all__ = ["ADMM"]
+
 THESIS_AVERAGING = Averaging("plain", tolerance=1e-3, max_rounds=300, stopping="thesis")
 
 

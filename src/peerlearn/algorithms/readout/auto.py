@@ -22,6 +22,8 @@ from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty, Ridge
 from peerlearn.network.base import Network
 
+__all__ = ["Auto"]
+
 USUAL_SUMS = 20
 
 

@@ -28,6 +28,8 @@ from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty
 from peerlearn.network.base import Network
 
+__all__ = ["ConjugateGradient"]
+
 
 @dataclass(frozen=True)
 class ConjugateGradient:

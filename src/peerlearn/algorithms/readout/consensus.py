@@ -24,6 +24,8 @@ from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty
 from peerlearn.network.base import Network
 
+__all__ = ["Consensus"]
+
 
 @dataclass(frozen=True)
 class Consensus:

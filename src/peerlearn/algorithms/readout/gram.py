@@ -35,6 +35,8 @@ from peerlearn.local.penalties import Lasso, Penalty
 from peerlearn.local.ridge import undetermined
 from peerlearn.network.base import Message, Network
 
+__all__ = ["Gram"]
+
 NO_ANSWER = -1.0
 LASSO_CHANGE = "scale the inputs, raise alpha, or use fewer units"
 

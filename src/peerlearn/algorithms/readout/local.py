@@ -23,6 +23,8 @@ from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty
 from peerlearn.network.base import Network
 
+__all__ = ["Local"]
+
 
 @dataclass(frozen=True)
 class Local:

@@ -34,6 +34,8 @@ from peerlearn.local.losses import Losses
 from peerlearn.local.surrogates import largest_curvatures
 from peerlearn.network.base import Network
 
+__all__ = ["Diffusion"]
+
 ORDERS = ("adapt-then-combine", "combine-then-adapt")
 MEETINGS = 0.3  # rounds spent on meetings, per round of mixing, at most
 SETTLING = 6.0  # times the network's own time scale between meetings, so that they find what the step amounts to

@@ -22,6 +22,8 @@ from peerlearn.arrays import Array
 from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network
 
+__all__ = ["GradientTracking"]
+
 
 @dataclass(frozen=True)
 class GradientTracking:

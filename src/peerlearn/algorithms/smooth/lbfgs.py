@@ -26,6 +26,8 @@ from peerlearn.errors import NetworkError, WireError
 from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network
 
+__all__ = ["LBFGS"]
+
 ON, DONE = 0.0, 1.0  # what travels with w
 LINE_SEARCH = 100  # evaluations: more than one takes beyond the limit
 

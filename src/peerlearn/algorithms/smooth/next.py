@@ -28,6 +28,8 @@ from peerlearn.local.losses import CurvedLosses, Losses, PartlyConvexLosses
 from peerlearn.local.surrogates import newton_steps, surrogate_minima
 from peerlearn.network.base import Network
 
+__all__ = ["NEXT"]
+
 SURROGATES = ("newton", "exact", "linear")
 
 

@@ -25,6 +25,8 @@ import numpy as np
 from peerlearn.arrays import HUGE, is_real
 from peerlearn.errors import InputError
 
+__all__ = ["StepRule"]
+
 DAMPING = 1.5
 GROWTH = 1.3  # of a step, per window
 PATIENCE = 20  # windows without a smaller gradient or a lower value

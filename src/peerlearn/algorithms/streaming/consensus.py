@@ -30,6 +30,8 @@ from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
 from peerlearn.network.base import Network
 
+__all__ = ["StreamConsensus"]
+
 FORGOTTEN = 1e-200  # of a row: products with less are not exact any more
 
 

@@ -24,6 +24,8 @@ from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
 from peerlearn.network.base import Network
 
+__all__ = ["DiffusionLMS"]
+
 
 @dataclass(frozen=True)
 class DiffusionLMS:

@@ -21,6 +21,8 @@ from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
 from peerlearn.network.base import Network
 
+__all__ = ["DiffusionRLS"]
+
 
 @dataclass(frozen=True)
 class DiffusionRLS:

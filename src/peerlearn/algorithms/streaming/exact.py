@@ -31,6 +31,8 @@ from peerlearn.local.recursive import State
 from peerlearn.local.ridge import undetermined
 from peerlearn.network.base import Network
 
+__all__ = ["StreamExact"]
+
 
 @dataclass(frozen=True)
 class StreamExact:

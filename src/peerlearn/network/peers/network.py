@@ -35,6 +35,8 @@ from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.network.routes import Route
 from peerlearn.numerics import NUMERICS
 
+__all__ = ["PeerNetwork"]
+
 LONGEST_SETTING = 1 << 17  # bytes that are sent as they are
 MOST_SETTINGS = MOST_TEXT - (1 << 16)  # bytes of all of them: a hello has other things to say too
 
