@@ -15,17 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from peerlearn import (
-    Averaging,
-    RVFLClassifier,
-    RVFLRegressor,
-    VerticalRVFLClassifier,
-    VerticalRVFLRegressor,
-    everyone,
-    graphs,
-    maximum,
-    total,
-)
+from peerlearn import Averaging, everyone, graphs, maximum, total
 from peerlearn.algorithms.agreement import union
 from peerlearn.algorithms.averaging import METHODS, STOPPINGS
 from peerlearn.algorithms.columns import column_solvers
@@ -39,7 +29,7 @@ from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty, Ridge
 from peerlearn.network.base import Network
-from tests import cases_anchors, cases_distances, cases_esn, cases_filters, cases_lapkrr, cases_s3vm, cases_smooth
+from tests import cases_distances, cases_models, cases_smooth
 from tests.split_network import run_apart
 
 Case = Callable[[Network, Sequence[int]], dict[str, np.ndarray]]
@@ -81,8 +71,8 @@ def entries(hosted: Sequence[int], shape: tuple[int, ...]) -> np.ndarray:
 
 
 def cases() -> dict[str, Case]:
-    others = (cases_anchors, cases_distances, cases_esn, cases_filters, cases_lapkrr, cases_s3vm, cases_smooth)
-    found = {**averages(), **agreements(), **solutions(), **streams(), **columns(), **models()}
+    others = (cases_distances, cases_models, cases_smooth)
+    found = {**averages(), **agreements(), **solutions(), **streams(), **columns()}
     return found | {name: case for file in others for name, case in file.cases().items()}
 
 
@@ -251,40 +241,6 @@ def columns() -> dict[str, Case]:
 
 def columns_of(agent: int) -> np.ndarray:
     return SHARED[:, : 1 + agent % 3] + np.random.default_rng(agent).standard_normal((len(SHARED), 1 + agent % 3))
-
-
-def models() -> dict[str, Case]:
-    def case(network: Network, hosted: Sequence[int], model: Any, own: Any) -> Arrays:
-        shares = [(inputs(agent), own(agent)) for agent in hosted]
-        fitted = model(10, network=network, random_state=3, direct_links=True).fit(shares)
-        return {"coefficients": fitted.coefficients_}
-
-    def stream(network: Network, hosted: Sequence[int], model: Any, own: Any, **first: Any) -> Arrays:
-        learning = model(10, network=network, random_state=3)
-        for part in (slice(0, 5), slice(5, 6), slice(6, None)):  # agent 0 has one row: nothing later
-            learning.partial_fit([(inputs(agent)[part], own(agent)[part]) for agent in hosted], **first)
-        return {"coefficients": learning.coefficients_}
-
-    def vertical(network: Network, hosted: Sequence[int], model: Any, y: Any, **settings: Any) -> Arrays:
-        fitted = model(6, network=network, random_state=3, **settings)
-        order = [np.random.default_rng(agent).permutation(len(y)) for agent in hosted]
-        tables = [columns_of(agent)[own] for agent, own in zip(hosted, order, strict=True)]
-        fitted.fit(tables, [y[own] for own in order], ids=order)  # every agent has the rows in an order of its own
-        outputs = fitted.predict(tables, ids=[np.arange(len(y))] * len(hosted))
-        return {"coefficients": np.stack(fitted.coefficients_), "predictions": np.tile(outputs, (len(hosted), 1))}
-
-    colors = np.array(COLORS)[np.argsort(SHARED[:, :4], axis=1)[:, 0]]
-    return {
-        "VerticalRVFLClassifier": partial(vertical, model=VerticalRVFLClassifier, y=colors, rows="intersection"),
-        "VerticalRVFLClassifier ensemble": partial(
-            vertical, model=VerticalRVFLClassifier, y=colors, rows="intersection", solver="ensemble"
-        ),
-        "VerticalRVFLRegressor": partial(vertical, model=VerticalRVFLRegressor, y=SHARED[:, 4], rows="intersection"),
-        "RVFLClassifier stream": partial(stream, model=RVFLClassifier, own=labels, classes=COLORS),
-        "RVFLRegressor stream": partial(stream, model=RVFLRegressor, own=targets),
-        "RVFLClassifier": partial(case, model=RVFLClassifier, own=labels),
-        "RVFLRegressor": partial(case, model=RVFLRegressor, own=targets),
-    }
 
 
 def name(averaging: Averaging) -> str:

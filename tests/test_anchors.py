@@ -14,7 +14,8 @@ from peerlearn.errors import DataError, InputError, NetworkError, WireError
 from peerlearn.local import anchor_graph
 from peerlearn.models import anchor_lap
 from peerlearn.models.anchor_lap import AnchorLapClassifier
-from tests.cases_anchors import cases, inputs, labels
+from tests import model_problems
+from tests.cases_models import cases
 from tests.conformance import SEVEN
 from tests.split_network import run_apart
 
@@ -99,13 +100,6 @@ def test_unlabelled_rows_help():
 
 
 class TestAgreement:
-    @pytest.mark.parametrize("case", list(cases()))
-    def test_agents_apart_are_agents_together_bit_by_bit(self, case):
-        together = cases()[case](SimulatedNetwork(SEVEN), range(7))
-        apart = run_apart(SEVEN, lambda network, k: cases()[case](network, [k]))
-        for key, array in together.items():
-            np.testing.assert_array_equal(np.concatenate([own[key] for own in apart]), array)
-
     def test_only_the_agent_in_the_middle_searches_for_anchors(self, monkeypatch):
         """On machines of another kind, others might find other ones."""
         calls = []
@@ -175,10 +169,10 @@ class TestCentres:
 class TestGiven:
     def test_text_labels_that_few_agents_have(self):
         """Agents without a labelled row, one without any other, and one with a single row: all of them allowed."""
-        shares = [(inputs(agent), labels(agent, 3)) for agent in range(7)]
+        shares = [(model_problems.rows(agent), model_problems.few_labels(agent, 3)) for agent in range(7)]
         model = AnchorLapClassifier(network=SimulatedNetwork(SEVEN), random_state=0).fit(shares)
         assert model.classes_.tolist() == ["iron", "lead", "tin"]
-        assert model.agent_scores(inputs(2), labels(2, 3)).shape == (7,)
+        assert model.agent_scores(model_problems.rows(2), model_problems.few_labels(2, 3)).shape == (7,)
 
     def test_pandas(self):
         frame = pd.DataFrame(X, columns=list("abcd"))

@@ -151,7 +151,7 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path, options, sentence):
 
 
 def test_models_that_cannot_be_saved(tmp_path):
-    with pytest.raises(InputError, match="a Ridge cannot be saved: give a fitted RVFLClassifier, RVFLRegressor, S3VM"):
+    with pytest.raises(InputError, match="a Ridge cannot be saved: give a fitted AnchorLapClassifier, ESNRegressor, "):
         archive.save(Ridge(), tmp_path / "m.npz")
     with pytest.raises(NotFittedError):
         archive.save(RVFLClassifier(), tmp_path / "m.npz")
@@ -187,7 +187,7 @@ def test_files_that_are_missing_or_may_not_be_read(file, tmp_path, monkeypatch):
     [
         ({"drop": ["about"]}, "it has no array 'about', only W, b"),
         ({"about": {"version": 2}}, "it is of version 2, and this peerlearn reads 1"),
-        ({"about": {"class": "Popen"}}, "its class is 'Popen', which is not one of RVFLClassifier, RVFLRegressor"),
+        ({"about": {"class": "Popen"}}, "its class is 'Popen', which is not one of AnchorLapClassifier, ESNRegressor"),
         ({"about": {"parameters": {"n_hidden": [1]}}}, r"it has the parameter 'n_hidden' with the value \[1\]"),
         ({"about": {"parameters": {"size": 1}}}, "it has the parameter 'size' with the value 1"),
         ({"about": {"activation": "cube"}}, "its activation is 'cube', which is not one of sigmoid"),

@@ -126,7 +126,7 @@ def test_a_loaded_model_can_be_saved_again(file, tmp_path):
 
 
 def test_what_nobody_can_use_alone_is_not_saved(tmp_path):
-    with pytest.raises(InputError, match="a LapKRRClassifier cannot be saved: give a fitted RVFLClassifier, "):
+    with pytest.raises(InputError, match="a LapKRRClassifier cannot be saved: give a fitted AnchorLapClassifier, "):
         archive.save(LapKRRClassifier(random_state=0), tmp_path / "m.npz")
 
 

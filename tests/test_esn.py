@@ -11,10 +11,7 @@ from sklearn.model_selection import cross_val_score
 from peerlearn import ADMM, ConjugateGradient, ESNRegressor, Gram, SimulatedNetwork, graphs
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.readouts import outputs
-from peerlearn.local.threads import one_blas_thread
-from tests import cases_esn
 from tests.conftest import closed_form, distance
-from tests.split_network import run_apart
 
 RNG = np.random.default_rng(0)
 RING = graphs.ring(4)
@@ -198,7 +195,7 @@ class TestPredictions:
             asked.append(len(b))
             return outputs(reservoir, b, *rest)
 
-        monkeypatch.setattr("peerlearn.models.echoes.outputs", counted)
+        monkeypatch.setattr("peerlearn.models.reservoir_predictor.outputs", counted)
         assert model.agent_nrmse(X, Y).tobytes() == apart.tobytes()
         model.coefficients_[3] += 1e-9
         assert len(set(model.agent_nrmse(X, Y))) == 2
@@ -264,14 +261,3 @@ def test_what_is_refused_leaves_the_model_as_it_was():
     with pytest.raises(DataError):
         model.fit(X, Y[:1])
     assert vars(model) == before
-
-
-@pytest.mark.parametrize("name", cases_esn.cases())
-@pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")  # they are cut short
-def test_agents_apart_find_the_same_bits(name):
-    case, graph = cases_esn.cases()[name], graphs.erdos_renyi(7, 0.4, seed=1)
-    with one_blas_thread():
-        together = case(net(graph, exact_order=True), range(7))
-        apart = run_apart(graph, lambda network, k: case(network, [k]), exact_order=True)
-    for key, rows in together.items():
-        assert np.concatenate([found[key] for found in apart]).tobytes() == rows.tobytes(), key

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from peerlearn import ESNRegressor, SimulatedNetwork, graphs, models
-from peerlearn.models.unlabelled import PartlyLabelled
+from peerlearn import SimulatedNetwork, graphs
+from peerlearn.models.registry import models
 
-KINDS = [kind for kind in (getattr(models, name) for name in models.__all__) if hasattr(kind, "fit")]  # no filters
+KINDS = [kind for kind in models().values() if hasattr(kind, "fit")]  # no filters
 WAYS = {  # hidden units are fewer only to be quick
     "alone": dict,
     "network": lambda: {"n_hidden": 30, "n_reservoir": 20, "network": SimulatedNetwork(graphs.ring(2))},
@@ -34,7 +34,7 @@ TABLE_IN_TIME = (
 
 def applies(model, name):
     """check_array_api_input is for estimators that claim to take other arrays."""
-    apart = isinstance(model, ESNRegressor) and model.network is not None
+    apart = model.takes == "sequences" and model.network is not None
     return name != "check_array_api_input" and not (apart and name in TABLE_IN_TIME)
 
 
@@ -46,21 +46,24 @@ CHECKS = [
 ]
 
 
-class InOrder(ESNRegressor):
-    """Without the tag by which no check shuffles rows: one that does not shuffle them would be skipped for it."""
+def in_order(model):
+    """The model without the tag by which no check shuffles rows: one that does not shuffle would be skipped for it."""
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = False
-        return tags
+    class InOrder(type(model)):
+        def __sklearn_tags__(self):
+            tags = super().__sklearn_tags__()
+            tags.non_deterministic = False
+            return tags
+
+    return InOrder(**model.get_params())
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("model", "check"), CHECKS)
 def test_scikit_learn_contract(model, check):
-    if isinstance(model, ESNRegressor) and check.func.__name__ == "check_pipeline_consistency":
-        check.func("ESNRegressor", InOrder(**model.get_params()))
-    elif isinstance(model, PartlyLabelled) and check.func.__name__ == "check_classifiers_classes":
+    if model.takes == "sequences" and check.func.__name__ == "check_pipeline_consistency":
+        check.func(type(model).__name__, in_order(model))
+    elif model.partly_labelled and check.func.__name__ == "check_classifiers_classes":
         # It has -1 for a class, but with those of scikit-learn's semi-supervised estimators that it knows by name.
         check.func("SelfTrainingClassifier", model)
     else:

@@ -15,10 +15,7 @@ from peerlearn.algorithms.filtering.diffusion import outputs
 from peerlearn.data import wiener
 from peerlearn.errors import NetworkError
 from peerlearn.local.splines import Spline
-from peerlearn.local.threads import one_blas_thread
-from tests import cases_filters
 from tests.filters_by_hand import by_hand, close, learned, wave
-from tests.split_network import run_apart
 
 GRAPH = graphs.erdos_renyi(6, 0.5, seed=2)
 BEFORE, AFTER = "combine-then-adapt", "adapt-then-combine"
@@ -242,15 +239,6 @@ class TestWaysToRun:
         runs = [filter_of("lms", network=network, exchange="span").run(x, d) for network in (compiled, exact)]
         close(runs[0].outputs, runs[1].outputs)
         assert runs[0].sent == runs[1].sent
-
-    @pytest.mark.parametrize("name", cases_filters.cases())
-    def test_agents_that_live_apart_have_the_same_bits(self, name):
-        case, graph = cases_filters.cases()[name], graphs.erdos_renyi(7, 0.4, seed=1)
-        with one_blas_thread():
-            together = case(SimulatedNetwork(graph, exact_order=True), range(7))
-            apart = run_apart(graph, lambda network, k: case(network, [k]), exact_order=True)
-        for key, array in together.items():
-            assert np.concatenate([found[key] for found in apart]).tobytes() == array.tobytes(), key
 
     def test_lost_messages(self):
         x, d = wave(6, 300)

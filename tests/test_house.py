@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import io
@@ -21,6 +22,8 @@ from packaging.requirements import Requirement
 
 import peerlearn
 from peerlearn.errors import EXTRAS
+from peerlearn.models.registry import models
+from tests import readme_rows
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(module.name for module in pkgutil.walk_packages(peerlearn.__path__, "peerlearn."))
@@ -146,18 +149,6 @@ def test_benchmarks_run(name, tmp_path):
     assert "limit" in done.stdout
 
 
-def lines_of_code(text):
-    """Return how many lines have code: not docstrings, comments or nothing."""
-    lines, before = set(), tokenize.NEWLINE
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        docstring = token.type == tokenize.STRING and before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.NL)
-        if token.type in (tokenize.NAME, tokenize.NUMBER, tokenize.OP, tokenize.STRING) and not docstring:
-            lines |= set(range(token.start[0], token.end[0] + 1))
-        if token.type != tokenize.COMMENT:
-            before = token.type
-    return len(lines)
-
-
 def python_blocks(page):
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE)
 
@@ -173,21 +164,60 @@ def test_python_blocks_of_the_pages_run(page, tmp_path, monkeypatch):
         exec(compile(block, page, "exec", dont_inherit=True), vars(module))
 
 
-def test_the_recipe_for_a_new_algorithm_holds(tmp_path):
-    """CONTRIBUTING's example, saved as a file in a copy of the tree: typed, formatted, found, and tested."""
-    for part in ("src", "tests", "pyproject.toml"):
+def copy_of_the_tree(folder, file, block):
+    """A copy of the package and its tests with one of CONTRIBUTING's examples as a file: formatted and typed."""
+    for part in ("src", "tests", "pyproject.toml", "README.md"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-        copy(ROOT / part, tmp_path / part)
-    recipe = tmp_path / "src/peerlearn/algorithms/readout/exact_diffusion.py"
-    recipe.write_text(python_blocks("CONTRIBUTING.md")[0])
+        copy(ROOT / part, folder / part)
+    recipe = folder / "src/peerlearn" / file
+    recipe.write_text(python_blocks("CONTRIBUTING.md")[block])
+    run("ruff", "check", recipe, cwd=folder)
+    run("ruff", "format", "--check", recipe, cwd=folder)
+    run("mypy", cwd=folder)
+    return recipe
+
+
+def run_tests(folder, chosen, *files):
+    tests = [f"tests/{file}" for file in files]
+    return run("pytest", "-n", "0", "-p", "no:cacheprovider", "-k", chosen, *tests, cwd=folder, path=folder / "src")
+
+
+def test_the_recipe_for_a_new_algorithm_holds(tmp_path):
+    """CONTRIBUTING's example, saved as a file in a copy of the tree: found, and tested."""
+    recipe = copy_of_the_tree(tmp_path, "algorithms/readout/exact_diffusion.py", 0)
     assert lines_of_code(recipe.read_text()) <= 40
-    run("ruff", "check", recipe, cwd=tmp_path)
-    run("ruff", "format", "--check", recipe, cwd=tmp_path)
-    run("mypy", cwd=tmp_path)
     chosen = "ExactDiffusion or exact-diffusion or found_by_their_names"
-    tests = ("tests/test_checks.py", "tests/test_solvers.py", "tests/test_apart.py")
-    said = run("pytest", "-n", "0", "-p", "no:cacheprovider", "-k", chosen, *tests, cwd=tmp_path, path=tmp_path / "src")
-    assert "passed" in said
+    assert "passed" in run_tests(tmp_path, chosen, "test_checks.py", "test_solvers.py", "test_apart.py")
+
+
+def test_the_recipe_for_a_new_model_holds(tmp_path):
+    """CONTRIBUTING's example, saved as a file in a copy of the tree, is known everywhere without another change."""
+    recipe = copy_of_the_tree(tmp_path, "models/logistic.py", 2)
+    assert lines_of_code(recipe.read_text()) <= 110
+    said = run_tests(tmp_path, "logistic", "recipe_logistic.py", "test_every_model.py", "test_models_apart.py")
+    assert int(re.search(r"(\d+) passed", said).group(1)) >= 15
+    assert "passed" in run_tests(tmp_path, "Logistic and network", "test_estimators.py")
+    run("tests.readme_rows", cwd=tmp_path, path=tmp_path / "src")
+    assert "\n| `LogisticClassifier` | logistic regression of two classes" in (tmp_path / "README.md").read_text()
+
+
+def lines_of_code(text):
+    """How many lines have code on them: not counted are docstrings, comments and blank lines."""
+    docstrings = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            docstrings |= {*range(node.body[0].lineno, node.body[0].end_lineno + 1)}
+    code = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.string.strip() and token.type != tokenize.COMMENT:
+            code |= {*range(token.start[0], token.end[0] + 1)}
+    return len(code - docstrings)
+
+
+def test_the_table_of_the_readme_has_every_model_as_its_file_says_it():
+    page = readme_rows.README.read_text()
+    assert readme_rows.update(page) == page, "python -m tests.readme_rows writes it"
+    assert all(page.count(f"| `{name}`") + page.count(f", `{name}`") == 1 for name in models())
 
 
 def test_links_between_pages_lead_somewhere():

@@ -30,7 +30,7 @@ from peerlearn import (
 from peerlearn.errors import InputError
 from peerlearn.experiments import Comparison, Data, Model, Net
 from peerlearn.experiments.lab.training.making import estimator_of, imported, kind_of, network_of
-from peerlearn.models import described
+from peerlearn.models import from_config
 
 RING = Net("ring", "ring", 4)
 
@@ -123,7 +123,7 @@ def test_rivals_by_import_path_and_those_within_them():
     ],
 )
 def test_algorithms_from_plain_values(kind, parameter, given, expected):
-    assert described.part(kind, parameter, given) == expected
+    assert from_config.part(kind, parameter, given) == expected
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_algorithms_from_plain_values(kind, parameter, given, expected):
 )
 def test_algorithms_that_are_described_wrongly(given, said):
     with pytest.raises(InputError) as refused:
-        described.part(LapKRRClassifier, "privacy", given)
+        from_config.part(LapKRRClassifier, "privacy", given)
     assert str(refused.value).startswith(said)
 
 

@@ -105,7 +105,7 @@ def test_agents_alone_with_fewer_rows_than_neighbors():
     X, some, _ = blobs(2, 40)
     shares = [(X[:1], some[:1]), (X[1:4], some[1:4]), (X[4:], some[4:])]
     model = LapKRRClassifier(**SETTINGS, distances="local", network=SimulatedNetwork(graphs.ring(3)), random_state=0)
-    one, three, _ = model.fit(shares)._agent_outputs(X)
+    one, three, _ = model.fit(shares).agent_outputs(X)
     few = SETTINGS | {"n_neighbors": 2}  # all that there are
     np.testing.assert_allclose(three, printed(X[1:4], signs(some[1:4], 2), X, **few), atol=1e-12)
     kernel = np.exp(-(np.linalg.norm(X - X[0], axis=1) ** 2) / (2 * 0.8**2))
@@ -155,7 +155,7 @@ def test_agents_apart_have_the_numbers_of_simulation(distances):
 
     def work(network, own):
         model = LapKRRClassifier(**SETTINGS, distances=distances, network=network, random_state=0).fit(own)
-        return model._agent_outputs(x)
+        return model.agent_outputs(x)
 
     together = work(SimulatedNetwork(graphs.ring(4)), shares)
     apart = run_apart(graphs.ring(4), lambda network, k: work(network, [shares[k]])[0])

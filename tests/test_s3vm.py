@@ -15,7 +15,6 @@ from peerlearn.algorithms.threshold import threshold
 from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.models import s3vm
 from peerlearn.models.s3vm import S3VMClassifier
-from tests import cases_s3vm
 from tests.split_network import run_apart
 
 
@@ -169,19 +168,6 @@ def test_all_rows_labelled_and_all_but_two(partly):
     y = np.full(len(truth), -1)
     y[[np.argmax(truth), np.argmin(truth)]] = 1, 0
     assert set(S3VMClassifier(network=ring(), random_state=0).fit(X, y).predict(X)) == {0, 1}
-
-
-@pytest.mark.parametrize("name", cases_s3vm.cases())
-def test_agents_apart_reach_what_a_simulation_does(name):
-    case, graph = cases_s3vm.cases()[name], graphs.erdos_renyi(7, 0.4, seed=1)
-    together = case(SimulatedNetwork(graph, exact_order=True), range(7))
-    apart = run_apart(graph, lambda network, k: case(network, [k]), exact_order=True)
-    for key, rows in together.items():
-        stacked = np.concatenate([found[key] for found in apart])
-        if rows.dtype.kind == "U":
-            assert (stacked == rows).all()
-        else:
-            np.testing.assert_allclose(stacked, rows, rtol=0, atol=1e-10)
 
 
 def test_the_report_holds_all_that_the_fit_sent(partly):

@@ -97,19 +97,19 @@ def test_minus_one_is_nobodys_class():
             return super().exchange([outbox[0], told, outbox[2]], to)
 
     with pytest.raises(WireError, match="an agent says that -1 is a class"):
-        AnchorLapClassifier()._encoded(Tampered(graphs.ring(3)), [np.array([1, 2])] * 3)
+        AnchorLapClassifier().encode(Tampered(graphs.ring(3)), [np.array([1, 2])] * 3)
 
 
 def test_encoded_rows_are_zero_where_there_is_no_label():
     network = SimulatedNetwork(graphs.ring(3))
     targets = [np.array([-1, 2]), np.array([-1, -1]), np.array([2, 9])]
-    outputs = AnchorLapClassifier()._encoded(network, targets)
+    outputs = AnchorLapClassifier().encode(network, targets)
     np.testing.assert_array_equal(np.concatenate(outputs)[:, 0], [0, -1, 0, 0, -1, 1])
     assert [labelled(own).tolist() for own in outputs] == [[False, True], [False, False], [True, True]]
-    many = AnchorLapClassifier()._encoded(network, [*targets[:2], np.array([4, 9])])
+    many = AnchorLapClassifier().encode(network, [*targets[:2], np.array([4, 9])])
     np.testing.assert_array_equal(many[0], [[0, 0, 0], [1, 0, 0]])
 
 
 def test_texts_and_numbers_do_not_mix():
     with pytest.raises(DataError, match="not all numbers or all texts"):
-        AnchorLapClassifier()._encoded(SimulatedNetwork(graphs.ring(3)), [np.array([-1, "a", 3], dtype=object)] * 3)
+        AnchorLapClassifier().encode(SimulatedNetwork(graphs.ring(3)), [np.array([-1, "a", 3], dtype=object)] * 3)

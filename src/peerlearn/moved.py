@@ -31,6 +31,11 @@ MOVED = {  # an old path may have become several modules
     "algorithms.local_fit": "algorithms.readout.local",
     "algorithms.preconditioners": "algorithms.readout.preconditioners",
     "keys": "toml_reader",
+    "models.contents": "models.archive_reader",
+    "models.described": "models.from_config",
+    "models.echoes": "models.reservoir_predictor",
+    "models.listening": "models.adaptive_filter",
+    "models.unharmed": "models.restored_on_error",
     "network.apart": "network.distributed",
     "network.peers.memory": "network.peers.replay",
     "network.peers.papers": "network.peers.identity",
@@ -40,6 +45,10 @@ MOVED = {  # an old path may have become several modules
 }
 RENAMED = {  # names that changed with their module
     "ApartNetwork": "DistributedNetwork",
+    "Contents": "ArchiveReader",
+    "Echoes": "ReservoirPredictor",
+    "Filter": "AdaptiveFilter",
+    "Listening": "FilterState",
     "Memory": "Replay",
     "NoMemory": "NoReplay",
     "Patience": "Timeouts",
@@ -49,6 +58,7 @@ RENAMED = {  # names that changed with their module
     "follow": "broadcast_from_center",
     "summed": "sum_alike",
     "up_the_tree": "merge_equations",
+    "unharmed": "restored_on_error",
 }
 
 

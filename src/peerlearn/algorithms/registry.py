@@ -5,24 +5,61 @@ from __future__ import annotations
 import difflib
 import pkgutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from peerlearn.errors import InputError
+
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True)
+class Family(Generic[Kind]):
+    """Algorithms that can take each other's place as one parameter of a model.
+
+    package: the folder, or the one file, that they are in. method: what all of them have. what: the name of the
+    parameter, for error messages. in_one_place: the name of the one that is used, whatever is asked for, where all
+    data are in one place; empty if any will do.
+    """
+
+    package: str
+    method: str
+    what: str
+    in_one_place: str = ""
+
+    def kinds(self) -> dict[str, type[Kind]]:
+        """Return every class of the family by its name. A new file is found by itself."""
+        return named(self.package, self.method)
+
+    def of(self, given: Kind | str) -> Kind:
+        """Return an algorithm, also from its name or that of its class."""
+        chosen: Kind = by_name(given, self.kinds(), self.what, self.method)
+        return chosen
+
+    def kind_of(self, name: str) -> type[Kind]:
+        """Return a class from its `name` or that of the class itself."""
+        return class_named(name, self.kinds(), self.what)
 
 
 @cache
 def named(package: str, method: str) -> dict[str, type[Any]]:
     """Every class of the package's own files with a `name` and this method, by name."""
     found: dict[str, type[Any]] = {}
-    for file in pkgutil.iter_modules(import_module(package).__path__):
-        if file.ispkg:
-            continue
-        for kind in vars(import_module(f"{package}.{file.name}")).values():
+    for file in own_files(package):
+        for kind in vars(import_module(file)).values():
             if isinstance(kind, type) and hasattr(kind, method) and hasattr(kind, "name"):
                 found[kind.name] = kind
     return found
+
+
+def own_files(package: str) -> list[str]:
+    """Return the import paths of a package's own files, without those of packages in it; of a file, its own."""
+    folder = getattr(import_module(package), "__path__", None)
+    if folder is None:
+        return [package]
+    return [f"{package}.{file.name}" for file in pkgutil.iter_modules(folder) if not file.ispkg]
 
 
 def by_name(given: Any, known: Mapping[str, type[Any]], what: str, method: str) -> Any:

@@ -14,8 +14,7 @@ from sklearn.metrics import r2_score
 from peerlearn.data import tables
 from peerlearn.data.dataset import AnyArray
 from peerlearn.models.archive import Saved, load
-from peerlearn.models.esn import ESNRegressor
-from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
+from peerlearn.models.unlabelled import unlabelled
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ def predict(model: str | os.PathLike[str], file: str | os.PathLike[str]) -> Pred
     """What a saved model says of the rows of a file that has its columns, in any order and beside others."""
     saved = load(model)
     target = saved.target if saved.target in tables.header(file) else None
-    table = tables.read(file, target, partly_labelled=isinstance(saved.model, PartlyLabelled))
+    table = tables.read(file, target, partly_labelled=saved.model.partly_labelled)
     found = saved.predict(table.select(saved.columns) if saved.columns else table.X)
     score = None if table.y is None else _score(saved, table.y, found)
     return Predictions(_csv(found, saved.target or "prediction"), len(found), score)
@@ -47,7 +46,7 @@ def _csv(found: AnyArray, name: str) -> str:
 
 
 def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
-    if isinstance(saved.model, PartlyLabelled) and y.shape == found.shape:
+    if saved.model.partly_labelled and y.shape == found.shape:
         known = ~unlabelled(y)
         y, found = y[known], found[known]
         if len(y) == 0:
@@ -57,7 +56,7 @@ def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
     if is_classifier(saved.model):
         return f"accuracy {np.mean(found == y):.4f} on {len(y)} rows"
     after = ""
-    if isinstance(saved.model, ESNRegressor) and saved.model.washout:
+    if saved.model.takes == "sequences" and saved.model.washout:
         y, found = y[saved.model.washout :], found[saved.model.washout :]
         after = f" after the washout of {saved.model.washout}"
     if len(y) < 2:

@@ -1,4 +1,6 @@
-"""Semi-supervised classification of many rows over a network of agents: Laplacian ridge regression on anchors.
+"""Few labels: manifold regularisation on anchors, for 100,000 rows.
+
+Laplacian ridge regression:
 
     A, P       anchors, and the features that they give                        over the network: a few means per agent
     H'H, ..    what each agent's rows add to the normal equations              alone
@@ -7,38 +9,45 @@
     f(x)       = b'phi(x)                                                      alone
 
 The formulas stand in `peerlearn.local.anchor_graph`, how anchors are agreed on in `peerlearn.algorithms.anchors`. Work
-and memory grow with an agent's own rows; what is sent does not depend on their number.
+and memory grow with an agent's own rows; what is sent does not depend on their number. In a file are
+
+    anchors         A, anchors x inputs
+    projection      P, anchors x features
+    coefficients    b, features x outputs
+
+and in its text width, of the kernel, and nearest: how many anchors each row of the training was joined to.
 """
 
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn.algorithms.agreement import check_coefficients, check_same_settings
 from peerlearn.algorithms.anchors import Anchoring
 from peerlearn.algorithms.averaging import total
+from peerlearn.algorithms.readout.solver import Solution
 from peerlearn.algorithms.report import Report
 from peerlearn.arrays import Array, all_finite
+from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError, WireError
 from peerlearn.local.anchor_graph import AnchorGraph
-from peerlearn.models.settings import network_of, number_between, seeds_of
-from peerlearn.models.shares import shares_of
+from peerlearn.models.archive_reader import ArchiveReader
+from peerlearn.models.base import DEALING, Setup
+from peerlearn.models.fitted_model import Answer
+from peerlearn.models.settings import number_between
 from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, labelled
 from peerlearn.network import Network
 
 NUMBERS = ("n_anchors", "n_local", "n_nearest", "rank")
-SETTINGS = ("width", "gamma_A", "gamma_I", "power", *NUMBERS)
+ANCHORS = "the anchors"
 SOLVED_ALIKE = 1e-6  # what rounding may make of the coefficients that each agent computes from the same sums
 
 
-class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
+class AnchorLapClassifier(PartlyLabelled):
     """A classifier that learns from labelled and unlabelled rows of all agents; the label of the latter is -1.
 
     For rows by the hundred thousand, of all of which only means and sums are sent. That is no secrecy: the labelled row
@@ -78,10 +87,11 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
     True
     """
 
+    seeds: ClassVar = (ANCHORS, DEALING)
+
     anchors_: Array
     width_: float
     coefficients_: Array
-    report_: Report
     _graph: AnchorGraph
 
     def __init__(
@@ -109,58 +119,7 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
         self.network = network
         self.random_state = random_state
 
-    def _fit(self, X: Any, y: Any) -> Self:
-        network, anchoring, anchor_seed, deal_seed = self._settings()
-        mark = network.ledger.mark()
-        inputs, targets = shares_of(self, network, X, y, stratify=True, seed=deal_seed)
-        outputs = self._encoded(network, targets)
-        check_same_settings(
-            network,
-            {
-                "the number of columns of X": inputs[0].shape[1],
-                **{name: getattr(self, name) for name in SETTINGS},
-                "the seed of the anchors": anchor_seed,
-            },
-        )
-        graph = anchoring.agree(network, inputs, anchor_seed)
-        own = [graph.numbers(X, Y, np.flatnonzero(labelled(Y))) for X, Y in zip(inputs, outputs, strict=True)]
-        sums = total(network, np.stack(own))[0]  # the same bits at all agents: so is all that follows from them
-        N, labels = sums[:2]
-        if not all_finite(sums) or not 2 <= labels <= N:
-            raise WireError(
-                f"the sums of all agents, with {labels:g} labels on {N:g} rows, cannot be: one of them runs something "
-                "else"
-            )
-        gamma_I = 2 * labels / N if self.gamma_I is None else self.gamma_I
-        b = graph.coefficients(sums, self.gamma_A, gamma_I, self.power)
-        self._graph, self.anchors_, self.width_ = graph, graph.A, graph.width
-        self.coefficients_ = np.tile(b, (len(network.hosted), 1, 1))
-        check_coefficients(network, self.coefficients_, SOLVED_ALIKE)
-        note = f"{graph.P.shape[0]} anchors, {graph.P.shape[1]} features"
-        self.report_ = Report("one sum on anchors", True, 1, (), network.ledger.since(mark), note)
-        return self
-
-    def decision_function(self, X: Any) -> Array:
-        """f(x): one number per row for two classes (above 0 means classes_[1]), else one per row and class."""
-        outputs: Array = self._features(X) @ self.coefficients_[0]
-        return outputs[:, 0] if len(self.classes_) == 2 else outputs
-
-    def predict(self, X: Any) -> Any:
-        """The class of each row, by the first hosted agent's coefficients."""
-        return self._decoded(self._features(X) @ self.coefficients_[0])
-
-    def _agent_outputs(self, X: Any) -> Array:
-        outputs: Array = self._features(X) @ self.coefficients_
-        return outputs
-
-    def _features(self, X: Any) -> Array:
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        finite_rows(rows, "")
-        return self._graph.features(rows)
-
-    def _settings(self) -> tuple[Network, Anchoring, int, int]:
-        """The parameters, checked before any work is done; the centralised case is a network of one agent."""
+    def check_parameters(self) -> None:
         if self.width is not None:
             number_between(self.width, "width", 1 / LARGEST, LARGEST)
         number_between(self.gamma_A, "gamma_A", 1 / LARGEST, LARGEST)
@@ -177,7 +136,51 @@ class AnchorLapClassifier(PartlyLabelled, BaseEstimator):
                     f"{name}={asked} is more than n_anchors={self.n_anchors} allow: set {name} to {self.n_anchors} or "
                     "less, or n_anchors higher"
                 )
-        network = network_of(self.network)
-        anchor_seed, deal_seed = seeds_of(self.random_state, network, 2)
+
+    def common_settings(self, setup: Setup, columns: int, outputs: int | None) -> dict[str, Any]:
+        return super().common_settings(setup, columns, None)  # agents agree on the classes, which tell it
+
+    def train(self, setup: Setup, inputs: list[Array], outputs: list[Array]) -> Answer:
+        network = setup.network
         anchoring = Anchoring(self.width, self.n_anchors, self.n_local, self.n_nearest, self.rank)
-        return network, anchoring, anchor_seed, deal_seed
+        graph = anchoring.agree(network, inputs, setup.seeds[ANCHORS])
+        own = [graph.numbers(X, Y, np.flatnonzero(labelled(Y))) for X, Y in zip(inputs, outputs, strict=True)]
+        sums = total(network, np.stack(own))[0]  # the same bits at all agents: so is all that follows from them
+        N, labels = sums[:2]
+        if not all_finite(sums) or not 2 <= labels <= N:
+            raise WireError(
+                f"the sums of all agents, with {labels:g} labels on {N:g} rows, cannot be: one of them runs something "
+                "else"
+            )
+        gamma_I = 2 * labels / N if self.gamma_I is None else self.gamma_I
+        b = graph.coefficients(sums, self.gamma_A, gamma_I, self.power)
+        self._keep(graph)
+        note = f"{graph.P.shape[0]} anchors, {graph.P.shape[1]} features"
+        report = Report("one sum on anchors", True, 1, (), note=note)
+        return Solution(np.tile(b, (len(network.hosted), 1, 1)), report, SOLVED_ALIKE)
+
+    def _keep(self, graph: AnchorGraph) -> None:
+        self._graph, self.anchors_, self.width_ = graph, graph.A, graph.width
+
+    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Array:
+        rows = self.rows_to_predict(X)
+        finite_rows(rows, "")
+        outputs: Array = self._graph.features(rows) @ self.coefficients_[agents]
+        return outputs
+
+    def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+        graph = self._graph
+        return {"anchors": graph.A, "projection": graph.P}, {"width": float(graph.width), "nearest": int(graph.nearest)}
+
+    def from_archive(self, reader: ArchiveReader) -> None:
+        A = reader.numbers("anchors", None, self.n_features_in_, largest=LARGEST)
+        P = reader.numbers("projection", len(A), None, largest=LARGEST)
+        width, nearest = reader.entry("width", float), reader.entry("nearest", int)
+        if not 1 / LARGEST <= width <= LARGEST:
+            raise reader.wrong(f"its width is {width}, which is not between {1 / LARGEST:g} and {LARGEST:g}")
+        if not 1 <= nearest <= len(A):
+            raise reader.wrong(f"its nearest is {nearest!r:.20}, which is not between 1 and its {len(A)} anchors")
+        self._keep(AnchorGraph(A, P, width, nearest))
+        coefficients = reader.numbers("coefficients", P.shape[1], None, largest=LARGEST)
+        self.coefficients_ = coefficients[None]
+        self.restore_targets(reader, coefficients.shape[1])

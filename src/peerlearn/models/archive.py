@@ -5,8 +5,8 @@ coefficients     of the first hosted agent
 classes          of a classifier
 center, scale    what was done to the columns before training, if anything
 
-Further arrays and entries depend on the class: see `archived_rvfl`, `archived_s3vm`, `archived_anchor_lap` and
-`archived_esn`. A model has such a file, and a line in FORMS, if whoever has its coefficients can predict alone.
+Further arrays and entries depend on the class: see its file. A model can be saved if its class has `from_archive`: if
+whoever has its coefficients can predict alone.
 """
 
 from __future__ import annotations
@@ -17,61 +17,27 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.arrays import Array
 from peerlearn.data import npz
-from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
-from peerlearn.models import archived_anchor_lap, archived_esn, archived_rvfl, archived_s3vm
-from peerlearn.models.anchor_lap import AnchorLapClassifier
-from peerlearn.models.contents import VERSION, Contents
-from peerlearn.models.esn import ESNRegressor
-from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
-from peerlearn.models.s3vm import S3VMClassifier
-from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
+from peerlearn.models.archive_reader import VERSION, ArchiveReader
+from peerlearn.models.fitted_model import FittedModel
+from peerlearn.models.registry import saved_models
 from peerlearn.private_files import open_private
-
-Model = RVFLClassifier | RVFLRegressor | S3VMClassifier | AnchorLapClassifier | ESNRegressor
-
-
-class Form(Protocol):
-    """What a file archived_*.py knows of its models."""
-
-    def arrays(self, model: Any) -> dict[str, AnyArray]:
-        """Those that are stored beside coefficients and classes."""
-        ...
-
-    def entries(self, model: Any) -> dict[str, Any]:
-        """What the text says beside what it says of all models."""
-        ...
-
-    def restore(self, model: Any, contents: Contents) -> None:
-        """All that prediction needs, checked; n_features_in_ is known."""
-        ...
-
-
-FORMS: dict[type[Model], Form] = {
-    RVFLClassifier: archived_rvfl,
-    RVFLRegressor: archived_rvfl,
-    S3VMClassifier: archived_s3vm,
-    AnchorLapClassifier: archived_anchor_lap,
-    ESNRegressor: archived_esn,
-}
-MODELS: dict[str, type[Model]] = {kind.__name__: kind for kind in FORMS}
 
 
 @dataclass(frozen=True, eq=False)
 class Saved:
     """A model as it was saved, with what it takes to use it on new rows."""
 
-    model: Model
+    model: Any  # of the class that was saved
     columns: tuple[str, ...]  # in the order of the model's inputs; none if they have no names
     center: Array | None = field(repr=False)
     scale: Array | None = field(repr=False)
@@ -101,7 +67,7 @@ class Saved:
 
 
 def save(
-    model: Model,
+    model: FittedModel,
     path: str | os.PathLike[str],
     *,
     columns: Sequence[str] = (),
@@ -114,31 +80,33 @@ def save(
 
     columns are by default those of the data frame it was fitted on; report, how it was trained, is model.report_.
     """
-    if type(model) not in FORMS:
-        raise InputError(f"a {type(model).__name__} cannot be saved: give a fitted {', '.join(MODELS)}")
+    known = saved_models()
+    if type(model) not in known.values():
+        raise InputError(f"a {type(model).__name__} cannot be saved: give a fitted {', '.join(known)}")
     check_is_fitted(model)
-    arrays = {"coefficients": model.coefficients_[0], **FORMS[type(model)].arrays(model)}
-    if is_classifier(model):
+    own, entries = model.to_archive()
+    arrays = {"coefficients": model.coefficients_[0], **own}
+    if hasattr(model, "classes_"):
         arrays["classes"] = model.classes_
     arrays |= {
         name: np.asarray(x, dtype=np.float64) for name, x in (("center", center), ("scale", scale)) if x is not None
     }
     names = [str(name) for name in (columns if len(columns) else getattr(model, "feature_names_in_", ()))]
-    about = about_model(model) | {"columns": names, "target": target, "report": _report(model, report)}
+    about = describe(model) | entries | {"columns": names, "target": target, "report": _report(model, report)}
     arrays["about"] = np.array(json.dumps(about))
     way_out = "give it as it was fitted, with one name, center and scale above 0 per column"
-    _restored(Contents.of_file(arrays, "the model cannot be saved", way_out))  # what is written can be read
+    _restore(ArchiveReader.of_file(arrays, "the model cannot be saved", way_out))  # what is written can be read
     write_arrays(Path(path).expanduser(), arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Saved:
     """The model of a file, checked before use."""
     way_out = "copy it again, or save the fitted model with peerlearn.models.archive.save"
-    return _restored(read_contents(path, "model", "be used", way_out))
+    return _restore(read_archive(path, "model", "be used", way_out))
 
 
-def read_contents(path: str | os.PathLike[str], what: str, purpose: str, way_out: str) -> Contents:
-    """What the file holds; what it should be and can do make up the sentence if it is not."""
+def read_archive(path: str | os.PathLike[str], what: str, purpose: str, way_out: str) -> ArchiveReader:
+    """Read an archive. `what` and `purpose` are used in the error message."""
     file = Path(path).expanduser()
     if not os.path.exists(file):
         raise DataError(f"there is no {what} {file}: check the path")
@@ -146,12 +114,15 @@ def read_contents(path: str | os.PathLike[str], what: str, purpose: str, way_out
     try:
         arrays = npz.read(file, compressed=False)  # as `write_arrays` saves them
     except DataError as error:
-        raise Contents({}, {}, objection, way_out).wrong(str(error.__cause__)) from error
-    return Contents.of_file(arrays, objection, way_out)
+        raise ArchiveReader({}, {}, objection, way_out).wrong(str(error.__cause__)) from error
+    return ArchiveReader.of_file(arrays, objection, way_out)
 
 
-def about_model(model: Model) -> dict[str, Any]:
-    """Parameters that are plain values; a network, or a solver with settings, belongs to the training."""
+def describe(model: FittedModel) -> dict[str, Any]:
+    """Return what the text says of every model.
+
+    Of parameters those that are plain values: a network, or a solver with settings, belongs to the training.
+    """
     given = {name: x.item() if isinstance(x, np.generic) else x for name, x in model.get_params(deep=False).items()}
     return {
         "version": VERSION,
@@ -159,11 +130,10 @@ def about_model(model: Model) -> dict[str, Any]:
         "parameters": {name: x for name, x in given.items() if isinstance(x, bool | int | float | str | None)},
         **({"solver": repr(given["solver"])} if "solver" in given else {}),
         "n_features": int(model.n_features_in_),
-        **FORMS[type(model)].entries(model),
     }
 
 
-def _report(model: Model, given: Mapping[str, Any] | None) -> dict[str, Any]:
+def _report(model: FittedModel, given: Mapping[str, Any] | None) -> dict[str, Any]:
     own = asdict(model.report_) if hasattr(model, "report_") else {}  # a model that was loaded has none
     try:
         plain: dict[str, Any] = json.loads(json.dumps(own if given is None else dict(given), default=np.generic.item))
@@ -174,21 +144,18 @@ def _report(model: Model, given: Mapping[str, Any] | None) -> dict[str, Any]:
     return plain
 
 
-def _restored(contents: Contents) -> Saved:
-    """The estimator that was saved, without its network."""
-    kind = MODELS[contents.one_of("class", MODELS)]
-    model, inputs = kind(**contents.parameters(kind().get_params())), contents.entry("n_features", int)
+def _restore(reader: ArchiveReader) -> Saved:
+    """Return the estimator that was saved, without its network."""
+    known = saved_models()
+    kind = known[reader.one_of("class", known)]
+    model, inputs = kind(**reader.parameters(kind().get_params())), reader.entry("n_features", int)
     model.n_features_in_ = inputs
-    FORMS[kind].restore(model, contents)
-    if isinstance(model, PartlyLabelled) and unlabelled(model.classes_).any():
-        raise contents.wrong("-1 is among its classes, which marks rows without a label")
-    center, scale = (
-        contents.numbers(each, inputs) if each in contents.arrays else None for each in ("center", "scale")
-    )
+    model.from_archive(reader)
+    center, scale = (reader.numbers(each, inputs) if each in reader.arrays else None for each in ("center", "scale"))
     if scale is not None and not (scale > 0).all():
-        raise contents.wrong("not every scale is above 0")
-    target = contents.entry("target", str) if contents.about.get("target") is not None else None
-    return Saved(model, contents.columns(inputs), center, scale, target, contents.about)
+        raise reader.wrong("not every scale is above 0")
+    target = reader.entry("target", str) if reader.about.get("target") is not None else None
+    return Saved(model, reader.columns(inputs), center, scale, target, reader.about)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:

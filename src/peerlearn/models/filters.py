@@ -1,4 +1,8 @@
-"""Adaptive filters: agents learn one system together, each from signals of its own (thesis, chapter 10)."""
+"""Signals: adaptive filters with or without a nonlinearity that is learned, by LMS, NLMS or joint recursive least
+squares; every sample or every few hundred, or on news.
+
+Agents learn one system together, each from signals of its own (thesis, chapter 10).
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,15 @@ import numpy as np
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
 from peerlearn.local.splines import Spline
+from peerlearn.models.adaptive_filter import AdaptiveFilter
 from peerlearn.models.filter_run import FilterRun, decibels
-from peerlearn.models.listening import Filter
 from peerlearn.models.signals import numbers_or_none, true_coefficients
 from peerlearn.network import Network
 
 __all__ = ["FilterRun", "LMSFilter", "SplineFilter", "decibels"]
 
 
-class SplineFilter(Filter):
+class SplineFilter(AdaptiveFilter):
     """A Wiener filter: y[n] = phi(w'x[n]), the last inputs weighed and summed, then a spline that is learned as well.
 
     It starts as y[n] = x[n]. Scale signals so that inputs and outputs fit between the knots: beyond them the spline
@@ -96,16 +100,18 @@ class SplineFilter(Filter):
     def control_points_(self) -> Array:
         return self._learned(slice(self._heard().shape.design.order, None))
 
-    def _spline(self) -> Spline:
+    def spline(self) -> Spline:
         return Spline(self.knots, self.spacing, self.basis)
 
-    def _true(self, truth: Any) -> tuple[Array, Array]:
-        """w0, and f0 at the usable knots."""
+    def truth_of(self, w0: Any, f0: Any) -> Any:
+        return w0, f0
+
+    def check_truth(self, truth: Any) -> tuple[Array, Array]:
         try:
             w0, f0 = truth
         except (TypeError, ValueError):
             raise DataError("the truth of a spline filter is (w0, f0), f0 a function or the control points") from None
-        spline, w0 = self._spline(), true_coefficients(self.order, w0)
+        spline, w0 = self.spline(), true_coefficients(self.order, w0)
         if callable(f0):
             values = numbers_or_none(f0(spline.usable))
         else:
@@ -118,7 +124,7 @@ class SplineFilter(Filter):
         return w0, values
 
 
-class LMSFilter(Filter):
+class LMSFilter(AdaptiveFilter):
     """A linear filter: y[n] = w'x[n], the last inputs weighed and summed. It starts as y[n] = x[n].
 
     Parameters
@@ -173,5 +179,8 @@ class LMSFilter(Filter):
         self.forgetting = forgetting
         self.network = network
 
-    def _true(self, truth: Any) -> tuple[Array, Array]:
+    def truth_of(self, w0: Any, f0: Any) -> Any:
+        return w0
+
+    def check_truth(self, truth: Any) -> tuple[Array, Array]:
         return true_coefficients(self.order, truth), np.zeros(0)

@@ -1,4 +1,6 @@
-"""Linear semi-supervised support vector machines over a network of agents (thesis, section 8.2).
+"""Few labels: linear semi-supervised support vector machines, sparse rows too.
+
+Thesis, section 8.2:
 
     minimise  C1/(2L) sum over labelled rows of max(0, 1 - y f)^2  +  C2/(2U) sum over the others of exp(-s f^2)
               + 1/2 |w|^2
@@ -17,6 +19,14 @@ P of the L labels are positive. b = 2r - 1 makes the mean of f right, not the sh
 40 labels: G50C 6.7 and 6.3, PCMAC 5.0 and 4.8, Garageband 23.1 and 22.8; where 30 % are positive G50C 25.6 and 8.7,
 PCMAC 29.2 and 17.7, Garageband 18.9 and 19.2. It counts all rows: where few are unlabelled, their share says nothing
 (G50C with 5 unlabelled and 395 others: 34.1 by those 5 alone, 11.5 by all).
+
+In a file are
+
+    coefficients    w, one per column
+    mean            m, one per column
+    intercept       b, a single number
+
+and in its text positive_share.
 """
 
 from __future__ import annotations
@@ -24,31 +34,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from peerlearn.algorithms.agreement import check_coefficients, check_same_settings
+from peerlearn.algorithms.agreement import check_coefficients
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.report import Report
-from peerlearn.algorithms.smooth import SmoothSolver, smooth_solver_of
+from peerlearn.algorithms.smooth import SMOOTH, SmoothSolver
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.algorithms.threshold import threshold
 from peerlearn.arrays import Array, dots
+from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.local.margin_losses import S3VMLosses
-from peerlearn.models.settings import network_of, one_agent, seeds_of
-from peerlearn.models.shares import shares_of
-from peerlearn.models.targets import finite_rows
-from peerlearn.models.unlabelled import PartlyLabelled
+from peerlearn.models.archive_reader import ArchiveReader
+from peerlearn.models.base import Setup
+from peerlearn.models.fitted_model import Answer
+from peerlearn.models.targets import LARGEST, finite_rows
+from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
 from peerlearn.network import Network
 
 SUMS = Averaging(tolerance=1e-9)  # exact, but where messages get lost
 
 
-class S3VMClassifier(PartlyLabelled, BaseEstimator):
+class S3VMClassifier(PartlyLabelled):
     """A classifier of two classes that agents train together on rows most of which have no label.
 
     Rows without a label are marked by -1 in y. Some agents may have none of them, or no others. X may be sparse. The
@@ -86,11 +95,13 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
     True
     """
 
+    parts: ClassVar = {"solver": SMOOTH}
+    same_coordinates: ClassVar = True
+
     coefficients_: Array
     mean_: Array
     intercept_: Array
     positive_share_: float
-    report_: Report
 
     def __init__(
         self,
@@ -111,12 +122,22 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
         self.network = network
         self.random_state = random_state
 
-    def _fit(self, X: Any, y: Any) -> Self:
-        network, solver, deal_seed = self._settings()
-        mark = network.ledger.mark()
-        inputs, given = shares_of(self, network, X, y, stratify=True, seed=deal_seed)
-        outputs = self._encoded(network, given)
-        self._must_be_alike(network, solver, inputs[0].shape[1])
+    def check_parameters(self) -> None:
+        for name, least in (("C1", "above 0"), ("C2", "of 0 or more"), ("s", "above 0")):
+            value = _number(getattr(self, name))
+            if not (0 < value < np.inf or (value == 0 and name == "C2")):
+                raise InputError(f"{name} is {getattr(self, name)!r}: give a number {least}")
+        if self.positive_share is not None and not 0 < _number(self.positive_share) < 1:
+            raise InputError(
+                f"positive_share is {self.positive_share!r}: give a number between 0 and 1, the share of rows of the "
+                "second class, or None to count the labelled rows"
+            )
+
+    def common_settings(self, setup: Setup, columns: int, outputs: int | None) -> dict[str, Any]:
+        return super().common_settings(setup, columns, None)  # agents agree on the classes, and there are two
+
+    def train(self, setup: Setup, inputs: list[Any], outputs: list[Array]) -> Answer:
+        network, solver = setup.network, setup.parts["solver"]
         if len(self.classes_) > 2:
             raise DataError(
                 f"Only binary classification is supported. The labelled rows of the whole network are of "
@@ -129,67 +150,44 @@ class S3VMClassifier(PartlyLabelled, BaseEstimator):
         m, b = _mean(network, inputs, targets, L, U), 2 * r - 1
         losses = S3VMLosses(inputs, targets, m, b, self.C1, self.C2, self.s, labelled=L, unlabelled=U)
         found = solver.minimise(network, losses, 1.0)
-        check_coefficients(network, found.coefficients, found.apart)
+        check_coefficients(network, found.coefficients, found.apart)  # now, because the threshold depends on them
         f = np.split(losses.outputs(found.coefficients), np.cumsum([len(own) for own in targets])[:-1])
         t = threshold(network, f, below=L - P + (1 - r) * U, count=L + U)
-        self.coefficients_, self.mean_, self.positive_share_ = found.coefficients, m, r
+        self.mean_, self.positive_share_ = m, r
         self.intercept_ = np.full(len(m), b - t)
-        self.report_ = replace(found.report, sent=network.ledger.since(mark))
-        return self
+        answer: Answer = replace(found, apart=None)
+        return answer
 
-    def decision_function(self, X: Any) -> Array:
-        """f(x) by the first hosted agent's coefficients: one number per row, above 0 means classes_[1]."""
-        outputs: Array = self._outputs(X, slice(1))[0]
-        return outputs
-
-    def predict(self, X: Any) -> Any:
-        """The class of each row, by the first hosted agent's coefficients."""
-        return self._decoded(self.decision_function(X)[:, None])
-
-    def _agent_outputs(self, X: Any) -> Array:
-        return self._outputs(X, slice(None))[:, :, None]
-
-    def _outputs(self, X: Any, agents: slice) -> Array:
-        """f(X) by the coefficients of these hosted agents: agents x rows."""
-        check_is_fitted(self)
-        checked = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        finite_rows(checked, "")
+    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Array:
+        rows = self.rows_to_predict(X)
+        finite_rows(rows, "")
         w = self.coefficients_[agents]
         offsets = self.intercept_[agents] - dots(w, self.mean_[agents])
-        outputs: Array = (checked @ w.T).T + offsets[:, None]
-        return outputs
+        outputs: Array = (rows @ w.T).T + offsets[:, None]
+        return outputs[:, :, None]
 
-    def _settings(self) -> tuple[Network, SmoothSolver, int]:
-        """The parameters, checked before any work is done; the centralised case is a network of one agent."""
-        for name, least in (("C1", "above 0"), ("C2", "of 0 or more"), ("s", "above 0")):
-            value = _number(getattr(self, name))
-            if not (0 < value < np.inf or (value == 0 and name == "C2")):
-                raise InputError(f"{name} is {getattr(self, name)!r}: give a number {least}")
-        if self.positive_share is not None and not 0 < _number(self.positive_share) < 1:
-            raise InputError(
-                f"positive_share is {self.positive_share!r}: give a number between 0 and 1, the share of rows of the "
-                "second class, or None to count the labelled rows"
-            )
-        solver = smooth_solver_of(self.solver)
-        (deal_seed,) = seeds_of(self.random_state, one_agent(), 1)  # an agent apart from others deals nothing
-        return network_of(self.network), solver, deal_seed
+    def objective(self, X: Array, y: AnyArray) -> tuple[S3VMLosses, float]:
+        """Return the losses of rows in one place, and alpha: what is minimised is their sum and alpha/2 |w|^2."""
+        known = ~unlabelled(y)
+        signs = np.zeros(len(y))
+        signs[known] = self._encode_codes(np.searchsorted(self.classes_, y[known]))[:, 0]
+        L, b = int(np.count_nonzero(known)), 2 * self.positive_share_ - 1
+        m = self.mean_[0]  # the same at all agents
+        return S3VMLosses([X], [signs], m, b, self.C1, self.C2, self.s, labelled=L, unlabelled=len(y) - L), 1.0
 
-    def _must_be_alike(self, network: Network, solver: SmoothSolver, columns: int) -> None:
-        """Agents in other processes may have been given other settings or columns: said now, before any work.
+    def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+        arrays = {"mean": self.mean_[0], "intercept": np.asarray(self.intercept_[0])}
+        return arrays, {"positive_share": float(self.positive_share_)}
 
-        In simulation, where they cannot, agents ask all the same: what is sent does not depend on the engine.
-        """
-        check_same_settings(
-            network,
-            {
-                "the number of columns of X": columns,
-                "C1": self.C1,
-                "C2": self.C2,
-                "s": self.s,
-                "positive_share": self.positive_share,
-                "solver": solver,
-            },
-        )
+    def from_archive(self, reader: ArchiveReader) -> None:
+        inputs = self.n_features_in_
+        self.coefficients_ = reader.numbers("coefficients", inputs, largest=LARGEST)[None]
+        self.mean_ = reader.numbers("mean", inputs, largest=LARGEST)[None]
+        self.intercept_ = reader.numbers("intercept", largest=LARGEST)[None]
+        self.restore_targets(reader, 1)
+        self.positive_share_ = reader.entry("positive_share", float)
+        if not 0 < self.positive_share_ < 1:
+            raise reader.wrong(f"its positive_share is {self.positive_share_}, which is not between 0 and 1")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

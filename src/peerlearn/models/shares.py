@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
@@ -15,14 +15,14 @@ from peerlearn import partition
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
 from peerlearn.models.targets import LARGEST, finite_rows
-from peerlearn.models.unlabelled import PartlyLabelled
 from peerlearn.network.base import Network
 
 
-def shares_of(
-    model: BaseEstimator, network: Network, X: Any, y: Any, *, stratify: bool, seed: int
-) -> tuple[list[Array], list[Any]]:
-    """Inputs and targets of each hosted agent, checked, from fit(X, y) or from fit(shares)."""
+def shares_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, seed: int) -> tuple[list[Array], list[Any]]:
+    """Inputs and targets of each hosted agent, checked, from fit(X, y) or from fit(shares).
+
+    Rows are dealt evenly, for a classifier those of each class.
+    """
     fewest = 0 if network.size > 1 else 1  # an agent among others may have no rows
     if given_as_shares(model, network, X, y, "fit"):
         checked = _checked_shares(model, network, X, first=True, fewest=fewest)
@@ -37,7 +37,7 @@ def shares_of(
         )
     rng = np.random.default_rng(seed)
     rows: list[Indices]
-    if stratify:  # texts beside the -1 of rows without a label have an order as texts
+    if is_classifier(model):  # texts beside the -1 of rows without a label have an order as texts
         rows = partition.stratified_rows(y.astype(str) if y.dtype.kind == "O" else y, network.size, rng)
     else:
         rows = partition.even_rows(len(y), network.size, rng)
@@ -70,6 +70,16 @@ def chunk_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, turn: in
     L = network.size
     rows = tuple(slice((agent - turn) % L, None, L) for agent in range(L))
     return Shares(hosted, [X[own] for own in rows], [y[own] for own in rows], y, rows)
+
+
+def encode_shares(shares: Shares, encode: Callable[[Any, str], Array]) -> list[Array]:
+    """Return each hosted agent's targets as numbers; encode takes targets and how a sentence about them begins."""
+    if shares.together is None:
+        return [
+            encode(y, f"the chunk of agent {agent}: ") for agent, y in zip(shares.agents, shares.targets, strict=True)
+        ]
+    whole = encode(shares.together, "")
+    return [whole[own] for own in shares.rows]
 
 
 def given_as_shares(model: BaseEstimator, network: Network, X: Any, y: Any, call: str) -> bool:
@@ -162,7 +172,8 @@ def checked_targets(model: BaseEstimator, y: Any, fewest: int) -> Any:
     if is_regressor(model) and not missing.any() and np.abs(y).max(initial=0.0) > LARGEST:
         raise DataError(f"y has values up to {np.abs(y).max():.1e}, whose squares are beyond all numbers: scale them")
     if missing.any():
-        way_out = "give them the label -1" if isinstance(model, PartlyLabelled) else "remove those rows before fitting"
+        partly = getattr(model, "partly_labelled", False)
+        way_out = "give them the label -1" if partly else "remove those rows before fitting"
         raise DataError(
             f"y has NaN, inf (infinite) or missing values in {missing.sum()} of {len(y)} rows, the first is row "
             f"{np.flatnonzero(missing)[0]}: {way_out}"

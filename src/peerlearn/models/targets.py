@@ -1,126 +1,81 @@
 """Targets and outputs: what y becomes before a solver sees it, and what its outputs mean.
 
-two classes       one output, -1 or +1; above 0 means the second
-more classes      one output per class, 1 for its own and 0 else; the largest counts
-numbers           as they are
+`LabelTargets` and `NumberTargets` say it of classifiers and of regressors.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from peerlearn.algorithms.agreement import no_rows, union
-from peerlearn.arrays import Array, Indices
+from peerlearn.arrays import Array
 from peerlearn.errors import DataError
+from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.network.base import Network
 
 LARGEST = 1e100  # of what is learned from: sums of squares stay numbers
 
 
 class Targets(ABC):
-    """What a model asks of its targets, and says of them."""
+    """Mixin of models that predict targets: what becomes of y, and what outputs mean.
+
+    Outputs are f(x), M numbers per row. They are what solvers learn, and what `agent_outputs` gives.
+    """
+
+    def predict(self, X: Any) -> Any:
+        """Return the prediction of each row, by the first hosted agent's coefficients."""
+        return self.decode(self.agent_outputs(X, slice(1))[0])
 
     def agent_predictions(self, X: Any) -> Any:
         """As `predict`, one line per hosted agent, by what that agent knows: agents x rows, or x rows x outputs."""
-        return np.stack([self._decoded(outputs) for outputs in self._agent_outputs(X)])
+        return np.stack([self.decode(outputs) for outputs in self.agent_outputs(X)])
 
     def agent_scores(self, X: Any, y: Any) -> Array:
         """As `score`, one number per hosted agent."""
-        return self._scores(y, self.agent_predictions(X))
+        return self._score_agents(y, self.agent_predictions(X))
 
-    def _scores(self, y: Any, predictions: Any) -> Array:
-        return np.array([self._score(y, predicted) for predicted in predictions])
-
-    @abstractmethod
-    def _agent_outputs(self, X: Any) -> Sequence[Array] | Array:
-        """f(X) as each hosted agent knows it: rows x M each."""
+    def _score_agents(self, y: Any, predictions: Any) -> Array:
+        """Return the score of each line of predictions."""
+        return np.array([self._measure(y, predicted) for predicted in predictions])
 
     @abstractmethod
-    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
-        """Each hosted agent's targets as rows x M numbers."""
+    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Sequence[Array] | Array:
+        """Return f(X) as each of these hosted agents knows it: rows x M each."""
 
     @abstractmethod
-    def _decoded(self, outputs: Array) -> Any:
-        """Predictions from rows x M outputs."""
+    def encode(self, network: Network, targets: Sequence[Any]) -> list[Array]:
+        """Return each hosted agent's targets as rows x M numbers, and keep what `decode` needs."""
 
     @abstractmethod
-    def _score(self, y: Any, predicted: Any) -> float: ...
+    def decode(self, outputs: Array) -> Any:
+        """Return predictions from rows x M outputs."""
 
+    @abstractmethod
+    def _measure(self, y: Any, predicted: Any) -> float:
+        """Return how good predictions are; 1 is best."""
 
-class LabelTargets(ClassifierMixin, Targets):
-    """What classifiers have in common."""
+    @abstractmethod
+    def begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
+        """Fix what all chunks must have in common; return what of it must be alike at every agent, by name."""
 
-    classes_: np.ndarray[Any, Any]
+    @abstractmethod
+    def encode_chunk(self, targets: Any, whose: str) -> Array:
+        """Return targets of a chunk as rows x M numbers, if they fit what was fixed.
 
-    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
-        """Each hosted agent's labels as rows x M numbers; classes_ are all that occur in the network."""
-        labels = [column_or_1d(y, warn=True) for y in targets]
-        for y in labels:
-            check_classification_targets(y)
-        self.classes_ = union(network, labels)
-        if len(self.classes_) == 0:
-            raise no_rows()
-        if len(self.classes_) == 1:
-            raise DataError(
-                f"there is only one class in the whole network, {self.classes_[0]}: a classifier needs rows of two "
-                "or more"
-            )
-        return [self._outputs_of(np.searchsorted(self.classes_, y)) for y in labels]
+        whose: how the sentence begins if they do not.
+        """
 
-    def _outputs_of(self, codes: Indices) -> Array:
-        """Targets -1 and +1 for two classes, else one column per class."""
-        if len(self.classes_) > 2:
-            return np.eye(len(self.classes_))[codes]
-        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    @abstractmethod
+    def target_entries(self) -> dict[str, Any]:
+        """Return what a saved file says of the targets beside the classes."""
 
-    def _codes(self, outputs: Array) -> Indices:
-        """The place of each row's class in classes_, from rows x M outputs."""
-        chosen: Indices = (outputs[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else outputs.argmax(axis=1)
-        return chosen
-
-    def _decoded(self, outputs: Array) -> Any:
-        return self.classes_[self._codes(outputs)]
-
-    def _score(self, y: Any, predicted: Any) -> float:
-        return float(accuracy_score(y, predicted))
-
-
-class NumberTargets(RegressorMixin, Targets):
-    """What regressors have in common."""
-
-    _single_output: bool
-
-    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
-        """Each hosted agent's numbers as rows x M."""
-        outputs = [np.asarray(y, dtype=np.float64) for y in targets]
-        shapes = {y.shape[1:] for y in outputs}
-        if len(shapes) > 1:
-            raise DataError(
-                f"all agents must have the same number of outputs, but shares have y of shapes {sorted(shapes)}"
-            )
-        self._single_output = outputs[0].ndim == 1
-        return [y.reshape(len(y), math.prod(y.shape[1:])) for y in outputs]
-
-    def _decoded(self, outputs: Array) -> Any:
-        return outputs[:, 0] if self._single_output else outputs
-
-    def _score(self, y: Any, predicted: Any) -> float:
-        return float(r2_score(y, predicted))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
+    @abstractmethod
+    def restore_targets(self, reader: ArchiveReader, outputs: int) -> None:
+        """Set what `decode` needs from a file whose coefficients are for so many outputs."""
 
 
 def finite_rows(X: Any, whose: str) -> None:

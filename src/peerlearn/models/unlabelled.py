@@ -5,9 +5,8 @@ Classes are read from the labelled rows of all agents. An agent may have no labe
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,10 @@ from sklearn.utils.validation import column_or_1d
 from peerlearn.algorithms.agreement import union
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
-from peerlearn.local.threads import one_blas_thread
+from peerlearn.models.archive_reader import ArchiveReader
+from peerlearn.models.label_targets import LabelTargets
 from peerlearn.models.labels import NUMBERS, of_one_kind
-from peerlearn.models.targets import LabelTargets
-from peerlearn.models.unharmed import unharmed
+from peerlearn.models.row_model import RowModel
 from peerlearn.network.base import Network
 
 Marks = NDArray[np.bool_]
@@ -33,22 +32,19 @@ def unlabelled(y: Any) -> Marks:
     return np.array([label in (-1, "-1", "-1.0", b"-1") for label in y.tolist()], dtype=np.bool_)
 
 
-class PartlyLabelled(LabelTargets):
-    """What semi-supervised classifiers have in common."""
+class PartlyLabelled(LabelTargets, RowModel):
+    """Base class of semi-supervised classifiers."""
+
+    partly_labelled: ClassVar = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train on X, y: dealt to the agents if all of them are hosted here, this agent's share if it is the only one.
 
         fit(shares) takes a list of (X_k, y_k), one per hosted agent. Rows with the label -1 have none.
         """
-        with unharmed(self), one_blas_thread():
-            return self._fit(X, y)
+        return super().fit(X, y)
 
-    @abstractmethod
-    def _fit(self, X: Any, y: Any) -> Self:
-        """As `fit`, where what goes wrong leaves the model as it was."""
-
-    def _encoded(self, network: Network, targets: Sequence[Any]) -> list[Array]:
+    def encode(self, network: Network, targets: Sequence[Any]) -> list[Array]:
         """Each hosted agent's labels as rows x M numbers, rows of zeros where there is none."""
         labels = [column_or_1d(y, warn=True) for y in targets]
         marks = [~unlabelled(y) for y in labels]
@@ -65,8 +61,13 @@ class PartlyLabelled(LabelTargets):
     def _outputs_if_any(self, known: Any, marks: Marks) -> Array:
         outputs = np.zeros((len(marks), 1 if len(self.classes_) == 2 else len(self.classes_)))
         if len(known):
-            outputs[marks] = self._outputs_of(np.searchsorted(self.classes_, known))
+            outputs[marks] = self._encode_codes(np.searchsorted(self.classes_, known))
         return outputs
+
+    def restore_targets(self, reader: ArchiveReader, outputs: int) -> None:
+        super().restore_targets(reader, outputs)
+        if unlabelled(self.classes_).any():
+            raise reader.wrong("-1 is among its classes, which marks rows without a label")
 
 
 def labelled(outputs: Array) -> Marks:

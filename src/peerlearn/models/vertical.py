@@ -1,4 +1,6 @@
-"""Random vector functional-link networks over columns: every agent has some columns of every row (thesis, chapter 6).
+"""Every agent has some columns of every row; row identity is checked by keyed hashes.
+
+Random vector functional-link networks over columns (thesis, chapter 6):
 
     f(x) = sum_k b_k'h_k(x_k)       x_k: the columns of agent k, h_k: random features of its own, b_k: its coefficients
 
@@ -12,43 +14,49 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.algorithms.agreement import Drawn, check_same_settings
 from peerlearn.algorithms.averaging import total
-from peerlearn.algorithms.columns import ColumnSolver, LocalColumns, column_solver_of
+from peerlearn.algorithms.columns import COLUMNS, ColumnSolver
 from peerlearn.algorithms.columns.solver import Prediction
-from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.row_identity import checksum, common_rows, key_of, same_rows, texts_of, texts_of_numbers
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
-from peerlearn.local.features import ACTIVATIONS, RandomFeatures, known_activation
+from peerlearn.local.features import RandomFeatures, known_activation
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.threads import one_blas_thread
+from peerlearn.models.base import DEALING, Setup, Takes
 from peerlearn.models.column_shares import ColumnShares, Given, column_shares, row_texts
-from peerlearn.models.settings import network_fitted_over, network_of, one_agent, seeds_of
-from peerlearn.models.targets import LabelTargets, NumberTargets, Targets
-from peerlearn.models.unharmed import unharmed
+from peerlearn.models.fitted_model import Answer, FittedModel, OwnAnswer
+from peerlearn.models.label_targets import LabelTargets
+from peerlearn.models.number_targets import NumberTargets
+from peerlearn.models.settings import network_fitted_over, one_agent
+from peerlearn.models.targets import Targets
 from peerlearn.network import Network
 
 ROWS = ("refuse", "intersection")
+FEATURES, HASHES, TIES = "the features", "the hashes of identifiers", "ties of votes"
 SAME_ORDER = "give all agents the same rows in the same order"
 
 
-class _Vertical(BaseEstimator, Targets):
+class _Vertical(Targets, FittedModel):
     """What the classifier and the regressor share: columns, rows that must be the same, solver, and prediction."""
+
+    parts: ClassVar = {"solver": COLUMNS}
+    takes: ClassVar[Takes] = "columns"
+    predicts_alone: ClassVar = False
+    seeds: ClassVar = (FEATURES, DEALING, HASHES, TIES)
 
     coefficients_: list[Array]
     features_: list[RandomFeatures]
     columns_: list[Indices] | None
     kept_rows_: list[Indices] | None
-    report_: Report
     _given: Given
     _prediction: Prediction
     _agents: int  # of the network it was fitted over
@@ -82,56 +90,53 @@ class _Vertical(BaseEstimator, Targets):
         fit(tables, y) takes a list with the columns of each hosted agent, as `partition.columns` makes it; y and ids
         may then be lists too, with those of each agent. ids, one per row, tell agents that they mean the same rows.
         """
-        with unharmed(self):
-            return self._fit(X, y, ids)
+        return self.fit_over_network(X, y, ids)
 
     def agent_predictions(self, X: Any, ids: Any = None) -> Any:
         """As `predict`, one line per hosted agent: alike, unless each predicts by its own columns (solver="local")."""
-        return np.stack([self._decoded(outputs) for outputs in self._agent_outputs(X, ids)])
+        return np.stack([self.decode(outputs) for outputs in self.agent_outputs(X, ids=ids)])
 
     def agent_scores(self, X: Any, y: Any, ids: Any = None) -> Array:
         """As `score`, one number per hosted agent."""
-        return self._scores(y, self.agent_predictions(X, ids))
+        return self._score_agents(y, self.agent_predictions(X, ids))
 
-    def _fit(self, X: Any, y: Any, ids: Any) -> Self:
-        network, solver, hidden = self._settings()
-        feature_seed, deal_seed, self._row_seed, self._tie_seed = seeds_of(self.random_state, network, 4)
-        mark = network.ledger.mark()
-        shares = column_shares(self, network, X, y, ids, seed=deal_seed)
-        for own in shares.different_targets.values():
-            self._encoded(one_agent(), [own])  # refused now, before anything is sent
-        if self.rows == "intersection" and network.size > 1:
-            shares.must_be_told_apart()
-        maps = FeatureMaps(hidden, feature_seed, self.activation, self.direct_links)
-        self.kept_rows_ = None
-        if network.size > 1:
-            shares = self._agreed(network, shares, maps, key_of(self.row_key, self._row_seed))
-        (Y,) = self._encoded(one_agent(), shares.targets[:1])
-        with one_blas_thread():
-            blocks = ColumnBlocks.of_inputs(maps, network.hosted, shares.inputs)
-            solution = solver.solve_columns(network, blocks, Y, self.alpha)
-        inputs = zip(network.hosted, shares.inputs, strict=True)
-        self.features_ = [maps.draw(agent, own.shape[1]) for agent, own in inputs]
-        self.coefficients_ = solution.coefficients
-        self.report_ = replace(solution.report, sent=network.ledger.since(mark))
-        self.columns_, self._given = shares.given.columns, shares.given
-        self._agents, self._prediction = network.size, solver.prediction if network.size > 1 else "own"
-        return self
+    def check_settings(self) -> Setup:
+        setup = super().check_settings()
+        self._units(setup.network)
+        return setup
 
-    def _settings(self) -> tuple[Network, ColumnSolver, tuple[int, ...]]:
-        """The parameters, checked before any work is done; the centralised case is a network of one agent."""
+    def check_parameters(self) -> None:
         check_scalar(self.alpha, "alpha", Real)
         Ridge(self.alpha)
         known_activation(self.activation)
-        solver, network = column_solver_of(self.solver), network_of(self.network)
         if self.rows not in ROWS:
             raise InputError(f"rows {self.rows!r} is not known: choose one of {', '.join(ROWS)}")
         if not isinstance(self.row_key, str | None):
             raise InputError(f"row_key must be a text that all agents know, or None, not {type(self.row_key).__name__}")
-        return network, LocalColumns() if self.network is None else solver, self._hidden(network)
 
-    def _hidden(self, network: Network) -> tuple[int, ...]:
-        """The hidden units of each agent of the network."""
+    def learn(self, setup: Setup, *given: Any) -> Answer:
+        network, solver = setup.network, setup.parts["solver"]
+        self._row_seed, self._tie_seed = setup.seeds[HASHES], setup.seeds[TIES]
+        shares = column_shares(self, network, *given, seed=setup.seeds[DEALING])
+        for own in shares.different_targets.values():
+            self.encode(one_agent(), [own])  # refused now, before anything is sent
+        if self.rows == "intersection" and network.size > 1:
+            shares.must_be_told_apart()
+        maps = FeatureMaps(self._units(network), setup.seeds[FEATURES], self.activation, self.direct_links)
+        self.kept_rows_ = None
+        if network.size > 1:
+            shares = self._agree(setup, shares, maps)
+        (Y,) = self.encode(one_agent(), shares.targets[:1])
+        blocks = ColumnBlocks.of_inputs(maps, network.hosted, shares.inputs)
+        solution = solver.solve_columns(network, blocks, Y, self.alpha)
+        inputs = zip(network.hosted, shares.inputs, strict=True)
+        self.features_ = [maps.draw(agent, own.shape[1]) for agent, own in inputs]
+        self.columns_, self._given = shares.given.columns, shares.given
+        self._agents, self._prediction = network.size, solver.prediction if network.size > 1 else "own"
+        return OwnAnswer(solution.coefficients, solution.report)
+
+    def _units(self, network: Network) -> tuple[int, ...]:
+        """Return the hidden units of each agent of the network."""
         given: Any = self.n_hidden
         each = isinstance(given, list | tuple | np.ndarray)
         hidden = list(given) if each else [given] * network.size
@@ -144,21 +149,22 @@ class _Vertical(BaseEstimator, Targets):
             check_scalar(units, f"n_hidden of agent {agent}" if each else "n_hidden", Integral, min_val=1)
         return tuple(int(units) for units in hidden)
 
-    def _agreed(self, network: Network, shares: ColumnShares, maps: FeatureMaps, key: bytes) -> ColumnShares:
-        """The same settings, rows and targets at all agents: said now, before any work, or made so by intersection.
+    def _agree(self, setup: Setup, shares: ColumnShares, maps: FeatureMaps) -> ColumnShares:
+        """Check that all agents have the same settings, rows and targets, or keep the rows that all have.
 
         In simulation, where they cannot differ, agents ask all the same: what is sent does not depend on the engine.
         """
+        network, key = setup.network, key_of(self.row_key, self._row_seed)
         check_same_settings(
             network,
             {
                 "n_hidden": maps.hidden,
                 "alpha": self.alpha,
-                "activation (its position in the list)": list(ACTIVATIONS).index(self.activation),
+                "activation": self.activation,
                 "direct_links": float(self.direct_links),
                 "the seed of the features": maps.seed,
-                "solver": column_solver_of(self.solver),
-                "rows (its position in the list)": ROWS.index(self.rows),
+                **setup.parts,
+                "rows": self.rows,
                 "row_key (a checksum)": checksum(key),
             },
             Drawn.of_features(maps.draw(0, 1)),  # any will do: everybody can draw everybody's
@@ -177,9 +183,13 @@ class _Vertical(BaseEstimator, Targets):
         same_rows(network, [texts[id(y)] for y in shares.targets], key, "y", "give all agents the same targets")
         return shares
 
-    def _agent_outputs(self, X: Any, ids: Any = None) -> Array:
+    def agent_outputs(self, X: Any, agents: slice = slice(None), ids: Any = None) -> Array:
+        """As for every model; all agents of the network call it at the same time."""
+        return self._outputs(X, ids)[agents]
+
+    def _outputs(self, X: Any, ids: Any) -> Array:
         check_is_fitted(self)
-        network = self._together()
+        network = self._network_to_predict()
         inputs = self._given.inputs(self, X)
         lengths = [len(own) for own in inputs]
         if self._prediction != "own":
@@ -194,10 +204,10 @@ class _Vertical(BaseEstimator, Targets):
         if self._prediction == "sum":
             return total(network, parts)
         voting = np.array([float(len(b) > 0) for b in self.coefficients_])  # an agent without columns abstains
-        return self._voted(network, parts, voting)
+        return self._vote(network, parts, voting)
 
-    def _together(self) -> Network:
-        """The network that the model was fitted over, or the sentence that says why it takes one."""
+    def _network_to_predict(self) -> Network:
+        """Return the network that the model was fitted over, or refuse with the reason why it takes one."""
         if self._prediction == "own":
             return one_agent()
         return network_fitted_over(self.network, self._agents, self._given.agents, "columns")
@@ -207,8 +217,8 @@ class _Vertical(BaseEstimator, Targets):
         """A text for each row's target, to be compared between agents."""
 
     @abstractmethod
-    def _voted(self, network: Network, parts: Array, voting: Array) -> Array:
-        """One output for each row from what each agent alone would say, if it is voting (1) and not (0)."""
+    def _vote(self, network: Network, parts: Array, voting: Array) -> Array:
+        """Return one output for each row from what each agent alone would say, if it is voting (1) and not (0)."""
 
 
 class VerticalRVFLClassifier(LabelTargets, _Vertical):
@@ -250,20 +260,19 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
 
         All agents call it at the same time, each with its own columns.
         """
-        outputs: Array = self._agent_outputs(X, ids)[0]
-        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+        return self._shape_decision(self._outputs(X, ids)[0])
 
     def predict(self, X: Any, ids: Any = None) -> Any:
         """The class of each row. All agents call it at the same time, each with its own columns."""
-        return self._decoded(self._agent_outputs(X, ids)[0])
+        return self.decode(self._outputs(X, ids)[0])
 
     def _row_texts(self, y: Any) -> list[str]:
         return texts_of(np.ravel(y), "labels")
 
-    def _voted(self, network: Network, parts: Array, voting: Array) -> Array:
+    def _vote(self, network: Network, parts: Array, voting: Array) -> Array:
         """The number of votes for each class; less than half a vote more or less at random decides ties."""
         C = len(self.classes_)
-        ballots = np.stack([np.eye(C)[self._codes(part)] * vote for part, vote in zip(parts, voting, strict=True)])
+        ballots = np.stack([np.eye(C)[self._choose(part)] * vote for part, vote in zip(parts, voting, strict=True)])
         ties = np.random.default_rng(self._tie_seed).uniform(0.0, 0.5, ballots.shape[1:])  # by row, alike at all agents
         votes: Array = np.rint(total(network, ballots)) + ties
         return votes[:, :, 1:] - votes[:, :, :1] if C == 2 else votes
@@ -277,12 +286,12 @@ class VerticalRVFLRegressor(NumberTargets, _Vertical):
 
     def predict(self, X: Any, ids: Any = None) -> Array:
         """f(x): one number per row, or one per row and output. All agents call it at the same time."""
-        predicted: Array = self._decoded(self._agent_outputs(X, ids)[0])
+        predicted: Array = self.decode(self._outputs(X, ids)[0])
         return predicted
 
     def _row_texts(self, y: Any) -> list[str]:
         return texts_of_numbers(np.asarray(y, dtype=np.float64))
 
-    def _voted(self, network: Network, parts: Array, voting: Array) -> Array:
+    def _vote(self, network: Network, parts: Array, voting: Array) -> Array:
         """The average; 0 where nobody has columns."""
         return total(network, parts) / np.maximum(total(network, voting), 1.0)[:, None, None]

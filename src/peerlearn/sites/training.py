@@ -8,14 +8,11 @@ from sklearn.base import is_classifier
 
 from peerlearn import graphs
 from peerlearn.errors import InputError
-from peerlearn.models.archive import MODELS
-from peerlearn.models.described import part, with_parts
-from peerlearn.models.esn import ESNRegressor
-from peerlearn.models.unlabelled import PartlyLabelled
+from peerlearn.models.base import NetworkModel
+from peerlearn.models.from_config import part, with_parts
+from peerlearn.models.registry import models, saved_models
 from peerlearn.network import SimulatedNetwork
 from peerlearn.toml_reader import Table, near
-
-BY_SCRIPT = ("LapKRRClassifier", "VerticalRVFLClassifier", "VerticalRVFLRegressor")  # agents predict together
 
 
 def read_model(table: Table) -> dict[str, Any]:
@@ -23,8 +20,8 @@ def read_model(table: Table) -> dict[str, Any]:
     settings = table.rest()
     try:
         model = make_model(settings, SimulatedNetwork(graphs.complete(2)))  # who is alone may do what a network may not
-        model._settings()  # a private look, so that nothing is opened for a model that would be refused
-        _must_predict_from_rows(model)
+        model.check_settings()  # so that nothing is opened for a model that would be refused
+        model.check_use_in_files()
     except (TypeError, ValueError) as error:
         raise InputError(f"[model] in {table.path} cannot be used: {error}") from None
     return settings
@@ -32,52 +29,45 @@ def read_model(table: Table) -> dict[str, Any]:
 
 def make_model(settings: dict[str, Any], network: Any = None) -> Any:
     """The estimator that [model] describes."""
-    given, kind = dict(settings), _kind(settings)
+    given, kind = dict(settings), _kind_of(settings)
     given.pop("kind", None)
-    defaults = MODELS[kind]().get_params()
+    defaults = kind().get_params()
     del defaults["network"]
     if unknown := sorted(set(given) - set(defaults)):
-        raise InputError(f"{unknown[0]} is not a parameter of {kind}{near(unknown[0], {*defaults, 'kind'})}")
+        raise InputError(f"{unknown[0]} is not a parameter of {kind.__name__}{near(unknown[0], {*defaults, 'kind'})}")
     if not isinstance(given.get("random_state"), int) or isinstance(given.get("random_state"), bool):
         raise InputError("random_state has to be a whole number, the same at every site: what is drawn follows from it")
-    if "solver" in defaults:
-        given["solver"] = part(MODELS[kind], "solver", given.get("solver", defaults["solver"]))
-    return MODELS[kind](**with_parts(MODELS[kind], given), network=network)
+    if "solver" in kind.parts:
+        given["solver"] = part(kind, "solver", given.get("solver", defaults["solver"]))
+    return kind(**with_parts(kind, given), network=network)
 
 
 def classifies(settings: dict[str, Any]) -> bool:
-    return bool(is_classifier(MODELS[_kind(settings)]()))
+    return bool(is_classifier(_kind_of(settings)()))
 
 
 def may_lack_labels(settings: dict[str, Any]) -> bool:
     """Whether the model learns from rows without a label as well."""
-    return issubclass(MODELS[_kind(settings)], PartlyLabelled)
+    return _kind_of(settings).partly_labelled
 
 
 def learns_in_order(settings: dict[str, Any]) -> bool:
     """Whether rows are times, so that a site's table is one sequence."""
-    return issubclass(MODELS[_kind(settings)], ESNRegressor)
+    return _kind_of(settings).takes == "sequences"
 
 
-def _kind(settings: dict[str, Any]) -> str:
-    kind = settings.get("kind", "RVFLClassifier")
-    if kind in BY_SCRIPT:
+def _kind_of(settings: dict[str, Any]) -> type[NetworkModel]:
+    kind, saved = settings.get("kind", "RVFLClassifier"), saved_models()
+    if not isinstance(kind, str) or kind not in models():
+        raise InputError(f"kind {kind!r} is not known{near(str(kind), saved)}")
+    if not models()[kind].predicts_alone:
         raise InputError(
             f"kind {kind} has no place in a file, because nobody can predict alone with it: train and predict by a "
             "script over PeerNetwork that all sites run"
         )
-    if not isinstance(kind, str) or kind not in MODELS:
-        raise InputError(f"kind {kind!r} is not known{near(str(kind), MODELS)}")
-    return kind
-
-
-def _must_predict_from_rows(model: Any) -> None:
-    if isinstance(model, ESNRegressor) and model.feedback_scaling:
-        raise InputError(
-            f"feedback_scaling is {model.feedback_scaling}, and a model whose outputs are fed back has no place in a "
-            "file, because nobody can predict with it from rows alone: set it to 0, or train and predict by a script "
-            "over PeerNetwork that all sites run"
-        )
+    if kind not in saved:
+        raise InputError(f"kind {kind} cannot be saved, and a site saves what it trains{near(kind, saved)}")
+    return saved[kind]
 
 
 def compared(settings: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What agents compute together where each has its own columns of everybody's rows, one file per method."""
 
-from peerlearn.algorithms.columns.auto import AutoColumns, column_solver_of, column_solvers
+from peerlearn.algorithms.columns.auto import COLUMNS, AutoColumns, column_solver_of, column_solvers
 from peerlearn.algorithms.columns.dual import DualConjugateGradient
 from peerlearn.algorithms.columns.local import ColumnEnsemble, LocalColumns
 from peerlearn.algorithms.columns.sharing import SharingADMM
@@ -8,6 +8,7 @@ from peerlearn.algorithms.columns.sketched import SketchedConjugateGradient
 from peerlearn.algorithms.columns.solver import ColumnSolution, ColumnSolver
 
 __all__ = [
+    "COLUMNS",
     "AutoColumns",
     "ColumnEnsemble",
     "ColumnSolution",

@@ -29,7 +29,7 @@ from peerlearn.algorithms.columns.solver import (
     largest_square,
     positive,
 )
-from peerlearn.algorithms.registry import by_name, named
+from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.report import check_tolerance
 from peerlearn.arrays import Array
 from peerlearn.local.column_blocks import ColumnBlocks
@@ -99,12 +99,5 @@ class AutoColumns:
         return int(2 * network.graph.number_of_edges() * loose.rounds_on(network))
 
 
-def column_solvers() -> dict[str, type[ColumnSolver]]:
-    """Every solver of this folder by its name. A new file is found by itself."""
-    return named("peerlearn.algorithms.columns", "solve_columns")
-
-
-def column_solver_of(solver: ColumnSolver | str) -> ColumnSolver:
-    """A solver, also from its name or that of its class."""
-    chosen: ColumnSolver = by_name(solver, column_solvers(), "solver", "solve_columns")
-    return chosen
+COLUMNS: Family[ColumnSolver] = Family("peerlearn.algorithms.columns", "solve_columns", "solver", in_one_place="local")
+column_solvers, column_solver_of = COLUMNS.kinds, COLUMNS.of

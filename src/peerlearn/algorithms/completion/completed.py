@@ -9,7 +9,7 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.distances.partial_matrix import Known, Mask
-from peerlearn.algorithms.registry import by_name, named
+from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.report import Report
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, NetworkError
@@ -38,11 +38,8 @@ class Completion(Protocol):
         ...
 
 
-def completion_of(completion: Completion | str) -> Completion:
-    """A completion, also from its name or that of its class."""
-    known = named("peerlearn.algorithms.completion", "complete")
-    chosen: Completion = by_name(completion, known, "completion", "complete")
-    return chosen
+COMPLETION: Family[Completion] = Family("peerlearn.algorithms.completion", "complete", "completion")
+completion_of = COMPLETION.of
 
 
 def nothing_to_do(network: Network, known: Known, solver: str) -> Completed:

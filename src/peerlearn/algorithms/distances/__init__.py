@@ -1,9 +1,9 @@
 """What agents share so that all know how far rows are from each other: one file per way."""
 
-from peerlearn.algorithms.distances.choice import Distances, distances_of, drawn_by
+from peerlearn.algorithms.distances.choice import DISTANCES, Distances, distances_of, drawn_by
 from peerlearn.algorithms.distances.exchange import Exchange
 from peerlearn.algorithms.distances.landmarks import Landmarks
 from peerlearn.algorithms.distances.partial_matrix import Known, Mask
 from peerlearn.algorithms.distances.row_index import Places
 
-__all__ = ["Distances", "Exchange", "Known", "Landmarks", "Mask", "Places", "distances_of", "drawn_by"]
+__all__ = ["DISTANCES", "Distances", "Exchange", "Known", "Landmarks", "Mask", "Places", "distances_of", "drawn_by"]

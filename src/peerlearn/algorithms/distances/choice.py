@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.distances.partial_matrix import Known
-from peerlearn.algorithms.registry import by_name, named
+from peerlearn.algorithms.registry import Family
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 
@@ -29,7 +29,5 @@ def drawn_by(distances: Any, columns: int, seed: int) -> Drawn:
     return drawn
 
 
-def distances_of(distances: Distances | str) -> Distances:
-    """A way to share distances, also from its name or that of its class."""
-    chosen: Distances = by_name(distances, named("peerlearn.algorithms.distances", "share"), "distances", "share")
-    return chosen
+DISTANCES: Family[Distances] = Family("peerlearn.algorithms.distances", "share", "distances")
+distances_of = DISTANCES.of

@@ -16,7 +16,7 @@ from peerlearn.algorithms.readout.admm import ADMM
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.solver import Solution, Solver
-from peerlearn.algorithms.registry import by_name, named
+from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.report import check_tolerance
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty, Ridge
@@ -87,12 +87,5 @@ class Auto:
         return tight * triangle, rough * setup + loose * USUAL_SUMS * answer
 
 
-def solvers() -> dict[str, type[Solver]]:
-    """Every solver of this folder by its name. A new file is found by itself."""
-    return named("peerlearn.algorithms.readout", "solve")
-
-
-def solver_of(solver: Solver | str) -> Solver:
-    """A solver, also from its name or that of its class."""
-    chosen: Solver = by_name(solver, solvers(), "solver", "solve")
-    return chosen
+READOUT: Family[Solver] = Family("peerlearn.algorithms.readout", "solve", "solver", in_one_place="local")
+solvers, solver_of = READOUT.kinds, READOUT.of

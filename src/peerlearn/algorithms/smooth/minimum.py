@@ -17,7 +17,7 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.flooding import broadcast_from_center
-from peerlearn.algorithms.registry import by_name, named
+from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.report import Report, check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent, sendable
@@ -48,15 +48,8 @@ class SmoothSolver(Protocol):
         ...
 
 
-def smooth_solvers() -> dict[str, type[SmoothSolver]]:
-    """Every solver of this folder by its name. A new file is found by itself."""
-    return named("peerlearn.algorithms.smooth", "minimise")
-
-
-def smooth_solver_of(solver: SmoothSolver | str) -> SmoothSolver:
-    """A solver, also from its name or that of its class."""
-    chosen: SmoothSolver = by_name(solver, smooth_solvers(), "solver", "minimise")
-    return chosen
+SMOOTH: Family[SmoothSolver] = Family("peerlearn.algorithms.smooth", "minimise", "solver")
+smooth_solvers, smooth_solver_of = SMOOTH.kinds, SMOOTH.of
 
 
 def started(network: Network, losses: Losses, alpha: float, start: Any) -> Array:

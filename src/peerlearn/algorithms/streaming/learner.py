@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from peerlearn.algorithms.registry import by_name, named
+from peerlearn.algorithms.registry import Family
 from peerlearn.arrays import Array, all_finite, is_real
 from peerlearn.errors import DataError, InputError, NetworkError
 from peerlearn.local import recursive
@@ -36,15 +36,8 @@ class Learner(Protocol):
         ...
 
 
-def learners() -> dict[str, type[Learner]]:
-    """Every learner of this folder by its name. A new file is found by itself."""
-    return named("peerlearn.algorithms.streaming", "learn")
-
-
-def learner_of(stream: Learner | str) -> Learner:
-    """A learner, also from its name or that of its class."""
-    chosen: Learner = by_name(stream, learners(), "stream", "learn")
-    return chosen
+STREAMING: Family[Learner] = Family("peerlearn.algorithms.streaming", "learn", "stream")
+learners, learner_of = STREAMING.kinds, STREAMING.of
 
 
 def absorbed(

@@ -22,7 +22,8 @@ from peerlearn.experiments.lab.training.making import (
     within,
 )
 from peerlearn.experiments.lab.training.search import keys_of
-from peerlearn.models.described import with_parts
+from peerlearn.models.base import NetworkModel
+from peerlearn.models.from_config import with_parts
 from peerlearn.network import SimulatedNetwork
 from peerlearn.toml_reader import Table, near
 
@@ -67,7 +68,7 @@ def _check_keys(kind: type[Any], model: Model, table: Table) -> None:
         if key not in taken:
             known = {*taken, "name", "kind", "where"}
             raise table.wrong(key, f"is no parameter of {kind.__name__}{near(key, known)}")
-        if isinstance(value, Mapping) and kind.__module__.startswith("peerlearn."):
+        if isinstance(value, Mapping) and issubclass(kind, NetworkModel):
             with table.about(key):
                 with_parts(kind, {key: value})
 
@@ -90,15 +91,14 @@ def _check_values(kind: type[Any], model: Model, settings: Mapping[str, Any], ne
     """What the estimator would say to its settings at the start of a fit, without one."""
     seeded = {SEEDED: 0} if SEEDED in parameters_of(kind) else {}
     over = {OVER: network} if OVER in parameters_of(kind) else {}
-    looks = ["_settings", "_begin"] if kind.__module__.startswith("peerlearn.") else []
-    if hasattr(kind, "_parameter_constraints"):  # scikit-learn's own; of others a fit alone can tell
-        looks.append("_validate_params")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a run will warn
         try:
             estimator = configured(model, kind, {**seeded, **settings, **over})
-            if look := next((name for name in looks if hasattr(estimator, name)), ""):
-                getattr(estimator, look)()
+            if isinstance(estimator, NetworkModel):
+                estimator.check_settings()
+            elif hasattr(kind, "_parameter_constraints"):  # scikit-learn's own; of others a fit alone can tell
+                estimator._validate_params()
         except (PeerlearnError, TypeError, ValueError):
             raise
         except Exception as error:  # a class of anybody's may raise anything

@@ -17,7 +17,7 @@ import numpy as np
 
 from peerlearn.algorithms import Averaging, Local, average, iterates
 from peerlearn.algorithms.averaging import Method
-from peerlearn.algorithms.readout.auto import solver_of
+from peerlearn.algorithms.readout.auto import READOUT
 from peerlearn.algorithms.readout.consensus import Consensus
 from peerlearn.arrays import Array, is_whole
 from peerlearn.errors import InputError
@@ -110,4 +110,4 @@ def disagreements(network: Network, x: Array, method: Method) -> Iterator[float]
 
 
 def _solver(estimator: Any) -> Any:
-    return solver_of(estimator.solver)
+    return READOUT.of(estimator.solver)

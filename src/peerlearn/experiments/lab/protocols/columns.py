@@ -27,7 +27,7 @@ from peerlearn.experiments.lab.training.loading import Fold, fold_key, fold_of
 from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
 from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, centre, outcome_of, trained
 from peerlearn.experiments.lab.training.search import best_settings
-from peerlearn.experiments.lab.training.suitability import VERTICAL, objection
+from peerlearn.experiments.lab.training.suitability import objection, what_it_takes
 from peerlearn.experiments.lab.trial import Outcome, Trial
 from peerlearn.network import SimulatedNetwork
 
@@ -53,7 +53,7 @@ class Columns:
 
     def refuses(self, data: Data, model: Model) -> str:
         kind = kind_of(model, facts_of(data).task)
-        if model.where == "network" and not issubclass(kind, VERTICAL):
+        if model.where == "network" and what_it_takes(kind) != "columns":
             return "learns rows, and columns are dealt"
         return objection(data, model)
 

@@ -17,8 +17,8 @@ from typing import ClassVar
 import numpy as np
 
 from peerlearn import partition
-from peerlearn.algorithms.completion import Completion, completion_of
-from peerlearn.algorithms.distances import Distances, Exchange, Known, distances_of
+from peerlearn.algorithms.completion import COMPLETION, Completion
+from peerlearn.algorithms.distances import DISTANCES, Distances, Exchange, Known
 from peerlearn.arrays import Array, is_whole
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, Model
@@ -76,7 +76,7 @@ class Completions:
         network = network_of(trial)
         assert network is not None
         model, seed, shares = estimator_of(trial, network), trial.seed("model"), self._shares(trial, network.size)
-        sharing, completion = distances_of(model.distances), completion_of(model.completion)
+        sharing, completion = DISTANCES.of(model.distances), COMPLETION.of(model.completion)
         ways = [sharing]
         if isinstance(sharing, Exchange) and self.rounds:
             ways = [replace(sharing, pattern_rounds=n, entry_rounds=n) for n in self.rounds]

@@ -17,21 +17,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.smooth import smooth_solver_of
 from peerlearn.arrays import is_whole
 from peerlearn.errors import InputError, NotConverged
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import facts_of
 from peerlearn.experiments.lab.protocols.few_labels import shares_of
 from peerlearn.experiments.lab.training.fitting import fitted
-from peerlearn.experiments.lab.training.labelling import UNKNOWN, Labelling
+from peerlearn.experiments.lab.training.labelling import Labelling
 from peerlearn.experiments.lab.training.loading import Fold
 from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
 from peerlearn.experiments.lab.training.measures import MEASURES, outcome_of, trained
 from peerlearn.experiments.lab.training.suitability import objection
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
-from peerlearn.local.margin_losses import S3VMLosses
-from peerlearn.models.s3vm import S3VMClassifier
+from peerlearn.models.base import NetworkModel
 
 WATCHED = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500)
 
@@ -60,7 +58,8 @@ class Convergence(Labelling):
             raise InputError(f"watched is {list(self.watched)!r}: give numbers of iterations in ascending order")
 
     def refuses(self, data: Data, model: Model) -> str:
-        if not issubclass(kind_of(model, facts_of(data).task), S3VMClassifier):
+        kind = kind_of(model, facts_of(data).task)
+        if not issubclass(kind, NetworkModel) or not hasattr(kind, "objective"):
             return "has no objective that S3VM has"
         if model.where == "alone":
             return "has no objective in common with others"
@@ -87,17 +86,13 @@ class Convergence(Labelling):
     def _stopped(self, trial: Trial, n: int) -> Any:
         """The model, whose solver has n iterations."""
         estimator = estimator_of(trial, network_of(trial), **self.settings(trial.data, trial.model))
-        solver: Any = smooth_solver_of(estimator.solver)
-        return estimator.set_params(solver=replace(solver, max_iterations=n))
+        return estimator.set_params(solver=replace(estimator.part("solver"), max_iterations=n))
 
 
-def _reached(model: S3VMClassifier, fold: Fold) -> tuple[float, float]:
+def _reached(model: Any, fold: Fold) -> tuple[float, float]:
     """F and |grad F|^2 of all rows, averaged over the agents' w."""
-    y = np.where(fold.y == UNKNOWN, 0.0, 2.0 * fold.y - 1.0)
-    L, b = int(np.count_nonzero(y)), 2 * model.positive_share_ - 1
-    m = model.mean_[0]  # the same at all agents
-    together = S3VMLosses([fold.X], [y], m, b, model.C1, model.C2, model.s, labelled=L, unlabelled=len(y) - L)
+    together, alpha = model.objective(fold.X, fold.y)
     w = [own[None] for own in model.coefficients_]
-    objectives = [together.value(own)[0] + 0.5 * np.vdot(own, own) for own in w]
-    gradients = [together.gradient(own) + own for own in w]
+    objectives = [together.value(own)[0] + 0.5 * alpha * np.vdot(own, own) for own in w]
+    gradients = [together.gradient(own) + alpha * own for own in w]
     return float(np.mean(objectives)), float(np.mean([np.vdot(g, g) for g in gradients]))

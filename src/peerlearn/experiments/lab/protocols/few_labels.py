@@ -34,8 +34,7 @@ from peerlearn.experiments.lab.training.measures import (
 from peerlearn.experiments.lab.training.search import best_settings
 from peerlearn.experiments.lab.training.suitability import objection
 from peerlearn.experiments.lab.trial import Outcome, Trial
-from peerlearn.models.lapkrr import LapKRRClassifier
-from peerlearn.models.unlabelled import PartlyLabelled
+from peerlearn.models.base import NetworkModel
 
 LEARN_FROM_ALL = "sklearn.semi_supervised"  # whose estimators know -1 too
 
@@ -69,7 +68,8 @@ class FewLabels(Labelling):
 
 def learned_from(estimator: Any, X: Array, y: Indices) -> partition.Share:
     """All these rows, or the labelled ones where the estimator takes -1 for a class."""
-    if isinstance(estimator, PartlyLabelled) or type(estimator).__module__.startswith(LEARN_FROM_ALL):
+    partly_labelled = isinstance(estimator, NetworkModel) and estimator.partly_labelled
+    if partly_labelled or type(estimator).__module__.startswith(LEARN_FROM_ALL):
         return X, y
     return X[y != UNKNOWN], y[y != UNKNOWN]
 
@@ -85,8 +85,8 @@ def shares_of(trial: Trial, estimator: Any, fold: Fold) -> list[partition.Share]
 def _alone(trial: Trial, fold: Fold, settings: Mapping[str, Any]) -> Trained:
     estimator = estimator_of(trial, **settings)
     shares = shares_of(trial, estimator, fold)
-    if isinstance(estimator, LapKRRClassifier):  # it is told of classes that an agent alone has not seen
-        estimator = estimator_of(trial, network_of(trial), **{**settings, "distances": "local"})
+    if isinstance(estimator, NetworkModel) and estimator.alone:  # it is told of classes that an agent has not seen
+        estimator = estimator_of(trial, network_of(trial), **{**settings, **estimator.alone})
         return trained(estimator, fold.X_test, fitted(estimator, shares))
     return fitted_alone(estimator, [_of_some(trial, k, *share) for k, share in enumerate(shares)], fold)
 

@@ -20,7 +20,7 @@ from peerlearn.experiments.lab.training.loading import Fold, fold_of
 from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
 from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, centralised_distances, outcome_of, trained
 from peerlearn.experiments.lab.training.search import best_settings
-from peerlearn.experiments.lab.training.suitability import VERTICAL, objection
+from peerlearn.experiments.lab.training.suitability import objection, what_it_takes
 from peerlearn.experiments.lab.trial import Outcome, Trial
 
 CONCENTRATION = 0.5
@@ -51,7 +51,7 @@ class Rows:
 
     def refuses(self, data: Data, model: Model) -> str:
         task = facts_of(data).task
-        if issubclass(kind_of(model, task), VERTICAL):
+        if what_it_takes(kind_of(model, task)) == "columns":
             return "learns columns, and rows are dealt"
         if task == "regression" and self.deal in ("stratified", "dirichlet") and model.where != "centralised":
             return "rows are dealt by class, and the targets are measured"

@@ -32,9 +32,8 @@ from peerlearn.experiments.lab.training.making import estimator_of, kind_of, net
 from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, Trained, centre, outcome_of
 from peerlearn.experiments.lab.training.primal_residuals import watched
 from peerlearn.experiments.lab.training.search import best_settings
+from peerlearn.experiments.lab.training.suitability import what_it_takes
 from peerlearn.experiments.lab.trial import Outcome, Trial
-from peerlearn.models import ESNRegressor
-from peerlearn.models.echoes import Echoes
 from peerlearn.network import SimulatedNetwork
 from peerlearn.network.base import Counts
 
@@ -56,9 +55,10 @@ class Sequences:
             return "learns sequences, and these are none: give a source such as narma10"
         if data.prepare or data.scale not in ("as loaded", "none"):
             return "learns sequences as they are: leave out scale and prepare"
-        if not issubclass(kind_of(model, "regression"), Echoes):
+        kind = kind_of(model, "regression")
+        if what_it_takes(kind) != "sequences":
             return "learns rows, and these are sequences"
-        settings, length = settings_of(data, model, ESNRegressor), options_of(data)["length"]
+        settings, length = settings_of(data, model, kind), options_of(data)["length"]
         if is_whole(washout := settings.get("washout", 0)) and washout >= length:
             raise InputError(
                 f"washout is {washout}, and sequences of {data.name} have {length} samples: give a smaller one"
@@ -67,9 +67,9 @@ class Sequences:
 
     def run(self, trial: Trial) -> Outcome:
         train, test, network, best = *fold_of(trial), network_of(trial), best_settings(trial)
-        model: ESNRegressor = estimator_of(trial, network, **best)
+        model: Any = estimator_of(trial, network, **best)
         if trial.model.where == "alone":
-            model.set_params(solver="local")
+            model.set_params(**model.alone)
         if (observed := watched(model.solver)) is not None:
             model.set_params(solver=observed)
         shares = [train] if network is None else dealt(trial, train, network.size)
@@ -123,7 +123,7 @@ def dealt(trial: Trial, train: Series, agents: int) -> list[Series]:
     return [_some(train, np.sort(own)) for own in rows]
 
 
-def _distances(trial: Trial, model: ESNRegressor, shares: list[Series]) -> list[float]:
+def _distances(trial: Trial, model: Any, shares: list[Series]) -> list[float]:
     """How far agents are from the readout that all their states in one place would give, noise included: Gram's."""
     if "distance" not in trial.comparison.metrics or trial.network is None:
         return []
@@ -133,7 +133,7 @@ def _distances(trial: Trial, model: ESNRegressor, shares: list[Series]) -> list[
     return metrics.distances(model.coefficients_, b)
 
 
-def _said(model: ESNRegressor, test: Series) -> Array:
+def _said(model: Any, test: Series) -> Array:
     """What agents predict of all samples after the washout: agents x samples."""
     (x, y), w, b = test, model.washout, model.coefficients_
     known = [d[:w] for d in y]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from peerlearn.data import WienerSignals, wiener
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import SIGNALS, options_of, source_of
-from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
+from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of, parameters_of
+from peerlearn.experiments.lab.training.suitability import what_it_takes
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
 from peerlearn.local.splines import Spline
-from peerlearn.models.filters import LMSFilter, SplineFilter
-from peerlearn.models.listening import Filter
+from peerlearn.models.adaptive_filter import STEPS, AdaptiveFilter
 from peerlearn.network import SimulatedNetwork
 
 GRID: Array = np.linspace(-2.0, 2.0, 101)  # outputs of the linear part at which splines are shown
@@ -79,7 +79,7 @@ class Signals:
             return "filters signals as they are: leave out scale and prepare"
         if "agents" in data.options:
             return "listens as the agents of its network: leave out the option agents"
-        if not issubclass(kind_of(model, "regression"), Filter):
+        if what_it_takes(kind_of(model, "regression")) != "signals":
             return "is no filter, and these are signals"
         if model.where == "centralised":
             return "would hear what only agents hear: give where = 'network' or 'alone'"
@@ -96,8 +96,7 @@ class Signals:
         heard = recorded(trial, network.size)
         model = self._filter(trial, network)
         started = time.perf_counter()
-        truth = heard.coefficients if isinstance(model, LMSFilter) else (heard.coefficients, heard.f0)
-        run = model.run(heard.x, heard.d, truth=truth)
+        run = model.run(heard.x, heard.d, truth=model.truth_of(heard.coefficients, heard.f0))
         seconds = time.perf_counter() - started
         powers = {"mse": run.mse, "excess": run.excess(heard.clean), "msd": run.msd, "msd_spline": run.msd_spline}
         found = {name: power for name, power in powers.items() if power is not None}
@@ -107,8 +106,8 @@ class Signals:
         curves = {name: self._curve(power) for name, power in found.items()}
         fastest = [np.where(np.isnan(early), np.inf, early).argmin()]
         curves |= {f"fastest_{name}": self._curve(found[name][fastest]) for name in DEVIATIONS if name in found}
-        if isinstance(model, SplineFilter):
-            curves |= _nonlinearities(model, heard, last["excess"])
+        if (spline := model.spline()) is not None:
+            curves |= _nonlinearities(model, spline, heard, last["excess"])
         return Outcome(
             seconds,
             values | {"early_excess_db": _decibels(early.mean()), "worst_excess_db": _decibels(last["excess"].max())},
@@ -117,15 +116,14 @@ class Signals:
             run.sent,
         )
 
-    def _filter(self, trial: Trial, network: SimulatedNetwork) -> Filter:
+    def _filter(self, trial: Trial, network: SimulatedNetwork) -> AdaptiveFilter:
         """The file's, with drawn steps where it leaves them open."""
-        model: Filter = estimator_of(trial, network)
+        model: AdaptiveFilter = estimator_of(trial, network)
         if trial.model.where == "alone":
-            model.set_params(cooperation="none")
+            model.set_params(**model.alone)
         if self.steps is not None and model.update == "lms" and model.step_size is None:
             steps = np.random.default_rng(trial.seed("data")).uniform(self.steps[0], self.steps[1], network.size)
-            names = ("step_size", "spline_step_size") if isinstance(model, SplineFilter) else ("step_size",)
-            model.set_params(**dict.fromkeys(names, steps))
+            model.set_params(**{name: steps for name in STEPS if name in parameters_of(type(model))})
         return model
 
     def _curve(self, powers: Array) -> Curve:
@@ -142,10 +140,10 @@ def recorded(trial: Trial, agents: int) -> WienerSignals:
     return wiener(**options, seed=trial.seed("data"))
 
 
-def _nonlinearities(model: SplineFilter, heard: WienerSignals, errors: Array) -> dict[str, Curve]:
+def _nonlinearities(model: Any, spline: Spline, heard: WienerSignals, errors: Array) -> dict[str, Curve]:
     """phi(s / a) against s, where a w is nearest w0: of the agents with the smallest and the largest of these errors,
     and how far it is from f0(s)."""
-    spline, w = Spline(model.knots, model.spacing, model.basis), model.coefficients_
+    w = model.coefficients_
     scale = (w**2).sum(axis=1) / (w @ heard.coefficients)  # 1 / a
     phi = np.array([spline.value(s * GRID, q) for s, q in zip(scale, model.control_points_, strict=True)])
     found = {

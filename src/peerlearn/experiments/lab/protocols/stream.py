@@ -27,7 +27,7 @@ from peerlearn.experiments.lab.training.loading import Fold, fold_of
 from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
 from peerlearn.experiments.lab.training.measures import MEASURES, Trained, centralised_distances, outcome_of, trained
 from peerlearn.experiments.lab.training.search import best_settings
-from peerlearn.experiments.lab.training.suitability import VERTICAL, objection
+from peerlearn.experiments.lab.training.suitability import objection, what_it_takes
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
 
 
@@ -63,7 +63,7 @@ class Stream:
 
     def refuses(self, data: Data, model: Model) -> str:
         kind = kind_of(model, facts_of(data).task)
-        if issubclass(kind, VERTICAL):
+        if what_it_takes(kind) == "columns":
             return "learns columns, and rows come in chunks"
         why = objection(data, model)
         if not why and model.where == "network" and not hasattr(kind, "partial_fit"):

@@ -12,7 +12,7 @@ from typing import Any
 import networkx as nx
 from sklearn.base import clone
 
-from peerlearn import graphs, models
+from peerlearn import graphs
 from peerlearn import weights as mixing
 from peerlearn.data.dataset import Task
 from peerlearn.errors import InputError
@@ -21,11 +21,13 @@ from peerlearn.experiments.lab.facts import facts_of
 from peerlearn.experiments.lab.sweeps import with_key
 from peerlearn.experiments.lab.training.kept import Asked, key_of
 from peerlearn.experiments.lab.trial import Trial
-from peerlearn.models.described import part_kind, with_parts
+from peerlearn.models.base import NetworkModel
+from peerlearn.models.from_config import part_kind, with_parts
+from peerlearn.models.registry import models
 from peerlearn.network import SimulatedNetwork
 from peerlearn.toml_reader import near
 
-OURS: dict[str, type[Any]] = {name: getattr(models, name) for name in models.__all__}
+OURS: dict[str, type[Any]] = {**models()}
 ENDINGS = {"classification": "Classifier", "regression": "Regressor"}
 FAMILIES = {name.removesuffix("Classifier").removesuffix("Regressor") for name in OURS} - set(OURS)
 DEEP = "__"  # of a parameter of an estimator within another
@@ -86,7 +88,7 @@ def takes(model: Model, kind: type[Any], settings: Settings, key: str) -> bool:
         return first != OVER
     inner: Any = settings.get(first)
     setting = rest.partition(".")[0]
-    if kind.__module__.startswith("peerlearn."):
+    if issubclass(kind, NetworkModel):
         named = isinstance(inner, str | Mapping)
         chosen: Any = part_kind(kind, first, inner) if named else None
         return is_dataclass(chosen) and setting in {each.name for each in fields(chosen)}
@@ -139,7 +141,7 @@ def made(kind: type[Any], settings: Mapping[str, Any]) -> Any:
 
 
 def _objects(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    if kind.__module__.startswith("peerlearn."):
+    if issubclass(kind, NetworkModel):
         return with_parts(kind, settings)
     return {key: _nested(value) for key, value in settings.items()}
 

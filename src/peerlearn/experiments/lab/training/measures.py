@@ -18,7 +18,7 @@ from peerlearn.experiments.lab import metrics
 from peerlearn.experiments.lab.training.kept import Asked, key_of
 from peerlearn.experiments.lab.training.loading import Fold, fold_key
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
-from peerlearn.models import RVFLClassifier, RVFLRegressor, S3VMClassifier
+from peerlearn.models.base import NetworkModel
 from peerlearn.network.base import Counts
 
 MEASURES: Mapping[str, str] = {
@@ -27,7 +27,6 @@ MEASURES: Mapping[str, str] = {
     "seconds_per_agent": "seconds of training per agent",
 }
 CURVES: Mapping[str, str] = {"residual": "residual as the solver saw it, by iteration"}
-SAME_COORDINATES = (RVFLClassifier, RVFLRegressor, S3VMClassifier)  # coefficients mean the same over any network
 CENTRES_KEPT = 64
 
 
@@ -98,7 +97,7 @@ def centralised_distances(trial: Trial, fold: Fold, estimator: Any) -> list[floa
     None where nobody asks, or where coefficients mean something else over a network.
     """
     asked = "distance" in trial.comparison.metrics and trial.network is not None
-    if not asked or not isinstance(estimator, SAME_COORDINATES):
+    if not asked or not (isinstance(estimator, NetworkModel) and estimator.same_coordinates):
         return []
     together = clone(estimator).set_params(network=None)
     key = key_of(fold_key(trial), together)

@@ -10,21 +10,16 @@ from sklearn.utils import get_tags
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import facts_of
 from peerlearn.experiments.lab.training.making import OVER, kind_of, parameters_of
-from peerlearn.models.echoes import Echoes
-from peerlearn.models.filters import LMSFilter, SplineFilter
-from peerlearn.models.vertical import VerticalRVFLClassifier, VerticalRVFLRegressor
-
-FILTERS = (LMSFilter, SplineFilter)
-VERTICAL = (VerticalRVFLClassifier, VerticalRVFLRegressor)
+from peerlearn.models.base import NetworkModel, Takes
 
 
 def objection(data: Data, model: Model) -> str:
     """Why the model cannot learn the targets of a table, or not where it should; empty if it can."""
     facts = facts_of(data)
     kind = kind_of(model, facts.task)
-    if issubclass(kind, Echoes):
+    if what_it_takes(kind) == "sequences":
         return "learns sequences, and these are rows"
-    if issubclass(kind, FILTERS):
+    if what_it_takes(kind) == "signals":
         return "filters signals, and these are rows"
     if not hasattr(kind, "predict"):
         return "does not predict"
@@ -40,6 +35,11 @@ def objection(data: Data, model: Model) -> str:
     return ""
 
 
+def what_it_takes(kind: type[Any]) -> Takes:
+    """Return what an agent must have for a model of this class: rows for estimators that are not ours."""
+    return kind.takes if issubclass(kind, NetworkModel) else "rows"
+
+
 def _abilities(model: Model, kind: type[Any]) -> tuple[bool, bool]:
     """Whether it classifies, and whether it predicts numbers; of one that leaves it open, neither."""
     if model.estimator is not None:
@@ -49,7 +49,7 @@ def _abilities(model: Model, kind: type[Any]) -> tuple[bool, bool]:
 
 def _takes_many_classes(model: Model, kind: type[Any]) -> bool:
     """As its tags say, which hang on no setting but those of scikit-learn's combinations, given or left to the run."""
-    if model.estimator is None and not kind.__module__.startswith("peerlearn."):
+    if model.estimator is None and not issubclass(kind, NetworkModel):
         return True
     tags = get_tags(kind() if model.estimator is None else model.estimator)
     return bool(tags.classifier_tags is None or tags.classifier_tags.multi_class)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @contextmanager
-def unharmed(model: Any) -> Iterator[None]:
+def restored_on_error(model: Any) -> Iterator[None]:
     """Attributes that are set inside are taken back if an error leaves it."""
     before = dict(vars(model))
     try:

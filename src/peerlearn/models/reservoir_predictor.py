@@ -1,4 +1,4 @@
-"""What a trained echo state network says: predictions, how good they are, and forecasts.
+"""Predictions of a trained echo state network, how good they are, and forecasts.
 
     NRMSE^2 = sum |y[n] - d[n]|^2 / sum |d[n] - mean d|^2           over all samples after the washout
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.arrays import Array
@@ -21,20 +21,18 @@ from peerlearn.local.readouts import forced, forecast, outputs
 from peerlearn.local.reservoir import Reservoir
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models import sequences as given
+from peerlearn.models.sequence_model import SequenceModel
 from peerlearn.models.settings import whole_from
 
 FAR = 100.0  # times the largest target: no output that was learned
 
 
-class Echoes(RegressorMixin, BaseEstimator):
-    """What can be asked of a reservoir and its readouts."""
+class ReservoirPredictor(RegressorMixin, SequenceModel):
+    """Base class of echo state networks: what can be asked of a reservoir and its readouts."""
 
     coefficients_: Array  # hosted agents x width x outputs
     reservoir_: Reservoir
-    washout: int
     _scaling: float  # of the teacher
-    _single_output: bool
-    _n_outputs: int
     _standardised: bool = False  # whether it is from a file whose inputs are standardised, and outputs are not
 
     def predict(self, X: Any, y_known: Any = None) -> Any:
@@ -113,11 +111,11 @@ class Echoes(RegressorMixin, BaseEstimator):
 
     @abstractmethod
     def _latest(self) -> tuple[Array, Array] | None:
-        """Where learning has come to, at the first hosted agent: the state and the outputs there, if there are any."""
+        """Return where learning has come to at the first hosted agent: state and outputs there, if there are any."""
 
     @abstractmethod
     def _largest(self) -> float:
-        """Of the targets that were learned from, in size, of all hosted agents."""
+        """Return the largest size of the targets that were learned from, of all hosted agents."""
 
     @property
     def _axes(self) -> tuple[int, ...]:
@@ -199,11 +197,3 @@ class Echoes(RegressorMixin, BaseEstimator):
             return h[0], d[-1], []
         first = said[0][-1] / self._scaling
         return h[0], first[0], [first]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.input_tags.three_d_array = True
-        # The tag that leaves out just the two checks that shuffle rows, or predict some of them: here rows are times.
-        tags.non_deterministic = True
-        return tags

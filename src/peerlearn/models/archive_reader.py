@@ -22,7 +22,7 @@ Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
+class ArchiveReader:
     """Arrays by name, the entries of the text about them, and how a sentence about what is wrong begins and ends."""
 
     arrays: Mapping[str, AnyArray] = field(repr=False)
@@ -31,7 +31,7 @@ class Contents:
     way_out: str
 
     @classmethod
-    def of_file(cls, arrays: Mapping[str, AnyArray], objection: str, way_out: str) -> Contents:
+    def of_file(cls, arrays: Mapping[str, AnyArray], objection: str, way_out: str) -> ArchiveReader:
         """With the text about the arrays understood."""
         bare = cls(arrays, {}, objection, way_out)
         text = bare._array("about")

@@ -7,65 +7,45 @@ privacy = { name = "projection", m = 10 }
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.columns import column_solvers
-from peerlearn.algorithms.readout.auto import solvers
-from peerlearn.algorithms.registry import class_named, named
-from peerlearn.algorithms.smooth import StepRule, smooth_solvers
-from peerlearn.algorithms.streaming.learner import learners
+from peerlearn.algorithms.smooth import StepRule
 from peerlearn.errors import InputError
-from peerlearn.local.privacy import RandomProjection, TanhTransform
-from peerlearn.models.s3vm import S3VMClassifier
-from peerlearn.models.vertical import VerticalRVFLClassifier, VerticalRVFLRegressor
+from peerlearn.models.base import NetworkModel
 from peerlearn.toml_reader import near
 
-Kinds = Mapping[str, type[Any]]
-PARTS: dict[str, Callable[[], Kinds]] = {
-    "solver": solvers,
-    "stream": learners,
-    "distances": lambda: named("peerlearn.algorithms.distances", "share"),
-    "completion": lambda: named("peerlearn.algorithms.completion", "complete"),
-    "privacy": lambda: {kind.name: kind for kind in (RandomProjection, TanhTransform)},
-}
-SOLVERS: dict[type[Any], Callable[[], Kinds]] = {  # others have those of linear readouts
-    S3VMClassifier: smooth_solvers,
-    VerticalRVFLClassifier: column_solvers,
-    VerticalRVFLRegressor: column_solvers,
-}
 TABLES: dict[str, type[Any]] = {"averaging": Averaging, "step": StepRule}  # settings that may be tables themselves
 
 
-def with_parts(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def with_parts(kind: type[NetworkModel], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of this kind of model, tables among them made into what they describe; names are left to the model."""
     return {key: part(kind, key, value) if isinstance(value, Mapping) else value for key, value in settings.items()}
 
 
-def part(kind: type[Any], parameter: str, given: Any) -> Any:
+def part(kind: type[NetworkModel], parameter: str, given: Any) -> Any:
     """The algorithm that is this parameter of this kind of model."""
     chosen = part_kind(kind, parameter, given)
     settings = {} if isinstance(given, str) else {key: value for key, value in given.items() if key != "name"}
     for key, table in TABLES.items():
         if isinstance(settings.get(key), Mapping):
-            settings[key] = _made(table, settings[key])
-    return _made(chosen, settings)
+            settings[key] = _make(table, settings[key])
+    return _make(chosen, settings)
 
 
-def part_kind(kind: type[Any], parameter: str, given: Any) -> type[Any]:
+def part_kind(kind: type[NetworkModel], parameter: str, given: Any) -> type[Any]:
     """The class of the algorithm that is this parameter of this kind of model."""
-    if parameter not in PARTS:
+    if parameter not in kind.parts:
         raise InputError(f"{parameter} is a table, but {kind.__name__} takes one value here: give that")
     described: Any = {"name": given} if isinstance(given, str) else given
     if not isinstance(described, Mapping) or not isinstance(described.get("name"), str):
         raise InputError(f"{parameter} is {given!r}: give a name, or a table with a name and settings")
-    kinds = SOLVERS.get(kind, PARTS[parameter]) if parameter == "solver" else PARTS[parameter]
-    return class_named(described["name"], kinds(), parameter)
+    return kind.parts[parameter].kind_of(described["name"])
 
 
-def _made(kind: type[Any], settings: Mapping[str, Any]) -> Any:
+def _make(kind: type[NetworkModel], settings: Mapping[str, Any]) -> Any:
     known = {each.name: each for each in fields(kind)} if is_dataclass(kind) else {}
     if unknown := sorted(set(settings) - set(known)):
         hint = near(unknown[0], known) if known else ", which has none"

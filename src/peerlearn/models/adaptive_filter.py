@@ -5,12 +5,11 @@ They are scikit-learn estimators by their parameters, without `fit`: rows of X t
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from peerlearn.algorithms.agreement import check_same_settings
@@ -24,20 +23,20 @@ from peerlearn.arrays import Array, is_whole
 from peerlearn.errors import InputError
 from peerlearn.local.recursive import State
 from peerlearn.local.splines import Spline
+from peerlearn.models.base import NetworkModel, Setup, Takes
 from peerlearn.models.filter_run import FilterRun
-from peerlearn.models.settings import network_of
 from peerlearn.models.signals import signals_of, steps_of
 from peerlearn.network import Network
 from peerlearn.network.base import Counts
 
 UPDATES = {"lms": LMS, "nlms": NLMS, "rls": RLS}
-OWN = ("network", "step_size", "spline_step_size")  # what agents need not have in common, and may change as they listen
+STEPS = ("step_size", "spline_step_size")  # what agents need not have in common, and may change as they listen
 NOTHING = np.zeros(0)
 MOST_RECURSIVE = 2000  # coefficients: a matrix of 32 MB per agent
 
 
 @dataclass(frozen=True)
-class Listening:
+class FilterState:
     """Where a filter is: over which network, how it began, and what its agents remember."""
 
     network: Network
@@ -48,8 +47,12 @@ class Listening:
     sent: Counts = field(default_factory=Counts)
 
 
-class Filter(ABC, BaseEstimator):
-    """Listens with `run` or `step`."""
+class AdaptiveFilter(NetworkModel):
+    """Base class of adaptive filters, which listen with `run` or `step`."""
+
+    takes: ClassVar[Takes] = "signals"
+    alone: ClassVar = {"cooperation": "none"}
+    own: ClassVar = ("network", *STEPS)
 
     order: int
     update: str
@@ -58,17 +61,21 @@ class Filter(ABC, BaseEstimator):
     threshold: float | None
     forgetting: float
     step_size: Any
-    network: Network | None
 
     _steps: ClassVar[dict[str, tuple[float, float]]]  # of w and q, by update
     _priors: ClassVar[tuple[float, float]]  # of w and q, for RLS
-    _listening: Listening
+    _listening: FilterState
 
     @abstractmethod
-    def _true(self, truth: Any) -> tuple[Array, Array]:
-        """w0, and f0 at the usable knots."""
+    def truth_of(self, w0: Any, f0: Any) -> Any:
+        """Return the system d = f0(w0'x) as `run` takes it."""
 
-    def _spline(self) -> Spline | None:
+    @abstractmethod
+    def check_truth(self, truth: Any) -> tuple[Array, Array]:
+        """Return w0, and f0 at the usable knots, from the system as `run` takes it."""
+
+    def spline(self) -> Spline | None:
+        """Return the spline of the filter, if it has one."""
         return None
 
     def run(self, x: Any, d: Any, truth: Any = None) -> FilterRun:
@@ -80,7 +87,7 @@ class Filter(ABC, BaseEstimator):
         """
         begun = self._begin()
         x, d = signals_of(begun.network, x=x, d=d)
-        known = (NOTHING, NOTHING) if truth is None else self._true(truth)
+        known = (NOTHING, NOTHING) if truth is None else self.check_truth(truth)
         mark = begun.network.ledger.mark()
         self._must_agree(begun, {"the number of samples": d.shape[1]})
         state, record = self._proceed(begun, x, d, known)
@@ -135,7 +142,7 @@ class Filter(ABC, BaseEstimator):
 
     # -----------------------------------------------------------------------------------------------------------------
 
-    def _heard(self) -> Listening:
+    def _heard(self) -> FilterState:
         if not hasattr(self, "_listening"):
             raise NotFittedError(f"this {type(self).__name__} has heard nothing yet: call run or step first")
         return self._listening
@@ -143,30 +150,37 @@ class Filter(ABC, BaseEstimator):
     def _learned(self, part: slice) -> Array:
         return self._heard().state["theta"][:, part].copy()
 
-    def _begin(self) -> Listening:
-        """Everything checked, before the first sample."""
-        network = network_of(self.network)
+    def check_settings(self) -> Setup:
+        setup = super().check_settings()
+        self._shape()
+        self._step_sizes(setup.network)
+        return setup
+
+    def check_parameters(self) -> None:
         one_of(self.update, "update", tuple(UPDATES))
         check_forgetting(self.forgetting)
         if self.forgetting != 1 and self.update != "rls":
             raise InputError(f"update={self.update!r} has no forgetting: leave it 1, or give update='rls'")
-        exchange = getattr(self, "exchange", "full")
-        how = Cooperation(self.cooperation, exchange, self.every, self.threshold)
-        if exchange == "span" and self.update == "rls":
+        if self._cooperation().exchange == "span" and self.update == "rls":
             raise InputError(
                 "exchange='span' is for update='lms' or 'nlms': recursive least squares changes all control points "
                 "with every sample, so that agents must combine all of them; give exchange='full'"
             )
-        shape = self._shape()
-        self._step_sizes(network)
-        settings = self.get_params(deep=False)
-        return Listening(network, shape, how, settings, shape.start(network, how))
+
+    def _cooperation(self) -> Cooperation:
+        return Cooperation(self.cooperation, getattr(self, "exchange", "full"), self.every, self.threshold)
+
+    def _begin(self) -> FilterState:
+        """Everything checked, before the first sample."""
+        network = self.check_settings().network
+        shape, how = self._shape(), self._cooperation()
+        return FilterState(network, shape, how, self.get_params(deep=False), shape.start(network, how))
 
     def _shape(self) -> Shape:
         """y[n] = x[n], and the prior of recursive least squares."""
         if not is_whole(self.order) or self.order < 1:
             raise InputError(f"order is {self.order!r}: give the number of inputs that the filter remembers, 1 or more")
-        order, spline = int(self.order), self._spline()
+        order, spline = int(self.order), self.spline()
         q = NOTHING if spline is None else spline.knots
         if self.update == "rls" and order + len(q) > MOST_RECURSIVE:
             raise InputError(
@@ -180,36 +194,35 @@ class Filter(ABC, BaseEstimator):
 
     def _step_sizes(self, network: Network) -> Array:
         """mu and mu_q of each hosted agent."""
-        names = ("step_size", "spline_step_size")
-        given = [getattr(self, name, None) for name in names]
-        for name, size in zip(names, given, strict=True):
+        given = [getattr(self, name, None) for name in STEPS]
+        for name, size in zip(STEPS, given, strict=True):
             if self.update == "rls" and size is not None:
                 raise InputError(f"update='rls' has no {name}: leave it None, or give update='lms' or 'nlms'")
-        defaults, spline = self._steps.get(self.update, (0.0, 0.0)), self._spline()
+        defaults, spline = self._steps.get(self.update, (0.0, 0.0)), self.spline()
         limits = (2.0, 2.0) if self.update == "nlms" else (np.inf, np.inf if spline is None else 2 / spline.least)
-        return np.column_stack([steps_of(network, *each) for each in zip(names, given, defaults, limits, strict=True)])
+        return np.column_stack([steps_of(network, *each) for each in zip(STEPS, given, defaults, limits, strict=True)])
 
-    def _must_agree(self, begun: Listening, more: dict[str, Any]) -> None:
+    def _must_agree(self, begun: FilterState, more: dict[str, Any]) -> None:
         """Agents that send anything must all have the same filter."""
         if begun.how.between(begun.network):
-            shared = {name: value for name, value in begun.settings.items() if name not in OWN}
+            shared = {name: value for name, value in begun.settings.items() if name not in self.own}
             check_same_settings(begun.network, shared | more)
 
-    def _must_be_unchanged(self, now: Listening) -> None:
+    def _must_be_unchanged(self, now: FilterState) -> None:
         for name, before in now.settings.items():
             value = getattr(self, name)
-            if name not in OWN[1:] and value is not before and value != before:
+            if name not in STEPS and value is not before and value != before:
                 raise InputError(
                     f"{name} was changed from {before!r:.60} to {value!r:.60} while the filter listens: set it back, "
                     "or begin anew with run or with sklearn.base.clone(model)"
                 )
 
-    def _proceed(self, now: Listening, x: Array, d: Array, truth: tuple[Array, Array]) -> tuple[State, Array]:
+    def _proceed(self, now: FilterState, x: Array, d: Array, truth: tuple[Array, Array]) -> tuple[State, Array]:
         steps, design = self._step_sizes(now.network), now.shape.design
 
         def stop(k: int, n: int, X: float, strained: bool) -> InputError:
             agent, own = now.network.hosted[k], strained and design.Q == 0
             by_neighbor = now.how.between(now.network) and not own
-            return diverged(agent, n, design, self._spline(), X, steps[k], by_neighbor=by_neighbor)
+            return diverged(agent, n, design, self.spline(), X, steps[k], by_neighbor=by_neighbor)
 
         return proceed(now.network, now.shape, now.how, now.state, (x, d, steps), truth, stop)
