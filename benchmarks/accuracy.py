@@ -1,9 +1,11 @@
 """Claim: agents that never show their rows classify as well as if all rows were in one place.
 
-Setting: chapter 4 on G50C, inputs to [-1, 1], 500 features, alpha 8, 8 agents; 5 folds, 5 times over, each time with
-another graph erdos_renyi(8, 0.2), other features and another dealing of rows. Errors of all agents on the test rows, in
-percent. Rival: the centralised model, expected at 5-6 % on the thesis's file (5-8 % where g50c is drawn anew).
-Limits: consensus within one point of it; ADMM and conjugate gradients the same, which is within a tenth of a point.
+Setting: chapter 4 on G50C, inputs to [-1, 1], 500 features, alpha 8, 8 agents; 5 folds, 5 times
+over, each time with
+another graph erdos_renyi(8, 0.2), other features and another dealing of rows. Errors of all agents
+on the test rows, in percent. Rival: the centralised model, expected at 5-6 % on the thesis's file
+(5-8 % where g50c is drawn anew). Limits: consensus within one point of it; ADMM and conjugate
+gradients the same, which is within a tenth of a point.
 """
 
 from __future__ import annotations
@@ -41,10 +43,16 @@ def runs(dataset: DataSet) -> Iterator[tuple[int, Array, Array]]:
 
 
 def error(name: str, dataset: DataSet, seed: int, train: Array, test: Array) -> float:
-    network = None if name == "centralised" else SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.2, seed=seed))
+    network = (
+        None
+        if name == "centralised"
+        else SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.2, seed=seed))
+    )
     solver = "auto" if network is None else name
     model = RVFLClassifier(500, alpha=8.0, solver=solver, network=network, random_state=seed)
-    scores = model.fit(dataset.X[train], dataset.y[train]).agent_scores(dataset.X[test], dataset.y[test])
+    scores = model.fit(dataset.X[train], dataset.y[train]).agent_scores(
+        dataset.X[test], dataset.y[test]
+    )
     return 100 * (1 - float(np.mean(scores)))
 
 
@@ -57,13 +65,20 @@ def row(name: str, errors: Array, centralised: Array, expected: float) -> list[s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="folder of G50C.npz; default: the variable PEERLEARN_DATA")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="folder of G50C.npz; default: the variable PEERLEARN_DATA"
+    )
     dataset = g50c(parser.parse_args().folder)
     every = track(list(runs(dataset)), "fitting", console=console)
     table = np.array([[error(name, dataset, *run) for name in SOLVERS] for run in every])
     expected = EXPECTED[dataset.name]
-    rows = [row(name, errors, table[:, 0], expected) for name, errors in zip(SOLVERS, table.T, strict=True)]
+    rows = [
+        row(name, errors, table[:, 0], expected)
+        for name, errors in zip(SOLVERS, table.T, strict=True)
+    ]
     title = f"{dataset.name}: error in percent, {AGENTS} agents, {FOLDS} folds x {REPETITIONS}"
     show(title, ["solver", "error", "from centralised", "limit", ""], rows)
 

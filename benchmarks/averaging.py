@@ -1,12 +1,15 @@
 """Claim: an average over 50 agents costs no more than the bare matrix products it is made of.
 
-Setting: erdos_renyi(50, 0.2), 1000 numbers per agent, relative error 1e-6, metropolis weights, one BLAS thread.
-Rivals, all plain and with the rounds that plain mixing needs: `for _ in range(n): X = W @ X` in numpy (limit: 1.5
+Setting: erdos_renyi(50, 0.2), 1000 numbers per agent, relative error 1e-6, metropolis weights, one
+BLAS thread.
+Rivals, all plain and with the rounds that plain mixing needs: `for _ in range(n): X = W @ X` in
+numpy (limit: 1.5
 times its time, for every way of ours to the same accuracy); tvopt's
-`average_consensus`; decent-bench, which has no averaging, as an algorithm of its own classes that sends and mixes and
-does nothing else (limit: a tenth of the time of either). A rival that is not installed is left out and named.
-Rivals are handed W and the number of rounds; ours the spectrum and diameter, which are in a network's description and
-whose time is told apart. "First" is the first average over a network, "again" any later one.
+`average_consensus`; decent-bench, which has no averaging, as an algorithm of its own classes that
+sends and mixes and does nothing else (limit: a tenth of the time of either). A rival that is not
+installed is left out and named. Rivals are handed W and the number of rounds; ours the spectrum and
+diameter, which are in a network's description and whose time is told apart. "First" is the first
+average over a network, "again" any later one.
 """
 
 from __future__ import annotations
@@ -24,7 +27,12 @@ from peerlearn.arrays import Array
 from peerlearn.rounds import plain_rounds
 
 REPEATS, TOLERANCE = 15, 1e-6
-KINDS = (("plain", "bound"), ("plain", "messages"), ("chebyshev", "bound"), ("chebyshev", "messages"))
+KINDS = (
+    ("plain", "bound"),
+    ("plain", "messages"),
+    ("chebyshev", "bound"),
+    ("chebyshev", "messages"),
+)
 LIMIT_NUMPY, LIMIT_OTHERS = 1.5, 0.1
 
 
@@ -46,10 +54,21 @@ def against_numpy(graph: nx.Graph, X: Array, method: str, stopping: str) -> list
     known, new = described(graph), iter([described(graph) for _ in range(REPEATS + 1)])
     ours(known)
     rounds = known.ledger.rounds
-    rival = partial(numpy_loop, known.weights.toarray(), X, plain_rounds(known.contraction, TOLERANCE))
-    times = timed({"first": lambda: ours(next(new)), "rival": rival, "again": lambda: ours(known)}, REPEATS)
+    rival = partial(
+        numpy_loop, known.weights.toarray(), X, plain_rounds(known.contraction, TOLERANCE)
+    )
+    times = timed(
+        {"first": lambda: ours(next(new)), "rival": rival, "again": lambda: ours(known)}, REPEATS
+    )
     return [
-        row(f"{method}, {stopping}, {call}", rounds, times[call], "numpy loop", times["rival"], LIMIT_NUMPY)
+        row(
+            f"{method}, {stopping}, {call}",
+            rounds,
+            times[call],
+            "numpy loop",
+            times["rival"],
+            LIMIT_NUMPY,
+        )
         for call in ("first", "again")
     ]
 
@@ -66,24 +85,40 @@ def against_others(graph: nx.Graph, X: Array) -> list[list[str]]:
             continue
         np.testing.assert_allclose(rival(), answer, atol=1e-10)
         times = timed({"ours": lambda: ours(next(new)), "rival": rival}, REPEATS)
-        rows.append(row("plain, bound, first", rounds, times["ours"], name, times["rival"], LIMIT_OTHERS))
+        rows.append(
+            row("plain, bound, first", rounds, times["ours"], name, times["rival"], LIMIT_OTHERS)
+        )
     return rows
 
 
 def row(what: str, rounds: int, ours: Array, name: str, rival: Array, limit: float) -> list[str]:
     r = ratio(ours, rival)
-    return [what, f"{rounds}", milliseconds(ours), name, milliseconds(rival), f"{r:.3g}", f"{limit:g}", holds(r, limit)]
+    return [
+        what,
+        f"{rounds}",
+        milliseconds(ours),
+        name,
+        milliseconds(rival),
+        f"{r:.3g}",
+        f"{limit:g}",
+        holds(r, limit),
+    ]
 
 
 def main() -> None:
     graph = graphs.erdos_renyi(50, 0.2)
     X = np.random.default_rng(0).standard_normal((50, 1000))
     with threadpool_limits(1):
-        rows = [line for kind in KINDS for line in against_numpy(graph, X, *kind)] + against_others(graph, X)
+        rows = [line for kind in KINDS for line in against_numpy(graph, X, *kind)] + against_others(
+            graph, X
+        )
     columns = ["average", "rounds", "ours, ms", "rival", "rival, ms", "ours / rival", "limit", ""]
     description = milliseconds(timed({"": lambda: described(graph)}, REPEATS)[""])
     show("Average over 50 agents, 1000 numbers each, to 1e-6", columns, rows)
-    console.print(f"Making a network, with spectrum and diameter, takes {description} ms, once.", highlight=False)
+    console.print(
+        f"Making a network, with spectrum and diameter, takes {description} ms, once.",
+        highlight=False,
+    )
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python benchmarks/averaging_processes.py
 
-The one comparable system, disropt over MPI, was measured at 23 s for this, after 28 s of starting. Peers may take 30 s
-after they have started; MPI has to be 20 times faster than disropt.
+The one comparable system, disropt over MPI, was measured at 23 s for this, after 28 s of starting.
+Peers may take 30 s after they have started; MPI has to be 20 times faster than disropt.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def peers() -> tuple[dict[str, float], float]:
             for process in processes:
                 process.kill()
                 process.wait()
-        return {method: max(each[method] for each in told) for method in told[0]}, time.perf_counter() - began
+        return {
+            method: max(each[method] for each in told) for method in told[0]
+        }, time.perf_counter() - began
 
 
 def main() -> None:
@@ -43,8 +45,14 @@ def main() -> None:
         for engine, by_method in seconds.items()
         for method, taken in by_method.items()
     ]
-    show("Average over 50 agents, 1000 numbers each, to 1e-6", ["engine", "method", "seconds", "limit", ""], rows)
-    console.print(f"All 50 processes together, with starting them, took {everything:.0f} s.", highlight=False)
+    show(
+        "Average over 50 agents, 1000 numbers each, to 1e-6",
+        ["engine", "method", "seconds", "limit", ""],
+        rows,
+    )
+    console.print(
+        f"All 50 processes together, with starting them, took {everything:.0f} s.", highlight=False
+    )
 
 
 if __name__ == "__main__":

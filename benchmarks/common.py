@@ -26,7 +26,8 @@ console = Console(width=None if sys.stdout.isatty() else 120)
 def timed(tasks: Mapping[str, Callable[[], object]], repeats: int = 9) -> dict[str, Array]:
     """Seconds of every run of every task. Tasks take turns, so that a slow moment of the machine hits all of them.
 
-    Each runs once more before, uncounted: compiled kernels and cold caches are not what is measured.
+    Each runs once more before, uncounted: compiled kernels and cold caches are not what is
+    measured.
     """
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(repeats + 1):
@@ -73,7 +74,9 @@ def g50c(folder: Path | None = None) -> DataSet:
         return data.load("G50C", folder)
     except DataError:
         where = folder or "the folder that PEERLEARN_DATA should name"
-        console.print(f"There is no G50C.npz in {where}, so generated g50c stands in for it.", highlight=False)
+        console.print(
+            f"There is no G50C.npz in {where}, so generated g50c stands in for it.", highlight=False
+        )
         return data.load("g50c")
 
 
@@ -86,11 +89,17 @@ class Readout:
     centralised: Array  # B x M
 
     @classmethod
-    def of(cls, X: Array, Y: Array, *, agents: int, alpha: float, hidden: int = 500, seed: int = 0) -> Readout:
+    def of(
+        cls, X: Array, Y: Array, *, agents: int, alpha: float, hidden: int = 500, seed: int = 0
+    ) -> Readout:
         features = RandomFeatures.draw(X.shape[1], hidden, seed=seed)
         shares = partition.even(X, Y, agents, seed=seed)
         together = LeastSquares.of_inputs(features, [X], [Y]).ridge(np.array([alpha]))[0]
-        return cls(LeastSquares.of_inputs(features, [x for x, _ in shares], [y for _, y in shares]), alpha, together)
+        return cls(
+            LeastSquares.of_inputs(features, [x for x, _ in shares], [y for _, y in shares]),
+            alpha,
+            together,
+        )
 
     def error(self, coefficients: Array) -> float:
         """Of the agent that is worst: its relative distance to the centralised coefficients."""

@@ -1,11 +1,14 @@
 """Claim: agents reach the centralised ridge coefficients to 1e-4 with few rounds and bytes.
 
-Setting: 50 agents, 500 random features; G50C (440 rows, alpha 8) and digits (1437 rows, ten outputs, alpha 1). Every
-solver on a random and on a ring graph: what it sent in all, and how far the worst agent then is from the answer that
+Setting: 50 agents, 500 random features; G50C (440 rows, alpha 8) and digits (1437 rows, ten
+outputs, alpha 1). Every
+solver on a random and on a ring graph: what it sent in all, and how far the worst agent then is
+from the answer that
 all rows in one place give. MB count payload over the whole network.
-Rival: consensus ADMM as the thesis prints it, stopped after its 300 iterations; it never gets there.
-Limits, G50C on erdos_renyi(50, 0.2), one and the same solver: gossip 200 rounds and 400 MB; on a tree 60 rounds, 8 MB.
-A figure of error against MB goes to the folder --output.
+Rival: consensus ADMM as the thesis prints it, stopped after its 300 iterations; it never gets
+there.
+Limits, G50C on erdos_renyi(50, 0.2), one and the same solver: gossip 200 rounds and 400 MB; on a
+tree 60 rounds, 8 MB. A figure of error against MB goes to the folder --output.
 """
 
 from __future__ import annotations
@@ -31,13 +34,17 @@ from peerlearn.local.penalties import Ridge
 
 TARGET = 1e-4
 TOLERANCES = (1e-1, 1e-2, 1e-3, TARGET, 1e-5)
-ITERATIONS = dict(zip(TOLERANCES, (10, 30, 100, 300, 300), strict=True))  # of the printed ADMM, which heeds no other
+ITERATIONS = dict(
+    zip(TOLERANCES, (10, 30, 100, 300, 300), strict=True)
+)  # of the printed ADMM, which heeds no other
 RANDOM = "Erdős-Rényi 0.2"
 Case = tuple[str, str, str, float]  # data set, graph, solver, tolerance
 LIMITS = {"Chebyshev": (200, 400), "tree": (60, 8)}  # rounds, MB
 
 SOLVERS: dict[str, Callable[[float], Solver]] = {
-    "ADMM as printed": lambda tolerance: ADMM(variant="thesis", max_iterations=ITERATIONS[tolerance]),
+    "ADMM as printed": lambda tolerance: ADMM(
+        variant="thesis", max_iterations=ITERATIONS[tolerance]
+    ),
     "Consensus, Chebyshev": lambda _: Consensus(averaging="chebyshev"),
     "Consensus, tree": lambda _: Consensus(averaging="tree"),
 }
@@ -45,9 +52,15 @@ for how, method in (("Chebyshev", "chebyshev"), ("tree", "tree")):
     SOLVERS |= {
         f"ADMM, {how}": lambda tolerance, by=method: ADMM(tolerance, averaging=by),
         f"Gram, {how}": lambda tolerance, by=method: Gram(tolerance, averaging=by),
-        f"CG synthetic, {how}": lambda tolerance, by=method: ConjugateGradient(tolerance, averaging=by),
-        f"CG local, {how}": lambda tolerance, by=method: ConjugateGradient(tolerance, 1000, "local", by),
-        f"CG bare, {how}": lambda tolerance, by=method: ConjugateGradient(tolerance, 1000, "none", by),
+        f"CG synthetic, {how}": lambda tolerance, by=method: ConjugateGradient(
+            tolerance, averaging=by
+        ),
+        f"CG local, {how}": lambda tolerance, by=method: ConjugateGradient(
+            tolerance, 1000, "local", by
+        ),
+        f"CG bare, {how}": lambda tolerance, by=method: ConjugateGradient(
+            tolerance, 1000, "none", by
+        ),
     }
 
 
@@ -68,7 +81,14 @@ class Run:
         solution = solver.solve(network, readout.problems, Ridge(readout.alpha))
         seconds, report = time.perf_counter() - start, solution.report
         error = readout.error(solution.coefficients)
-        return cls(report.sent.rounds, report.sent.megabytes, error, report.iterations, seconds, report.converged)
+        return cls(
+            report.sent.rounds,
+            report.sent.megabytes,
+            error,
+            report.iterations,
+            seconds,
+            report.converged,
+        )
 
     def row(self, name: str) -> list[str]:
         reached, said = "yes" if self.error <= TARGET else "NO", "yes" if self.converged else "NO"
@@ -86,7 +106,14 @@ def limit_row(way: str, runs: dict[str, Run]) -> list[str]:
     reached = [name for name in runs if name.endswith(way) and runs[name].error <= TARGET]
     best = min(reached, key=worse_of_both)
     run = runs[best]
-    return [best, f"{run.rounds}", f"{rounds}", f"{run.megabytes:.3g}", f"{megabytes}", holds(worse_of_both(best), 1.0)]
+    return [
+        best,
+        f"{run.rounds}",
+        f"{rounds}",
+        f"{run.megabytes:.3g}",
+        f"{megabytes}",
+        holds(worse_of_both(best), 1.0),
+    ]
 
 
 def cases(sets: Iterable[str], links: Iterable[str]) -> list[Case]:
@@ -102,7 +129,16 @@ def _on_curve(of: str, _: str, name: str, tolerance: float) -> bool:
 
 
 def report(runs: Mapping[Case, Run], sets: Iterable[str], links: Iterable[str]) -> None:
-    columns = ["solver", "rounds", "MB", "true error", "reached", "converged", "iterations", "seconds"]
+    columns = [
+        "solver",
+        "rounds",
+        "MB",
+        "true error",
+        "reached",
+        "converged",
+        "iterations",
+        "seconds",
+    ]
     for of, graph in product(sets, links):
         rows = [runs[of, graph, name, TARGET].row(name) for name in SOLVERS]
         show(f"{of} on {graph}: to {TARGET:g} of the centralised coefficients", columns, rows)
@@ -112,8 +148,12 @@ def report(runs: Mapping[Case, Run], sets: Iterable[str], links: Iterable[str]) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path("benchmark-results"), help="folder of the figure")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("benchmark-results"), help="folder of the figure"
+    )
     output = parser.parse_args().output
     warnings.simplefilter("ignore", NotConverged)  # the table says it
     readouts = {
@@ -122,7 +162,9 @@ def main() -> None:
     }
     links = {RANDOM: graphs.erdos_renyi(50, 0.2), "ring": graphs.ring(50)}
     runs: dict[Case, Run] = {}
-    curves: dict[str, dict[str, list[tuple[float, float]]]] = {of: {name: [] for name in SOLVERS} for of in readouts}
+    curves: dict[str, dict[str, list[tuple[float, float]]]] = {
+        of: {name: [] for name in SOLVERS} for of in readouts
+    }
     with threadpool_limits(1):
         for of, graph, name, tolerance in track(cases(readouts, links), "solving", console=console):
             run = Run.of(SOLVERS[name](tolerance), links[graph], readouts[of])

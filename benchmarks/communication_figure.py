@@ -45,10 +45,16 @@ def draw(panels: Mapping[str, Mapping[str, Curve]], target: float, folder: Path)
 
 def _panel(ax: Axes, title: str, curves: Mapping[str, Curve], target: float) -> None:
     ax.set(xscale="log", yscale="log", ylim=(FLOOR / 6, 3))
-    ax.set_title(f"{title}: dashed with squares over a tree, solid with circles by gossip", loc="left", fontsize=11)
+    ax.set_title(
+        f"{title}: dashed with squares over a tree, solid with circles by gossip",
+        loc="left",
+        fontsize=11,
+    )
     ax.spines[["top", "right"]].set_visible(False)
     ax.axhline(target, color="0.7", linewidth=0.8, zorder=0)
-    ax.text(0.005, target * 1.2, "target", color="0.4", fontsize=9, transform=ax.get_yaxis_transform())
+    ax.text(
+        0.005, target * 1.2, "target", color="0.4", fontsize=9, transform=ax.get_yaxis_transform()
+    )
     for name, curve in curves.items():
         _curve(ax, name, curve)
     ax.margins(x=0.07)
@@ -61,7 +67,13 @@ def _curve(ax: Axes, name: str, curve: Curve) -> None:
     ax.plot(x, y, color=colour, linestyle="--" if on_tree else "-", linewidth=1.6)
     for mb, error in curve:
         below = error < FLOOR
-        ax.plot(mb, max(error, FLOOR), "v" if below else marker, color=colour, markersize=7 if below else 5)
+        ax.plot(
+            mb,
+            max(error, FLOOR),
+            "v" if below else marker,
+            color=colour,
+            markersize=7 if below else 5,
+        )
     label = f"{family}: exact" if on_tree and curve[-1][1] < 1e-10 else family
     ax.annotate(label, (x[-1], y[-1]), xytext=(0, -9), textcoords="offset points", color=colour, fontsize=9.5,
                 ha="center", va="top", path_effects=[withStroke(linewidth=3, foreground="white")])  # fmt: skip

@@ -1,11 +1,13 @@
 """Claim: distances that the thesis completes in 1500 iterations are completed in far fewer, or known exactly at once.
 
-Setting: the thesis's training rows of 2Moons (200) and G50C (364) on 7 agents, linked with probability 0.5, fractions
-and rounds of its table 7.2. After the same exchange: diffusion as it is here; diffusion as printed (no momentum, the
-table's step, which is a quarter of that on the true gradient, 1500 iterations); the same with the longest step that is
-stable; and block estimation. Printed steps are stopped, and halved where they diverge, as ours are. Landmarks need no
-exchange and no completion. E is |D~ - D| / |D| of the worst agent; MB are those of sharing and completing, all agents
-together. Limits: E of ours 1e-5, of landmarks 1e-10.
+Setting: the thesis's training rows of 2Moons (200) and G50C (364) on 7 agents, linked with
+probability 0.5, fractions
+and rounds of its table 7.2. After the same exchange: diffusion as it is here; diffusion as printed
+(no momentum, the table's step, which is a quarter of that on the true gradient, 1500 iterations);
+the same with the longest step that is stable; and block estimation. Printed steps are stopped, and
+halved where they diverge, as ours are. Landmarks need no exchange and no completion. E is |D~ - D|
+/ |D| of the worst agent; MB are those of sharing and completing, all agents together. Limits: E of
+ours 1e-5, of landmarks 1e-10.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def two_moons(folder: Path | None) -> DataSet:
     try:
         return data.load("2Moons", folder)
     except DataError:
-        console.print("There is no 2Moons.npz, so generated two-moons stands in for it.", highlight=False)
+        console.print(
+            "There is no 2Moons.npz, so generated two-moons stands in for it.", highlight=False
+        )
         return data.load("two-moons")
 
 
@@ -47,8 +51,14 @@ def completions(printed: float, longest: float) -> dict[str, tuple[Completion, f
     """Each with the limit of its E, if it has one."""
     return {
         "diffusion": (DiffusionCompletion(), 1e-5),
-        "diffusion, printed": (DiffusionCompletion(momentum=0.0, step=printed, iterations=1500), None),
-        "diffusion, longest step": (DiffusionCompletion(momentum=0.0, step=longest, iterations=1500), None),
+        "diffusion, printed": (
+            DiffusionCompletion(momentum=0.0, step=printed, iterations=1500),
+            None,
+        ),
+        "diffusion, longest step": (
+            DiffusionCompletion(momentum=0.0, step=longest, iterations=1500),
+            None,
+        ),
         "block": (BlockCompletion(), None),
     }
 
@@ -59,17 +69,35 @@ def rows(X: Array, exchange: Exchange, printed: float, longest: float) -> Iterat
     start = perf_counter()
     known = exchange.share(network, parts, seed=0)
     shared, sent = perf_counter() - start, network.ledger.since().megabytes
-    yield ["exchange alone", f"{known_part(known):.0%} known", "", f"{sent:,.3g}", f"{shared:.2g}", "", ""]
+    yield [
+        "exchange alone",
+        f"{known_part(known):.0%} known",
+        "",
+        f"{sent:,.3g}",
+        f"{shared:.2g}",
+        "",
+        "",
+    ]
     for name, (completion, limit) in completions(printed, longest).items():
         start = perf_counter()
         completed = completion.complete(network, known, seed=0)
         seconds, error = shared + perf_counter() - start, worst(completed.D, truth)
         megabytes = sent + completed.report.sent.megabytes
-        cells = [f"{error:.0e}", f"{completed.report.iterations:,}", f"{megabytes:,.4g}", f"{seconds:.2g}"]
+        cells = [
+            f"{error:.0e}",
+            f"{completed.report.iterations:,}",
+            f"{megabytes:,.4g}",
+            f"{seconds:.2g}",
+        ]
         yield [f"exchange + {name}", *cells, *judged(error, limit)]
     network, start = SimulatedNetwork(GRAPH), perf_counter()
     error = worst(Landmarks().share(network, parts, seed=0).D, truth)
-    cells = [f"{error:.0e}", "", f"{network.ledger.since().megabytes:,.3g}", f"{perf_counter() - start:.2g}"]
+    cells = [
+        f"{error:.0e}",
+        "",
+        f"{network.ledger.since().megabytes:,.3g}",
+        f"{perf_counter() - start:.2g}",
+    ]
     yield ["landmarks", *cells, *judged(error, 1e-10)]
 
 
@@ -86,8 +114,12 @@ def worst(found: list[Array], truth: Array) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="folder of the .npz files; default: the variable PEERLEARN_DATA")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="folder of the .npz files; default: the variable PEERLEARN_DATA"
+    )
     folder = parser.parse_args().folder
     warnings.simplefilter("ignore", NotConverged)  # the column of errors says so
     columns = ["distances by", "E", "iterations", "MB", "seconds", "limit", ""]

@@ -59,5 +59,14 @@ def turn(processes: list[subprocess.Popen[str]], width: int, rounds: int, way: s
 def mpi_job(ranks: int, *arguments: str) -> str:
     """What a job of so many ranks prints."""
     mpiexec = Path(sys.executable).with_name("mpiexec")
-    command = [mpiexec if mpiexec.exists() else "mpiexec", "-n", str(ranks), sys.executable, WORKERS, *arguments]
-    return subprocess.run(command, env={**os.environ, **MPI}, stdout=subprocess.PIPE, text=True, check=True).stdout
+    command = [
+        mpiexec if mpiexec.exists() else "mpiexec",
+        "-n",
+        str(ranks),
+        sys.executable,
+        WORKERS,
+        *arguments,
+    ]
+    return subprocess.run(
+        command, env={**os.environ, **MPI}, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout

@@ -4,8 +4,9 @@
     mpi                  one agent per rank of a ring, beside bare mpi4py in the same job
     average-peer K N FOLDER      average-mpi      averages on erdos_renyi(50, 0.2), 1000 numbers each, to 1e-6
 
-Peers and bare gRPC read lines "width rounds way" from standard input and answer with the seconds that the rounds took:
-both are there at the same time and take turns, so that a slow moment of the machine hits both.
+Peers and bare gRPC read lines "width rounds way" from standard input and answer with the seconds
+that the rounds took: both are there at the same time and take turns, so that a slow moment of the
+machine hits both.
 """
 
 from __future__ import annotations
@@ -53,9 +54,13 @@ def in_turns(work: Callable[[int, int, str], float]) -> None:
 def peer(agent: int, graph: object, folder: Path) -> Iterator[PeerNetwork]:
     ports = json.loads((folder / "ports.json").read_text())
     name = f"agent-{agent}"
-    identity = Identity.load(folder / "authority.pem", folder / f"{name}.pem", folder / f"{name}.key", name)
+    identity = Identity.load(
+        folder / "authority.pem", folder / f"{name}.pem", folder / f"{name}.key", name
+    )
     addresses = {k: f"127.0.0.1:{port}" for k, port in enumerate(ports)}
-    with PeerNetwork(graph, agent, listen=addresses[agent], addresses=addresses, identity=identity) as network:
+    with PeerNetwork(
+        graph, agent, listen=addresses[agent], addresses=addresses, identity=identity
+    ) as network:
         yield network
 
 
@@ -71,7 +76,8 @@ def raw_grpc(agent: int, agents: int, folder: Path) -> None:
     loop = asyncio.new_event_loop()
     ports = json.loads((folder / "raw_ports.json").read_text())
     root, own, key = (
-        (folder / name).read_bytes() for name in ("authority.pem", f"agent-{agent}.pem", f"agent-{agent}.key")
+        (folder / name).read_bytes()
+        for name in ("authority.pem", f"agent-{agent}.pem", f"agent-{agent}.key")
     )
     unlimited = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
     neighbors = sorted({(agent - 1) % agents, (agent + 1) % agents})
@@ -79,13 +85,17 @@ def raw_grpc(agent: int, agents: int, folder: Path) -> None:
     kept: list[object] = []  # what nobody holds is closed
 
     async def accept(_: object, context: object) -> None:
-        streams[int(context.auth_context()["x509_common_name"][0].decode().removeprefix("agent-"))] = context
+        streams[
+            int(context.auth_context()["x509_common_name"][0].decode().removeprefix("agent-"))
+        ] = context
         await asyncio.Event().wait()
 
     async def connect() -> None:
         server = grpc.aio.server(options=unlimited)
         method = grpc.stream_stream_rpc_method_handler(accept)
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("Raw", {"Talk": method}),))
+        server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler("Raw", {"Talk": method}),)
+        )
         trust = grpc.ssl_server_credentials([(key, own)], root, True)
         server.add_secure_port(f"127.0.0.1:{ports[agent]}", trust)
         await server.start()
@@ -111,7 +121,9 @@ def raw_grpc(agent: int, agents: int, folder: Path) -> None:
         start = time.perf_counter()
         for _ in range(number):
             sent = x.tobytes()
-            _, _, *heard = await asyncio.gather(*(each.write(sent) for each in both), *(each.read() for each in both))
+            _, _, *heard = await asyncio.gather(
+                *(each.write(sent) for each in both), *(each.read() for each in both)
+            )
             x = (x + np.frombuffer(heard[0]) + np.frombuffer(heard[1])) / 3
         return time.perf_counter() - start
 
@@ -160,7 +172,9 @@ def averages(network: Network) -> dict[str, float]:
     truth, own = everything.mean(axis=0), everything[list(network.hosted)]
     seconds = {}
     for method in ("plain", "chebyshev", "tree"):
-        average(network, own[:, :1], method=method)  # compiled kernels and tables of the graph are not measured
+        average(
+            network, own[:, :1], method=method
+        )  # compiled kernels and tables of the graph are not measured
         start = time.perf_counter()
         agreed: Array = average(network, own, tolerance=1e-6, method=method)
         seconds[method] = time.perf_counter() - start
@@ -183,7 +197,9 @@ def main() -> None:
             with peer(int(rest[0]), graphs.erdos_renyi(AGENTS, 0.2), Path(rest[2])) as network:
                 print(json.dumps(averages(network)), flush=True)
         else:
-            {"peer": ring_peer, "raw-grpc": raw_grpc}[mode](int(rest[0]), int(rest[1]), Path(rest[2]))
+            {"peer": ring_peer, "raw-grpc": raw_grpc}[mode](
+                int(rest[0]), int(rest[1]), Path(rest[2])
+            )
 
 
 if __name__ == "__main__":

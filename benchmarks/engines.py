@@ -2,10 +2,11 @@
 
     python benchmarks/engines.py
 
-Agents in a ring, each a process or a rank of its own, exchange rows of 4 KB and 4 MB and mix them. The rival of peers
-is grpc.aio with mutual TLS, that of MPI a neighborhood collective of mpi4py, that of simulation numpy's C @ X; all do
-the same product. A round of ours, with header, checks, exactly-once delivery and ledger, may take 1.5 times as long on
-MPI and between peers; against numpy, whose round of a few agents takes two microseconds, nothing is claimed.
+Agents in a ring, each a process or a rank of its own, exchange rows of 4 KB and 4 MB and mix them.
+The rival of peers is grpc.aio with mutual TLS, that of MPI a neighborhood collective of mpi4py,
+that of simulation numpy's C @ X; all do the same product. A round of ours, with header, checks,
+exactly-once delivery and ledger, may take 1.5 times as long on MPI and between peers; against
+numpy, whose round of a few agents takes two microseconds, nothing is claimed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def peers(agents: int) -> Iterator[list[str]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "ring"
         prepare(folder, agents)
-        ours, raw = ([start(mode, k, agents, folder) for k in range(agents)] for mode in ("peer", "raw-grpc"))
+        ours, raw = (
+            [start(mode, k, agents, folder) for k in range(agents)] for mode in ("peer", "raw-grpc")
+        )
         try:
             for process in ours + raw:
                 answer(process)  # "ready"
@@ -51,7 +54,15 @@ def peers(agents: int) -> Iterator[list[str]]:
                             taken = turn(processes, width, rounds, way)
                             if n:
                                 seconds[who].append(taken)
-                    yield line("peers", agents, size, way, rounds, np.array(seconds["ours"]), np.array(seconds["raw"]))
+                    yield line(
+                        "peers",
+                        agents,
+                        size,
+                        way,
+                        rounds,
+                        np.array(seconds["ours"]),
+                        np.array(seconds["raw"]),
+                    )
         finally:
             for process in ours + raw:
                 assert process.stdin is not None
@@ -78,7 +89,10 @@ def simulation(agents: int) -> Iterator[list[str]]:
     network = SimulatedNetwork(graphs.ring(agents))
     C = network.weights.toarray()
     for size, width in SIZES.items():
-        X, rounds = np.random.default_rng(0).standard_normal((agents, width)), ROUNDS["simulation"][size]
+        X, rounds = (
+            np.random.default_rng(0).standard_normal((agents, width)),
+            ROUNDS["simulation"][size],
+        )
 
         def mix(X: Array = X, rounds: int = rounds) -> None:
             for _ in range(rounds):
@@ -93,26 +107,55 @@ def simulation(agents: int) -> Iterator[list[str]]:
 
         for way, ours in (("mix", mix), ("recur", recur)):
             seconds = timed({"ours": ours, "raw": raw}, TURNS)
-            yield line("simulation", agents, size, way, rounds, seconds["ours"], seconds["raw"], limit=None)
+            yield line(
+                "simulation", agents, size, way, rounds, seconds["ours"], seconds["raw"], limit=None
+            )
 
 
 def line(
-    engine: str, agents: int, size: str, way: str, rounds: int, ours: Array, raw: Array, limit: float | None = LIMIT
+    engine: str,
+    agents: int,
+    size: str,
+    way: str,
+    rounds: int,
+    ours: Array,
+    raw: Array,
+    limit: float | None = LIMIT,
 ) -> list[str]:
     r, a_round = ratio(ours, raw), float(np.median(ours)) / rounds
     sent = 2 * agents * 8 * SIZES[size] / a_round / 1e6  # every agent of a ring sends to two
-    bare, verdict = rounds / float(np.median(raw)), (f"{limit:g}", holds(r, limit)) if limit else ("-", "")
+    bare, verdict = (
+        rounds / float(np.median(raw)),
+        (f"{limit:g}", holds(r, limit)) if limit else ("-", ""),
+    )
     numbers = [f"{1 / a_round:,.0f}", f"{sent:,.0f}", f"{bare:,.0f}", f"{r:.2f}"]
     return [engine, f"{agents}", size, way, *numbers, *verdict]
 
 
 def main() -> None:
-    columns = ["engine", "agents", "row", "call", "rounds/s", "MB/s", "bare, rounds/s", "ours / bare", "limit", ""]
+    columns = [
+        "engine",
+        "agents",
+        "row",
+        "call",
+        "rounds/s",
+        "MB/s",
+        "bare, rounds/s",
+        "ours / bare",
+        "limit",
+        "",
+    ]
     with threadpool_limits(1):
-        rows = [each for engine in (simulation, mpi, peers) for agents in (4, 8) for each in engine(agents)]
+        rows = [
+            each
+            for engine in (simulation, mpi, peers)
+            for agents in (4, 8)
+            for each in engine(agents)
+        ]
     show("Rounds on a ring, one agent per process (simulation: all in one)", columns, rows)
     console.print(
-        "'mix' is one call per round; 'recur' is one call for all rounds, as averages make it.", highlight=False
+        "'mix' is one call per round; 'recur' is one call for all rounds, as averages make it.",
+        highlight=False,
     )
 
 

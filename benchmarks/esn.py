@@ -1,9 +1,11 @@
 """Claim: running a reservoir over many sequences and training its readout takes a quarter of reservoirpy's time.
 
-Setting: NARMA-10, 50 sequences of 2000 samples; 300 units, density .25, spectral radius .9, ridge with alpha 1e-3 on
-[1, x[n], h[n]]; one BLAS thread, one worker. Rival: reservoirpy's ESN on the very same matrices, with its constant as
-an input so that it solves the same problem, once with W as an array and once sparse as it draws them itself; the
-quicker of the two counts in every turn. States must be equal to 1e-12. Limit: ours / rival at most 0.25.
+Setting: NARMA-10, 50 sequences of 2000 samples; 300 units, density .25, spectral radius .9, ridge
+with alpha 1e-3 on
+[1, x[n], h[n]]; one BLAS thread, one worker. Rival: reservoirpy's ESN on the very same matrices,
+with its constant as an input so that it solves the same problem, once with W as an array and once
+sparse as it draws them itself; the quicker of the two counts in every turn. States must be equal to
+1e-12. Limit: ours / rival at most 0.25.
 
 Needs reservoirpy: pip install reservoirpy
 """
@@ -69,11 +71,16 @@ def distances(reservoir: Reservoir, x: list[Array], y: list[Array]) -> tuple[flo
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args()
     inputs, targets = data.narma10(SEQUENCES, LENGTH, seed=0)
-    x, y = [np.asarray(one).reshape(LENGTH, 1) for one in inputs], [one.reshape(LENGTH, 1) for one in targets]
+    x, y = (
+        [np.asarray(one).reshape(LENGTH, 1) for one in inputs],
+        [one.reshape(LENGTH, 1) for one in targets],
+    )
     reservoir = Reservoir.draw(
         *(1, 1),
         units=UNITS,

@@ -63,7 +63,9 @@ class Readouts:
     targets: Array  # samples x 1
 
     @classmethod
-    def of(cls, task: Task, owners: list[int], *, length: int, tests: int, units: int, seed: int) -> Readouts:
+    def of(
+        cls, task: Task, owners: list[int], *, length: int, tests: int, units: int, seed: int
+    ) -> Readouts:
         """owners: the agent of each training sequence."""
         x, y = task.series(len(owners) + tests, length, seed)
         reservoir = Reservoir.draw(

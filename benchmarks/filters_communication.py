@@ -1,12 +1,13 @@
 """Claim: agents whose joint RLS filters talk every 256 samples hear better than the thesis's D-SAF, which talks at
 every sample, and send 50 times fewer bytes.
 
-Setting: experiments 1 and 3 of chapter 10 as in filters_experiments.py, 5000 samples. Excess: the error against the
-signal without noise over the last 500 samples, powers averaged over agents and runs. Bytes: the payload that the
-ledger counted, all agents together. Censoring: an agent speaks only when what it has learned since it last spoke is
-more than a threshold; the others go on with what it said last, in the difference form.
-Rival: D-SAF as printed, which sends w, a request and the four control points asked for, at every sample.
-Limits: its excess, and a fiftieth of its bytes.
+Setting: experiments 1 and 3 of chapter 10 as in filters_experiments.py, 5000 samples. Excess: the
+error against the
+signal without noise over the last 500 samples, powers averaged over agents and runs. Bytes: the
+payload that the ledger counted, all agents together. Censoring: an agent speaks only when what it
+has learned since it last spoke is more than a threshold; the others go on with what it said last,
+in the difference form. Rival: D-SAF as printed, which sends w, a request and the four control
+points asked for, at every sample. Limits: its excess, and a fiftieth of its bytes.
 """
 
 from __future__ import annotations
@@ -33,8 +34,14 @@ def filters(experiment: Experiment) -> dict[str, Filter]:
         AS_PRINTED: experiment.saf(exchange="span", **CTA),
         "D-SAF, full exchange": experiment.saf(**CTA),
         "D-SAF, every 256": experiment.saf(every=256, **CTA),
-        **{f"joint RLS, every {every}": SplineFilter(every=every, network=network) for every in EVERY},
-        **{f"joint RLS, news above {news}": SplineFilter(threshold=news, network=network) for news in THRESHOLDS},
+        **{
+            f"joint RLS, every {every}": SplineFilter(every=every, network=network)
+            for every in EVERY
+        },
+        **{
+            f"joint RLS, news above {news}": SplineFilter(threshold=news, network=network)
+            for news in THRESHOLDS
+        },
         "joint RLS, alone": SplineFilter(network=network, **LONE),
     }
 
@@ -47,13 +54,17 @@ def measure(experiment: Experiment, runs: int) -> dict[str, tuple[float, Counts]
         signals = experiment.signals(run, EARLY)
         for name, model in filters(experiment).items():
             learned = model.run(signals.x, signals.d)
-            powers.setdefault(name, []).append(float(learned.excess(signals.clean)[:, -500:].mean()))
+            powers.setdefault(name, []).append(
+                float(learned.excess(signals.clean)[:, -500:].mean())
+            )
             sent[name] = sent.get(name, Counts()) + learned.sent
     return {name: (10 * np.log10(np.mean(own)), sent[name]) for name, own in powers.items()}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=15, help="recordings of the same system")
     runs = parser.parse_args().runs
     for experiment in EXPERIMENTS:
@@ -64,7 +75,15 @@ def main() -> None:
         rows = []
         for name, (own, sent) in found.items():
             fewer = f"{bytes / sent.bytes:,.3g}" if sent.bytes else ""
-            rows.append([name, f"{own:.1f}", f"{sent.messages / runs:,.0f}", f"{sent.megabytes / runs:,.3g}", fewer])
+            rows.append(
+                [
+                    name,
+                    f"{own:.1f}",
+                    f"{sent.messages / runs:,.0f}",
+                    f"{sent.megabytes / runs:,.3g}",
+                    fewer,
+                ]
+            )
         show(
             f"{experiment.title}, {EARLY} samples, {runs} runs",
             ["filter", "excess, dB", "messages", "MB", "times fewer bytes"],
@@ -72,7 +91,12 @@ def main() -> None:
         )
         own, sent = found[SELDOM]
         checks = [
-            [f"{SELDOM}: excess below D-SAF's, dB", f"{own:.1f}", f"{excess:.1f}", holds(own, excess)],
+            [
+                f"{SELDOM}: excess below D-SAF's, dB",
+                f"{own:.1f}",
+                f"{excess:.1f}",
+                holds(own, excess),
+            ],
             [
                 f"{SELDOM}: bytes against D-SAF's",
                 f"1/{bytes / sent.bytes:.0f}",

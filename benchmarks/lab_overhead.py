@@ -1,11 +1,13 @@
 """Claim: running a comparison costs less than 5 % more than its runs by themselves.
 
-Setting: chapter 4's comparison (experiments/ch4-agents.toml) at its quick size, with generated g50c where G50C is not
-at hand: seven models, up to 20 agents. Charged to the runner: keys and seeds, the description, graphs, a Parquet file
-per run, their merging, the table of all, and reading it again. One job, one thread, CPU seconds; a folder of its own
-each time; what runs keep in memory is there before.
-Rivals: the runs' own time in the same pass, which no other work on the machine disturbs; and the same runs in a plain
-loop over the protocol, in turns with the lab. Limit: 1.05 times the rival's time.
+Setting: chapter 4's comparison (experiments/ch4-agents.toml) at its quick size, with generated g50c
+where G50C is not
+at hand: seven models, up to 20 agents. Charged to the runner: keys and seeds, the description,
+graphs, a Parquet file
+per run, their merging, the table of all, and reading it again. One job, one thread, CPU seconds; a
+folder of its own each time; what runs keep in memory is there before. Rivals: the runs' own time in
+the same pass, which no other work on the machine disturbs; and the same runs in a plain loop over
+the protocol, in turns with the lab. Limit: 1.05 times the rival's time.
 """
 
 from __future__ import annotations
@@ -79,7 +81,10 @@ def main() -> None:
         turns = [(*lab(comparison), loop(comparison)) for _ in range(REPEATS + 1)]
     ours, own, plain = np.array(turns[1:]).T  # the first compiles, and fills caches
     columns = ["rival", "runs", "lab, ms", "rival, ms", "more per run, ms", "ratio", "limit", ""]
-    rows = [cells("its own runs, same pass", runs, ours, own), cells("a plain loop, in turns", runs, ours, plain)]
+    rows = [
+        cells("its own runs, same pass", runs, ours, own),
+        cells("a plain loop, in turns", runs, ours, plain),
+    ]
     show("The lab beside its runs: chapter 4's comparison, one job", columns, rows)
 
 

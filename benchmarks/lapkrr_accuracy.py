@@ -1,11 +1,14 @@
 """Claim: agents that keep their rows classify from few labels as well as if all rows were in one place.
 
-Setting: chapter 7. 7 agents on erdos_renyi(7, 0.5), max-degree weights, columns to [-1, 1], the thesis's parameters
-(of G50C also the robust ones of the errata: width 1.5, gamma_A 1e-3) and sizes of labelled, unlabelled and test sets;
-labels in equal numbers per class. `landmarks`: exact distances. `exchange`: the thesis's, patterns and entries, then
-completion by diffusion with momentum. Errors are fractions, with one standard error over runs; beside them the
-thesis's table 7.3. Rival: the centralised model on the same rows. Limits: the distributed errors within one standard
-error of it, COIL20 end to end within 10 s, and 100 times fewer bytes than an exchange and 1500 iterations of diffusion.
+Setting: chapter 7. 7 agents on erdos_renyi(7, 0.5), max-degree weights, columns to [-1, 1], the
+thesis's parameters
+(of G50C also the robust ones of the errata: width 1.5, gamma_A 1e-3) and sizes of labelled,
+unlabelled and test sets; labels in equal numbers per class. `landmarks`: exact distances.
+`exchange`: the thesis's, patterns and entries, then completion by diffusion with momentum. Errors
+are fractions, with one standard error over runs; beside them the thesis's table 7.3. Rival: the
+centralised model on the same rows. Limits: the distributed errors within one standard error of it,
+COIL20 end to end within 10 s, and 100 times fewer bytes than an exchange and 1500 iterations of
+diffusion.
 """
 
 from __future__ import annotations
@@ -21,7 +24,15 @@ import numpy as np
 from common import console, holds, show, spread
 from rich.progress import track
 
-from peerlearn import DiffusionCompletion, Exchange, LapKRRClassifier, SimulatedNetwork, data, graphs, partition
+from peerlearn import (
+    DiffusionCompletion,
+    Exchange,
+    LapKRRClassifier,
+    SimulatedNetwork,
+    data,
+    graphs,
+    partition,
+)
 from peerlearn.arrays import Array, Indices
 from peerlearn.data.scaling import Scaling
 from peerlearn.errors import DataError, NotConverged
@@ -43,20 +54,41 @@ class Setting:
 
 
 def printed(width: float, n: int, gamma_A: float, gamma_I: float, power: int) -> dict[str, Any]:
-    return {"width": width, "n_neighbors": n, "gamma_A": gamma_A, "gamma_I": gamma_I, "power": power}
+    return {
+        "width": width,
+        "n_neighbors": n,
+        "gamma_A": gamma_A,
+        "gamma_I": gamma_I,
+        "power": power,
+    }
 
 
-FEW, SOME, MANY = Exchange(0.035, 0.035, 100, 100), Exchange(0.025, 0.025, 100, 100), Exchange(0.02, 0.025, 150, 150)
+FEW, SOME, MANY = (
+    Exchange(0.035, 0.035, 100, 100),
+    Exchange(0.025, 0.025, 100, 100),
+    Exchange(0.02, 0.025, 150, 150),
+)
 COIL = printed(0.6, 2, 1e-6, 1.0, 1)
 SETTINGS = {
-    "2Moons": Setting("2Moons", printed(0.03, 6, 2.0**-5, 4.0, 1), FEW, 14, 186, 200, (0.005, 0.01, 0.41)),
+    "2Moons": Setting(
+        "2Moons", printed(0.03, 6, 2.0**-5, 4.0, 1), FEW, 14, 186, 200, (0.005, 0.01, 0.41)
+    ),
     "BCI": Setting("BCI", printed(1.0, 5, 1e-6, 1.0, 2), SOME, 14, 286, 100, (0.49, 0.49, 0.54)),
-    "G50C": Setting("G50C", printed(17.5, 50, 1e-6, 1e-2, 5), MANY, 50, 314, 186, (0.07, 0.12, 0.45)),
-    "G50C, robust": Setting("G50C", printed(1.5, 50, 1e-3, 1e-2, 5), MANY, 50, 314, 186, (0.07, 0.12, 0.45)),
+    "G50C": Setting(
+        "G50C", printed(17.5, 50, 1e-6, 1e-2, 5), MANY, 50, 314, 186, (0.07, 0.12, 0.45)
+    ),
+    "G50C, robust": Setting(
+        "G50C", printed(1.5, 50, 1e-3, 1e-2, 5), MANY, 50, 314, 186, (0.07, 0.12, 0.45)
+    ),
     "COIL20": Setting("COIL20", COIL, MANY, 40, 1000, 400, (0.13, 0.13, 0.78)),
     "COIL2": Setting("COIL2", COIL, MANY, 40, 1000, 400, (0.10, 0.10, 0.43)),
 }
-WAYS = {"centralised": 0, "landmarks": 1, "exchange": 1, "local": 2}  # and which of the thesis's errors is theirs
+WAYS = {
+    "centralised": 0,
+    "landmarks": 1,
+    "exchange": 1,
+    "local": 2,
+}  # and which of the thesis's errors is theirs
 
 
 def split(y: Array, setting: Setting, seed: int) -> tuple[Indices, Indices, Indices]:
@@ -82,7 +114,9 @@ def run(way: str, setting: Setting, X: Array, y: Array, seed: int) -> tuple[floa
     )
     some = np.concatenate([y[labelled], np.full(len(unlabelled), -1)])
     start = time.perf_counter()
-    scores = model.fit(X[np.concatenate([labelled, unlabelled])], some).agent_scores(X[test], y[test])
+    scores = model.fit(X[np.concatenate([labelled, unlabelled])], some).agent_scores(
+        X[test], y[test]
+    )
     return 1 - float(np.mean(scores)), model.report_.sent.megabytes, time.perf_counter() - start
 
 
@@ -92,7 +126,10 @@ def row(way: str, found: Array, centralised: Array, setting: Setting) -> list[st
     cells += [f"{megabytes.mean():,.3g}", f"{seconds.mean():.2f}"]
     if way in ("centralised", "local"):
         return [*cells, ""]
-    return [*cells, holds(abs(float(errors.mean() - centralised.mean())), max(spread(centralised), 1e-12))]
+    return [
+        *cells,
+        holds(abs(float(errors.mean() - centralised.mean())), max(spread(centralised), 1e-12)),
+    ]
 
 
 def printed_megabytes(setting: Setting, X: Array, y: Array) -> float:
@@ -100,23 +137,35 @@ def printed_megabytes(setting: Setting, X: Array, y: Array) -> float:
     labelled, unlabelled, _ = split(y, setting, seed=0)
     network = SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.5, seed=0), weights="max-degree")
     rows = X[np.concatenate([labelled, unlabelled])]
-    known = setting.exchange.share(network, [x for x, _ in partition.even(rows, rows, AGENTS)], seed=0)
+    known = setting.exchange.share(
+        network, [x for x, _ in partition.even(rows, rows, AGENTS)], seed=0
+    )
     exchanged, sent = network.ledger.mark().megabytes, []
     for iterations in (1, 2):
         mark = network.ledger.mark()
-        DiffusionCompletion(rank=min(X.shape[1], known.places.N - 1), iterations=iterations).complete(network, known, 0)
+        DiffusionCompletion(
+            rank=min(X.shape[1], known.places.N - 1), iterations=iterations
+        ).complete(network, known, 0)
         sent.append(network.ledger.since(mark).megabytes)
     return exchanged + 1500 * (sent[1] - sent[0])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="folder of the .npz files; default: the variable PEERLEARN_DATA")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="folder of the .npz files; default: the variable PEERLEARN_DATA"
+    )
     parser.add_argument("--runs", type=int, default=10, help="the thesis has 25")
-    parser.add_argument("--sets", nargs="*", default=list(SETTINGS), choices=list(SETTINGS), help="which data sets")
+    parser.add_argument(
+        "--sets", nargs="*", default=list(SETTINGS), choices=list(SETTINGS), help="which data sets"
+    )
     parser.add_argument("--exchange", action="store_true", help="of the COIL sets too: hours")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", NotConverged)  # of completions that are cut at their number of iterations
+    warnings.simplefilter(
+        "ignore", NotConverged
+    )  # of completions that are cut at their number of iterations
     for name in options.sets:
         setting = SETTINGS[name]
         try:
@@ -142,7 +191,9 @@ def main() -> None:
         )
         if name == "COIL20":
             seconds = float(table[:, 1, 2].mean())
-            console.print(f"End to end in {seconds:.1f} s (limit {SECONDS:g}: {holds(seconds, SECONDS)})")
+            console.print(
+                f"End to end in {seconds:.1f} s (limit {SECONDS:g}: {holds(seconds, SECONDS)})"
+            )
 
 
 if __name__ == "__main__":

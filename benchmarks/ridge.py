@@ -1,9 +1,10 @@
 """Claim: fitting random features is as fast as a ridge regression on features that cost nothing.
 
-Setting: RVFLRegressor(n_hidden=500, alpha=8) without a network, 10,000 rows of 50 inputs. Rivals: scikit-learn's
-Ridge(alpha=8, fit_intercept=False) (a) on the same features, given to it for free, and (b) with the time it takes to
-compute them in plain numpy. Limit: 1.0 times the time of either; (b) is like for like, (a) is what we would like.
-All with the machine's own threads, and all with one thread.
+Setting: RVFLRegressor(n_hidden=500, alpha=8) without a network, 10,000 rows of 50 inputs. Rivals:
+scikit-learn's
+Ridge(alpha=8, fit_intercept=False) (a) on the same features, given to it for free, and (b) with the
+time it takes to compute them in plain numpy. Limit: 1.0 times the time of either; (b) is like for
+like, (a) is what we would like. All with the machine's own threads, and all with one thread.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def compare(threads: int | None) -> list[list[str]]:
     ours = RVFLRegressor(HIDDEN, ALPHA, random_state=0).fit(X, y)
     W, b, H = ours.features_.W, ours.features_.b, ours.features_(X)
     rival = Ridge(alpha=ALPHA, fit_intercept=False)
-    np.testing.assert_allclose(rival.fit(H, y).coef_, ours.coefficients_[0, :, 0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        rival.fit(H, y).coef_, ours.coefficients_[0, :, 0], rtol=1e-6, atol=1e-9
+    )
     with threadpool_limits(threads):
         times = timed(
             {
@@ -37,17 +40,36 @@ def compare(threads: int | None) -> list[list[str]]:
             REPEATS,
         )
     mine = times.pop("ours")
-    return [row(name, "all" if threads is None else f"{threads}", mine, seconds) for name, seconds in times.items()]
+    return [
+        row(name, "all" if threads is None else f"{threads}", mine, seconds)
+        for name, seconds in times.items()
+    ]
 
 
 def row(name: str, threads: str, ours: Array, rival: Array) -> list[str]:
     r = ratio(ours, rival)
-    return [name, threads, milliseconds(ours), milliseconds(rival), f"{r:.2f}", f"{LIMIT:g}", holds(r, LIMIT)]
+    return [
+        name,
+        threads,
+        milliseconds(ours),
+        milliseconds(rival),
+        f"{r:.2f}",
+        f"{LIMIT:g}",
+        holds(r, LIMIT),
+    ]
 
 
 def main() -> None:
     rows = compare(None) + compare(1)
-    columns = ["rival: scikit-learn", "threads", "ours, ms", "rival, ms", "ours / rival", "limit", ""]
+    columns = [
+        "rival: scikit-learn",
+        "threads",
+        "ours, ms",
+        "rival, ms",
+        "ours / rival",
+        "limit",
+        "",
+    ]
     show(f"Centralised fit, {ROWS:,} rows, {HIDDEN} features", columns, rows)
 
 

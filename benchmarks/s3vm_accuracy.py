@@ -1,11 +1,13 @@
 """Claim: agents that keep their rows, most of them without a label, err as seldom as if all rows were in one place.
 
-Setting: chapter 8. 25 agents on erdos_renyi(25, 0.25), 10 folds, 40 random rows of the training folds have labels, C1
-and C2 of the thesis's table 8.2, s = 5, the share of positives is that of the data set. G50C and rock against jazz of
-Garageband (44 columns) go to [-1, 1]; PCMAC stays as found, sparse. Errors of all agents on the test fold, with their
-standard error over runs. Diffusion ends after 2000 iterations, where the thesis allows 500. Rivals: scikit-learn's SVC
-on the labelled rows alone, and the centralised S3VM. Limit: NEXT and gradient tracking within one standard error of the
-latter. Rounds and MB are of the whole fit, by all agents; seconds too, with all agents on this machine.
+Setting: chapter 8. 25 agents on erdos_renyi(25, 0.25), 10 folds, 40 random rows of the training
+folds have labels, C1
+and C2 of the thesis's table 8.2, s = 5, the share of positives is that of the data set. G50C and
+rock against jazz of Garageband (44 columns) go to [-1, 1]; PCMAC stays as found, sparse. Errors of
+all agents on the test fold, with their standard error over runs. Diffusion ends after 2000
+iterations, where the thesis allows 500. Rivals: scikit-learn's SVC on the labelled rows alone, and
+the centralised S3VM. Limit: NEXT and gradient tracking within one standard error of the latter.
+Rounds and MB are of the whole fit, by all agents; seconds too, with all agents on this machine.
 """
 
 from __future__ import annotations
@@ -33,7 +35,12 @@ from peerlearn.errors import DataError, NotConverged
 from peerlearn.models.s3vm import S3VMClassifier
 
 FOLDS, AGENTS, LABELS = 10, 25, 40
-SOLVERS = {"diffusion": Diffusion(max_iterations=2000), "next": "next", "tracking": "tracking", "lbfgs": "lbfgs"}
+SOLVERS = {
+    "diffusion": Diffusion(max_iterations=2000),
+    "next": "next",
+    "tracking": "tracking",
+    "lbfgs": "lbfgs",
+}
 METHODS = ("linear SVM", "RBF SVM", "centralised", *SOLVERS)
 MUST_HOLD = ("next", "tracking", "lbfgs")
 
@@ -56,7 +63,9 @@ def from_g50c(folder: Path | None) -> Task:
 
 def from_pcmac(folder: Path | None) -> Task:
     found = data.load("PCMAC", folder)
-    return Task(sp.csr_array(found.X), np.where(found.y > 0, 1, 0), 100.0, 100.0, (21.32, 36.68, 6.10))
+    return Task(
+        sp.csr_array(found.X), np.where(found.y > 0, 1, 0), 100.0, 100.0, (21.32, 36.68, 6.10)
+    )
 
 
 def from_garageband(folder: Path | None) -> Task:
@@ -87,7 +96,9 @@ def runs(task: Task, repetitions: int) -> Iterator[tuple[int, Indices, Indices, 
             yield seed, train, y, test
 
 
-def run(method: str, task: Task, seed: int, train: Indices, y: Indices, test: Indices) -> tuple[float, ...]:
+def run(
+    method: str, task: Task, seed: int, train: Indices, y: Indices, test: Indices
+) -> tuple[float, ...]:
     """The mean error of all agents in percent, seconds, rounds, MB, and 1 if the solver had converged."""
     start = time.perf_counter()
     if method.endswith("SVM"):
@@ -95,9 +106,14 @@ def run(method: str, task: Task, seed: int, train: Indices, y: Indices, test: In
         machine.fit(task.X[train[y >= 0]], y[y >= 0])
         seconds = time.perf_counter() - start
         return 100 * (1 - machine.score(task.X[test], task.y[test])), seconds, 0.0, 0.0, 1.0
-    model = S3VMClassifier(task.C1, task.C2, positive_share=float(np.mean(task.y)), random_state=seed)
+    model = S3VMClassifier(
+        task.C1, task.C2, positive_share=float(np.mean(task.y)), random_state=seed
+    )
     if method in SOLVERS:
-        model.set_params(solver=SOLVERS[method], network=SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.25, seed=seed)))
+        model.set_params(
+            solver=SOLVERS[method],
+            network=SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.25, seed=seed)),
+        )
     with warnings.catch_warnings(action="ignore", category=NotConverged):  # the table says so
         model.fit(task.X[train], y)
     seconds, report = time.perf_counter() - start, model.report_
@@ -109,17 +125,34 @@ def run(method: str, task: Task, seed: int, train: Indices, y: Indices, test: In
 def row(method: str, found: Array, centralised: Array, printed: dict[str, float]) -> list[str]:
     error, seconds, rounds, megabytes, converged = found.mean(axis=0)
     thesis = f"{printed[method]:.2f}" if method in printed else ""
-    sent = [f"{rounds:,.0f}", f"{megabytes:,.3g}", f"{100 * converged:.0f} %"] if megabytes else ["", "", ""]
+    sent = (
+        [f"{rounds:,.0f}", f"{megabytes:,.3g}", f"{100 * converged:.0f} %"]
+        if megabytes
+        else ["", "", ""]
+    )
     limit = spread(centralised)
     away = abs(float(error) - float(centralised.mean()))
     verdict = [f"± {limit:.2f}", holds(away, limit)] if method in MUST_HOLD else ["", ""]
-    return [method, f"{error:.2f} ± {spread(found[:, 0]):.2f}", thesis, f"{seconds:.3g}", *sent, *verdict]
+    return [
+        method,
+        f"{error:.2f} ± {spread(found[:, 0]):.2f}",
+        thesis,
+        f"{seconds:.3g}",
+        *sent,
+        *verdict,
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="folder of the .npz files; default: the variable PEERLEARN_DATA")
-    parser.add_argument("--repetitions", type=int, default=1, help="of all folds; the thesis has 15")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="folder of the .npz files; default: the variable PEERLEARN_DATA"
+    )
+    parser.add_argument(
+        "--repetitions", type=int, default=1, help="of all folds; the thesis has 15"
+    )
     parser.add_argument("--only", choices=TASKS, nargs="+", default=list(TASKS), help="data sets")
     options = parser.parse_args()
     for name in options.only:
@@ -134,7 +167,11 @@ def main() -> None:
         centralised = table[:, METHODS.index("centralised"), 0]
         rows = [row(method, table[:, i], centralised, printed) for i, method in enumerate(METHODS)]
         title = f"{name}: error in percent, {FOLDS} folds x {options.repetitions}"
-        show(title, ["method", "error", "thesis", "seconds", "rounds", "MB sent", "converged", "limit", ""], rows)
+        show(
+            title,
+            ["method", "error", "thesis", "seconds", "rounds", "MB sent", "converged", "limit", ""],
+            rows,
+        )
 
 
 if __name__ == "__main__":

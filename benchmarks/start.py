@@ -2,9 +2,10 @@
 
     python benchmarks/start.py
 
-The rival of an import and of --help is `import numpy`, that of an agent is scikit-learn's base class, without which no
-model is an estimator. An agent is one of two that train a small model over TLS, from its start to its end. CPU seconds
-are user and system time of the process; megabytes are the most that were in memory at once.
+The rival of an import and of --help is `import numpy`, that of an agent is scikit-learn's base
+class, without which no model is an estimator. An agent is one of two that train a small model over
+TLS, from its start to its end. CPU seconds are user and system time of the process; megabytes are
+the most that were in memory at once.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ def used(*processes: subprocess.Popen[str]) -> Used:
 def python(*arguments: str, cwd: Path | None = None) -> subprocess.Popen[str]:
     """Start Python from a small process, which tells what it took: Linux counts the memory of whoever starts one."""
     command = [sys.executable, "-S", "-c", LAUNCHER, sys.executable, *arguments]
-    return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return subprocess.Popen(
+        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
 
 
 def lay_out(folder: Path) -> None:
@@ -97,11 +100,21 @@ def agents() -> Used:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lay_out(folder)
-        return used(*(python("-m", "peerlearn", "agent", f"{site}.toml", cwd=folder) for site in ("north", "south")))
+        return used(
+            *(
+                python("-m", "peerlearn", "agent", f"{site}.toml", cwd=folder)
+                for site in ("north", "south")
+            )
+        )
 
 
 def median(found: list[Used]) -> Used:
-    return Used(*(float(np.median([getattr(each, field) for each in found])) for field in ("seconds", "megabytes")))
+    return Used(
+        *(
+            float(np.median([getattr(each, field) for each in found]))
+            for field in ("seconds", "megabytes")
+        )
+    )
 
 
 def main() -> None:
@@ -112,10 +125,15 @@ def main() -> None:
         "peerlearn --help": lambda: used(python("-m", "peerlearn", "--help")),
         "an agent": agents,
     }
-    turns = {name: [task() for _ in range(TURNS + 1)][1:] for name, task in tasks.items()}  # the first fills caches
+    turns = {
+        name: [task() for _ in range(TURNS + 1)][1:] for name, task in tasks.items()
+    }  # the first fills caches
     found = {name: median(runs) for name, runs in turns.items()}
     numpy, base = found["import numpy"], found["import sklearn.base"]
-    limits = {"import peerlearn": (numpy.seconds + 0.35, 0.0), "peerlearn --help": (numpy.seconds + 0.35, 0.0)}
+    limits = {
+        "import peerlearn": (numpy.seconds + 0.35, 0.0),
+        "peerlearn --help": (numpy.seconds + 0.35, 0.0),
+    }
     limits["an agent"] = (1.6, 240.0)
     rows = []
     for name, each in found.items():
@@ -125,11 +143,15 @@ def main() -> None:
             fine = each.seconds <= seconds and (not megabytes or each.megabytes <= megabytes)
             verdict = holds(0.0 if fine else 2.0, 1.0)
         rival = base if name == "an agent" else numpy
-        limit = f"{seconds:.2f} s" + (f", {megabytes:.0f} MB" if megabytes else "") if seconds else "-"
+        limit = (
+            f"{seconds:.2f} s" + (f", {megabytes:.0f} MB" if megabytes else "") if seconds else "-"
+        )
         ratio = f"{each.seconds / rival.seconds:.2f}"
         rows.append([name, f"{each.seconds:.2f}", f"{each.megabytes:.0f}", ratio, limit, verdict])
     show("What starting takes", ["process", "CPU s", "MB", "CPU / rival", "limit", ""], rows)
-    console.print("The rival is import numpy; of an agent it is import sklearn.base.", highlight=False)
+    console.print(
+        "The rival is import numpy; of an agent it is import sklearn.base.", highlight=False
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Claim: eight agents learn a stream together in at most twice the time of recursive least squares in one place.
 
-Setting: 200,000 rows of Skin (three colour channels, two classes), or random ones where there is no file, in chunks of
-100; 300 features, alpha 1; 8 agents on erdos_renyi(8, 0.5), who average after every chunk over a tree. Rival: the
-blockwise recursion as printed in the thesis (section 5.1), centrally, in plain numpy, on the same features. Both with
-the machine's own threads and with one; by default 300 chunks are timed several times over, with --all the whole stream
-once. Limit: 2 times the rival's time.
+Setting: 200,000 rows of Skin (three colour channels, two classes), or random ones where there is no
+file, in chunks of
+100; 300 features, alpha 1; 8 agents on erdos_renyi(8, 0.5), who average after every chunk over a
+tree. Rival: the blockwise recursion as printed in the thesis (section 5.1), centrally, in plain
+numpy, on the same features. Both with the machine's own threads and with one; by default 300 chunks
+are timed several times over, with --all the whole stream once. Limit: 2 times the rival's time.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ def skin(folder: Path | None) -> tuple[Array, Array]:
         return found.X[picked], found.y[picked]
     except DataError:
         where = folder or "the folder that PEERLEARN_DATA should name"
-        console.print(f"There is no Skin_substitute.npz in {where}: random rows stand in for it.", highlight=False)
+        console.print(
+            f"There is no Skin_substitute.npz in {where}: random rows stand in for it.",
+            highlight=False,
+        )
         X = rng.uniform(size=(ROWS, 3))
         noise = 0.1 * rng.standard_normal(ROWS)
         return X, np.where(X @ np.array([1.0, -2.0, 1.0]) + noise > 0, 1, -1)
@@ -73,10 +77,17 @@ def compare(X: Array, y: Array, threads: int | None, repeats: int) -> list[list[
     features = together(X[:CHUNK], y[:CHUNK], "consensus")().features_
     with threadpool_limits(threads):
         times = timed(
-            {"central": centrally(X, y, features), **{name: together(X, y, name) for name in STREAMS}}, repeats
+            {
+                "central": centrally(X, y, features),
+                **{name: together(X, y, name) for name in STREAMS},
+            },
+            repeats,
         )
     rival = times.pop("central")
-    return [row(name, "all" if threads is None else str(threads), times[name], rival) for name in STREAMS]
+    return [
+        row(name, "all" if threads is None else str(threads), times[name], rival)
+        for name in STREAMS
+    ]
 
 
 def row(name: str, threads: str, ours: Array, rival: Array) -> list[str]:
@@ -86,9 +97,13 @@ def row(name: str, threads: str, ours: Array, rival: Array) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--folder", type=Path, help="folder of Skin_substitute.npz; default: the variable PEERLEARN_DATA"
+        "--folder",
+        type=Path,
+        help="folder of Skin_substitute.npz; default: the variable PEERLEARN_DATA",
     )
     parser.add_argument("--all", action="store_true", help="the whole stream, once")
     options = parser.parse_args()
@@ -98,7 +113,11 @@ def main() -> None:
     repeats = 1 if options.all else 5
     rows = compare(X, y, None, repeats) + compare(X, y, 1, repeats)
     columns = ["ours", "threads", "ours, ms", "rival, ms", "ours / rival", "limit", ""]
-    show(f"A stream of {len(X):,} rows in chunks of {CHUNK}, {AGENTS} agents, {HIDDEN} features", columns, rows)
+    show(
+        f"A stream of {len(X):,} rows in chunks of {CHUNK}, {AGENTS} agents, {HIDDEN} features",
+        columns,
+        rows,
+    )
 
 
 if __name__ == "__main__":

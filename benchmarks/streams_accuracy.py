@@ -1,10 +1,12 @@
 """Claim: agents that learn from a stream without showing their rows err as often as if all rows came to one place.
 
-Setting: chapter 5. Features to [-1, 1], 8 agents on erdos_renyi(8, 0.2), 10 folds, training rows twice over, a stream
-in chunks of 20 rows for the whole network, features and alpha of the thesis's table 5.2. LMD is not to be had: GTZAN
-stands in for it, with its settings. Errors of all agents on the test rows after the last chunk. `local`: recursions
-that never talk. `thesis`: S-CONS-RVFL as printed, plain averages by its rule. Rival: the centralised model. Limits: the
-default stream within two points of it on the thesis's own data sets, the exact one within a tenth.
+Setting: chapter 5. Features to [-1, 1], 8 agents on erdos_renyi(8, 0.2), 10 folds, training rows
+twice over, a stream
+in chunks of 20 rows for the whole network, features and alpha of the thesis's table 5.2. LMD is not
+to be had: GTZAN stands in for it, with its settings. Errors of all agents on the test rows after
+the last chunk. `local`: recursions that never talk. `thesis`: S-CONS-RVFL as printed, plain
+averages by its rule. Rival: the centralised model. Limits: the default stream within two points of
+it on the thesis's own data sets, the exact one within a tenth.
 """
 
 from __future__ import annotations
@@ -64,14 +66,18 @@ def runs(dataset: DataSet, repetitions: int) -> Iterator[tuple[int, Array, Array
             yield seed, np.random.default_rng(seed).permutation(np.tile(train, 2)), test
 
 
-def run(stream: object, dataset: DataSet, seed: int, train: Array, test: Array) -> tuple[float, float]:
+def run(
+    stream: object, dataset: DataSet, seed: int, train: Array, test: Array
+) -> tuple[float, float]:
     """The mean error of all agents in percent, and the MB that they sent."""
     hidden, alpha, _ = SETS[dataset.name]
     model = RVFLClassifier(hidden, alpha, random_state=seed)
     if stream is None:
         model.fit(dataset.X[train], dataset.y[train])
     else:
-        model.set_params(network=SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.2, seed=seed)), stream=stream)
+        model.set_params(
+            network=SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.2, seed=seed)), stream=stream
+        )
         classes = np.unique(dataset.y)
         for start in range(0, len(train), CHUNK):
             rows = train[start : start + CHUNK]
@@ -80,7 +86,9 @@ def run(stream: object, dataset: DataSet, seed: int, train: Array, test: Array) 
     return 100 * (1 - float(np.mean(scores))), model.report_.sent.megabytes
 
 
-def row(name: str, found: Array, centralised: float, printed: tuple[int, ...], limit: float | None) -> list[str]:
+def row(
+    name: str, found: Array, centralised: float, printed: tuple[int, ...], limit: float | None
+) -> list[str]:
     errors, megabytes = found[:, 0], float(found[:, 1].mean())
     thesis = f"{printed[THESIS[name]]}" if name in THESIS else ""
     cells = [name, f"{errors.mean():.1f} ± {errors.std():.1f}", thesis, f"{megabytes:,.3g}"]
@@ -89,9 +97,15 @@ def row(name: str, found: Array, centralised: float, printed: tuple[int, ...], l
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="folder of the .npz files; default: the variable PEERLEARN_DATA")
-    parser.add_argument("--repetitions", type=int, default=1, help="of all folds; the thesis has 50")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="folder of the .npz files; default: the variable PEERLEARN_DATA"
+    )
+    parser.add_argument(
+        "--repetitions", type=int, default=1, help="of all folds; the thesis has 50"
+    )
     options = parser.parse_args()
     for name, (_, _, printed) in SETS.items():
         try:
@@ -100,10 +114,15 @@ def main() -> None:
             console.print(f"{name} is left out: {error}", highlight=False)
             continue
         every = track(list(runs(dataset, options.repetitions)), name, console=console)
-        table = np.array([[run(stream, dataset, *each) for stream in STREAMS.values()] for each in every])
+        table = np.array(
+            [[run(stream, dataset, *each) for stream in STREAMS.values()] for each in every]
+        )
         centralised = float(table[:, 0, 0].mean())
         limits = {"exact": LIMITS["exact"]} if name.endswith("substitute") else LIMITS
-        rows = [row(kind, table[:, i], centralised, printed, limits.get(kind)) for i, kind in enumerate(STREAMS)]
+        rows = [
+            row(kind, table[:, i], centralised, printed, limits.get(kind))
+            for i, kind in enumerate(STREAMS)
+        ]
         title = f"{name}: error in percent, {FOLDS} folds x {options.repetitions}"
         show(title, ["stream", "error", "thesis", "MB sent", "limit", ""], rows)
 

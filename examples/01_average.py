@@ -10,4 +10,6 @@ print(f"true average {measured.mean():.6f}")
 for method in ("plain", "chebyshev", "tree"):
     network = SimulatedNetwork(graphs.ring(10))
     agreed = average(network, measured, tolerance=1e-6, method=method)
-    print(f"{method:>9}: agents 0 and 5 say {agreed[0, 0]:.6f} and {agreed[5, 0]:.6f} after {network.ledger.since()}")
+    print(
+        f"{method:>9}: agents 0 and 5 say {agreed[0, 0]:.6f} and {agreed[5, 0]:.6f} after {network.ledger.since()}"
+    )

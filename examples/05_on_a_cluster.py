@@ -14,5 +14,7 @@ with MPINetwork(graph) as network:
     coefficients = network.gather(model.coefficients_)  # on rank 0, because we ask for them
 
 if coefficients is not None:
-    simulated = RVFLClassifier(200, network=SimulatedNetwork(graph, exact_order=True), random_state=0).fit(shares)
+    simulated = RVFLClassifier(
+        200, network=SimulatedNetwork(graph, exact_order=True), random_state=0
+    ).fit(shares)
     print("the same bits as in simulation:", np.array_equal(coefficients, simulated.coefficients_))

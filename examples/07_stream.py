@@ -20,4 +20,6 @@ for name, stream in ways.items():
         model.partial_fit(X[start : start + 20], y[start : start + 20], classes=range(10))
         errors.append(100 * (1 - model.score(X_test, y_test)))
     halfway = errors[len(errors) // 2]
-    print(f"{name:30}{halfway:5.1f} % wrong halfway,{errors[-1]:5.1f} % in the end, {network.ledger.since()}")
+    print(
+        f"{name:30}{halfway:5.1f} % wrong halfway,{errors[-1]:5.1f} % in the end, {network.ledger.since()}"
+    )

@@ -17,7 +17,9 @@ train = [rows[rows < 400] for rows in known]
 test = np.arange(400, len(X))
 
 for solver in ("local", "ensemble", "auto"):
-    model = VerticalRVFLClassifier(40, solver=solver, network=network, rows="intersection", random_state=0)
+    model = VerticalRVFLClassifier(
+        40, solver=solver, network=network, rows="intersection", random_state=0
+    )
     model.fit(
         [table[rows] for table, rows in zip(tables, train, strict=True)],
         [y[rows] for rows in train],

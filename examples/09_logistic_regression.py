@@ -3,11 +3,23 @@
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from peerlearn import LBFGS, NEXT, Diffusion, GradientTracking, SimulatedNetwork, data, graphs, partition
+from peerlearn import (
+    LBFGS,
+    NEXT,
+    Diffusion,
+    GradientTracking,
+    SimulatedNetwork,
+    data,
+    graphs,
+    partition,
+)
 from peerlearn.local.margin_losses import LogisticLosses
 
 cancer = data.load("breast-cancer")
-X, y = (cancer.X - cancer.X.mean(axis=0)) / cancer.X.std(axis=0), np.where(cancer.y == cancer.y[0], 1, -1)
+X, y = (
+    (cancer.X - cancer.X.mean(axis=0)) / cancer.X.std(axis=0),
+    np.where(cancer.y == cancer.y[0], 1, -1),
+)
 alpha = 10.0
 shares = partition.even(X, y, 10, seed=0)
 losses = LogisticLosses([own for own, _ in shares], [own for _, own in shares])

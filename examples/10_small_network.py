@@ -11,7 +11,9 @@ class CrossEntropy:
     """One hidden layer of 16 tanh. w holds all weights of each agent, agents x d: every method works on all of them."""
 
     def __init__(self, shares, rows):
-        self.X = np.stack([np.hstack([X, np.ones((len(X), 1))]) for X, _ in shares])  # agents x rows x columns
+        self.X = np.stack(
+            [np.hstack([X, np.ones((len(X), 1))]) for X, _ in shares]
+        )  # agents x rows x columns
         self.Y = np.stack([np.eye(10)[y] for _, y in shares]) / rows
         self.agents, self.dimension = len(shares), (self.X.shape[2] + 10) * 16
 
@@ -32,8 +34,14 @@ class CrossEntropy:
 
 digits = data.load("digits")
 losses = CrossEntropy(partition.even(digits.X[:1500], digits.y[:1500], 5, seed=0), rows=1500)
-start = np.tile(0.1 * np.random.default_rng(0).standard_normal(losses.dimension), (5, 1))  # the same at all agents
+start = np.tile(
+    0.1 * np.random.default_rng(0).standard_normal(losses.dimension), (5, 1)
+)  # the same at all agents
 solver = GradientTracking(tolerance=1e-2)
 found = solver.minimise(SimulatedNetwork(graphs.ring(5)), losses, 1e-3, start)
-outputs = CrossEntropy([(digits.X[1500:], digits.y[1500:])], rows=297).layers(found.coefficients[:1])[2]
-print(f"{100 * np.mean(outputs[0].argmax(axis=1) == digits.y[1500:]):.1f} % of new digits are right\n{found.report}")
+outputs = CrossEntropy([(digits.X[1500:], digits.y[1500:])], rows=297).layers(
+    found.coefficients[:1]
+)[2]
+print(
+    f"{100 * np.mean(outputs[0].argmax(axis=1) == digits.y[1500:]):.1f} % of new digits are right\n{found.report}"
+)

@@ -18,7 +18,9 @@ print(together.report_)
 
 def errors(model):
     """NRMSE of forecasts 1, 2, .. 400 samples ahead, over the ten signals; after 500 samples they hear nothing more."""
-    missed = [model.forecast(400, x[:500], d[:500]) - d[500:] for x, d in zip(X[5:], y[5:], strict=True)]
+    missed = [
+        model.forecast(400, x[:500], d[:500]) - d[500:] for x, d in zip(X[5:], y[5:], strict=True)
+    ]
     return np.sqrt(np.mean(np.square(missed), axis=0) / np.var(y))
 
 
@@ -33,7 +35,12 @@ axes.semilogy(ahead, 100 * curves[5], color=blue, lw=2.5)
 axes.axhline(20, color="0.4", ls=":")
 axes.text(6, 110, "each station alone", color=orange)
 axes.text(150, 0.5, "all five together", color=blue)
-axes.set(xlabel="samples ahead", ylabel="error, % of the signal's deviation", xlim=(0, 400), ylim=(0.01, 250))
+axes.set(
+    xlabel="samples ahead",
+    ylabel="error, % of the signal's deviation",
+    xlim=(0, 400),
+    ylim=(0.01, 250),
+)
 axes.set_yticks([0.01, 0.1, 1, 10, 20, 100], ["0.01", "0.1", "1", "", "20", "100"])
 title = f"Five stations forecast {all_five} samples together, {min(alone)} to {max(alone)} alone"
 figure.suptitle(title, weight="bold")

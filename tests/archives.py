@@ -12,12 +12,18 @@ from peerlearn.errors import PeerlearnError
 from peerlearn.models import archive
 
 any_array = arrays_of.arrays(
-    st.one_of(arrays_of.floating_dtypes(), arrays_of.integer_dtypes(), arrays_of.unicode_string_dtypes(max_len=3)),
+    st.one_of(
+        arrays_of.floating_dtypes(),
+        arrays_of.integer_dtypes(),
+        arrays_of.unicode_string_dtypes(max_len=3),
+    ),
     arrays_of.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4),
 )
 any_json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 

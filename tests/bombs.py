@@ -51,11 +51,22 @@ def write(path, *members, checksums=None):
     directory = b""
     with path.open("wb") as file:
         for name, (content, size, method) in members:
-            checksum = (checksums or {}).get(name, zlib.crc32(content))  # right where nothing is compressed
-            about = struct.pack("<HHHHHIIIHH", 20, 0, method, 0, 33, checksum, len(content), size, len(name), 0)
-            directory += b"PK\1\2" + struct.pack("<H", 20) + about + struct.pack("<HHHII", 0, 0, 0, 0, file.tell())
+            checksum = (checksums or {}).get(
+                name, zlib.crc32(content)
+            )  # right where nothing is compressed
+            about = struct.pack(
+                "<HHHHHIIIHH", 20, 0, method, 0, 33, checksum, len(content), size, len(name), 0
+            )
+            directory += (
+                b"PK\1\2"
+                + struct.pack("<H", 20)
+                + about
+                + struct.pack("<HHHII", 0, 0, 0, 0, file.tell())
+            )
             directory += name.encode()
             file.write(b"PK\3\4" + about + name.encode() + content)
-        end = struct.pack("<HHHHIIH", 0, 0, len(members), len(members), len(directory), file.tell(), 0)
+        end = struct.pack(
+            "<HHHHIIH", 0, 0, len(members), len(members), len(directory), file.tell(), 0
+        )
         file.write(directory + b"PK\5\6" + end)
     return path

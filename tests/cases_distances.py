@@ -16,8 +16,18 @@ from peerlearn.network.base import Network
 Arrays = dict[str, np.ndarray]
 Case = Callable[[Network, Sequence[int]], Arrays]
 
-ROWS = (1, 33, 24, 36, 2, 7, 15)  # of each agent; together more than 91, whose squares numpy sums in pieces
-EXCHANGE = Exchange(0.3, 0.1, pattern_rounds=6, entry_rounds=4)  # leaves something to complete, also of four agents
+ROWS = (
+    1,
+    33,
+    24,
+    36,
+    2,
+    7,
+    15,
+)  # of each agent; together more than 91, whose squares numpy sums in pieces
+EXCHANGE = Exchange(
+    0.3, 0.1, pattern_rounds=6, entry_rounds=4
+)  # leaves something to complete, also of four agents
 ITERATIONS = 23  # two windows of ten rounds, and some more
 
 
@@ -42,11 +52,17 @@ def cases() -> dict[str, Case]:
     few = {"iterations": ITERATIONS, "tolerance": 1e-12}
     return {
         "distances landmarks": partial(shared, way=Landmarks()),
-        "distances landmarks projected": partial(shared, way=Landmarks(), privacy=RandomProjection(2)),
+        "distances landmarks projected": partial(
+            shared, way=Landmarks(), privacy=RandomProjection(2)
+        ),
         "distances exchange": partial(shared, way=EXCHANGE),
-        "distances exchange tanh": partial(shared, way=EXCHANGE, privacy=TanhTransform(2, 50, C=1e-3)),
+        "distances exchange tanh": partial(
+            shared, way=EXCHANGE, privacy=TanhTransform(2, 50, C=1e-3)
+        ),
         "completion diffusion": partial(completed, way=DiffusionCompletion(**few)),
-        "completion diffusion too far": partial(completed, way=DiffusionCompletion(**few, step=1.0)),  # goes back
+        "completion diffusion too far": partial(
+            completed, way=DiffusionCompletion(**few, step=1.0)
+        ),  # goes back
         "completion block": partial(completed, way=BlockCompletion(**few)),
     }
 

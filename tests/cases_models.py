@@ -1,7 +1,7 @@
 """The cases of models that every engine must agree on: every model of the package, with every algorithm it may have.
 
-Nothing here names a model. A new one is found, with the algorithms of its families, the choices that its signature
-names, and the other settings below that it has.
+Nothing here names a model. A new one is found, with the algorithms of its families, the choices
+that its signature names, and the other settings below that it has.
 """
 
 from __future__ import annotations
@@ -67,7 +67,12 @@ OTHERS: Mapping[str, Settings] = {  # further cases of whoever has all these par
     "rls every 2": {"update": "rls", "every": 2},
     "before": {"cooperation": "combine-then-adapt"},
     "censored": {"update": "rls", "threshold": 0.02, "forgetting": 0.98},
-    "smoother": {"update": "nlms", "basis": "bspline", "every": 4, "cooperation": "combine-then-adapt"},
+    "smoother": {
+        "update": "nlms",
+        "basis": "bspline",
+        "every": 4,
+        "cooperation": "combine-then-adapt",
+    },
     "span": {"update": "lms", "exchange": "span", "every": 3},
     "span before": {"update": "lms", "exchange": "span", "cooperation": "combine-then-adapt"},
 }
@@ -79,25 +84,39 @@ def cases() -> dict[str, Case]:
         for number, (words, settings) in enumerate(variants(kind)):
             ways = dict(ways_of(make(kind, settings)))
             for way in list(ways)[: None if number == 0 else 1]:  # all ways with the first settings
-                found[" ".join(filter(None, (name, words, way)))] = partial(ways[way], model=(kind, settings))
+                found[" ".join(filter(None, (name, words, way)))] = partial(
+                    ways[way], model=(kind, settings)
+                )
         for words, settings in streams(kind):
             learn = {"rows": stream_rows, "sequences": stream_sequences}[kind.takes]
             found[f"{name} stream {words}"] = partial(learn, model=(kind, settings))
     return found
 
 
-# What there is to try ----------------------------------------------------------------------------------------------
+# What there is to try
+# ----------------------------------------------------------------------------------------------
 
 
 def variants(kind: type[NetworkModel]) -> Iterator[tuple[str, Settings]]:
     """Every algorithm that it may be trained with, every choice that its signature names, and OTHERS."""
     hints = get_type_hints(kind.__init__)
-    choices = {name: algorithms(kind, name, family) for name, family in kind.parts.items() if name != "stream"}
+    choices = {
+        name: algorithms(kind, name, family)
+        for name, family in kind.parts.items()
+        if name != "stream"
+    }
     choices |= {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
     for chosen in product(*choices.values()):
         settings = dict(zip(choices, chosen, strict=True))
         if is_taken(kind, settings):
-            yield ", ".join(each if isinstance(each, str) else type(each).__name__ for each in chosen if each), settings
+            yield (
+                ", ".join(
+                    each if isinstance(each, str) else type(each).__name__
+                    for each in chosen
+                    if each
+                ),
+                settings,
+            )
     if kind.alone:
         yield "alone", kind.alone
     for words, settings in OTHERS.items():
@@ -107,7 +126,10 @@ def variants(kind: type[NetworkModel]) -> Iterator[tuple[str, Settings]]:
 
 def algorithms(kind: type[NetworkModel], name: str, family: Family[Any]) -> list[Any]:
     """One of each kind of the family, with few iterations; and nothing, where that is what a model usually has."""
-    found = [each(**{f.name: FEW[f.name] for f in fields(each) if f.name in FEW}) for each in family.kinds().values()]
+    found = [
+        each(**{f.name: FEW[f.name] for f in fields(each) if f.name in FEW})
+        for each in family.kinds().values()
+    ]
     return [None, *found] if signature(kind).parameters[name].default is None else found
 
 
@@ -133,7 +155,8 @@ def make(kind: type[NetworkModel], settings: Settings, network: Network | None =
     return kind(**{**small, **settings, "network": network})
 
 
-# What is tried -----------------------------------------------------------------------------------------------------
+# What is tried
+# -----------------------------------------------------------------------------------------------------
 
 
 def ways_of(model: Any) -> Iterator[tuple[str, Any]]:
@@ -143,14 +166,22 @@ def ways_of(model: Any) -> Iterator[tuple[str, Any]]:
         return
     yield "", fit
     tags = get_tags(model)
-    if model.takes == "rows" and tags.classifier_tags is not None and tags.classifier_tags.multi_class:
+    if (
+        model.takes == "rows"
+        and tags.classifier_tags is not None
+        and tags.classifier_tags.multi_class
+    ):
         yield "of two classes", partial(fit, two_classes=True)
     if tags.input_tags.sparse:
         yield "of sparse rows", partial(fit, form=sp.csr_array)
 
 
 def fit(
-    network: Network, hosted: Sequence[int], model: Any, form: Any = np.asarray, two_classes: bool = False
+    network: Network,
+    hosted: Sequence[int],
+    model: Any,
+    form: Any = np.asarray,
+    two_classes: bool = False,
 ) -> Arrays:
     fitted = given.fit(make(*model, network), hosted, two_classes, form)
     return found_by(fitted) | predicted_by(fitted, hosted, form)
@@ -160,7 +191,9 @@ def stream_rows(network: Network, hosted: Sequence[int], model: Any) -> Arrays:
     learning = make(*model, network)
     first = {"classes": given.METALS} if is_classifier(learning) else {}
     for part in (slice(0, 5), slice(5, 6), slice(6, None)):  # agent 0 has one row: nothing later
-        shares = [(given.rows(agent)[part], given.targets(learning, agent)[part]) for agent in hosted]
+        shares = [
+            (given.rows(agent)[part], given.targets(learning, agent)[part]) for agent in hosted
+        ]
         learning.partial_fit(shares, **first)
     return found_by(learning) | learning.stream_under_way.state
 
@@ -179,7 +212,12 @@ def listen(network: Network, hosted: Sequence[int], model: Any) -> Arrays:
     x, d = given.stacked(hosted, given.signals)
     run = filters.run(x[:, :HEARD], d[:, :HEARD], filters.truth_of(given.TRUE_FILTER, np.tanh))
     after = filters.step(x[:, HEARD:], d[:, HEARD:])
-    found = {"outputs": run.outputs, "deviations": run.msd, "after": after, "predictions": filters.predict(x)}
+    found = {
+        "outputs": run.outputs,
+        "deviations": run.msd,
+        "after": after,
+        "predictions": filters.predict(x),
+    }
     return {"coefficients": filters.coefficients_, **found}
 
 
@@ -198,7 +236,9 @@ def predicted_by(model: Any, hosted: Sequence[int], form: Any) -> Arrays:
         return {"scores": model.agent_scores(new, [given.outputs_in_time(x) for x in new])}
     if model.takes == "columns":
         tables = [given.columns(agent) for agent in hosted]
-        return {"outputs": model.agent_outputs(tables, ids=[np.arange(len(tables[0]))] * len(hosted))}
+        return {
+            "outputs": model.agent_outputs(tables, ids=[np.arange(len(tables[0]))] * len(hosted))
+        }
     X = form(given.rows(1))
     if not model.predicts_alone:  # all agents at the same time
         return {"outputs": np.stack(model.agent_outputs(X))}

@@ -1,6 +1,7 @@
 """Cases of smooth problems that every engine must agree on, in the manner of conformance_cases.py.
 
-Every solver with every choice that its settings name, on an S3VM whose agents are as unlike as can be: some inputs
+Every solver with every choice that its settings name, on an S3VM whose agents are as unlike as can
+be: some inputs
 sparse, some agents without labelled or without unlabelled rows.
 """
 
@@ -52,14 +53,20 @@ def s3vm(network: Network, hosted: Sequence[int]) -> S3VMLosses:
 
 
 def logistic(network: Network, hosted: Sequence[int]) -> LogisticLosses:
-    return LogisticLosses([*map(inputs, hosted)], [np.where(targets(agent) > 0, 1, -1) for agent in hosted])
+    return LogisticLosses(
+        [*map(inputs, hosted)], [np.where(targets(agent) > 0, 1, -1) for agent in hosted]
+    )
 
 
 def cases() -> dict[str, Case]:
     def case(network: Network, hosted: Sequence[int], solver: Any, losses: Any = s3vm) -> Arrays:
-        start = np.stack([0.1 * np.random.default_rng((agent, 3)).standard_normal(5) for agent in hosted])
+        start = np.stack(
+            [0.1 * np.random.default_rng((agent, 3)).standard_normal(5) for agent in hosted]
+        )
         found = solver.minimise(network, losses(network, hosted), 1.0, start)
-        residuals = np.tile(found.report.residuals, (len(hosted), 1))  # agreed: the same bits at every agent
+        residuals = np.tile(
+            found.report.residuals, (len(hosted), 1)
+        )  # agreed: the same bits at every agent
         return {"coefficients": found.coefficients, "residuals": residuals}
 
     found: dict[str, Case] = {}
@@ -78,4 +85,8 @@ def cases() -> dict[str, Case]:
 
 def choices(kind: type) -> dict[str, tuple[str, ...]]:
     """Every setting that names its choices, with them."""
-    return {name: get_args(hint) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal}
+    return {
+        name: get_args(hint)
+        for name, hint in get_type_hints(kind).items()
+        if get_origin(hint) is Literal
+    }

@@ -1,7 +1,7 @@
 """The cases that every engine must agree on, from the code: every way to average, solver, learner and model there is.
 
-A case takes a network and the agents hosted there, and gives named arrays whose leading axis is those agents. What an
-agent has depends on its number alone.
+A case takes a network and the agents hosted there, and gives named arrays whose leading axis is
+those agents. What an agent has depends on its number alone.
 """
 
 from __future__ import annotations
@@ -38,15 +38,21 @@ Arrays = dict[str, np.ndarray]
 ROWS = (1, 40, 3, 25, 7, 13, 18)  # of each agent, for 12 features: some have fewer, some more
 FEATURES = RandomFeatures.draw(3, 12, seed=0)
 SIZES = (0, 3, 1, 20, 2)  # rows of a chunk: with 12 features, both forms of the recursion
-SHARED = np.random.default_rng(5).standard_normal((30, 5))  # what the columns of all agents have to do with
+SHARED = np.random.default_rng(5).standard_normal(
+    (30, 5)
+)  # what the columns of all agents have to do with
 SHAPES = ((), (1,), (5,), (3, 4))  # of one agent's entry
 COLORS = ("amber", "blue", "cyan", "dun")
 REFUSALS = ("solves ridge problems only", "which only a simulation can")
 ITERATIONS = 12  # most are far from converged: nothing hides in an answer that all would reach
-PENALTIES = (Ridge(20.0), Lasso(0.05))  # with less, conjugate gradients make 1e-9 of what rounding makes 1e-16
+PENALTIES = (
+    Ridge(20.0),
+    Lasso(0.05),
+)  # with less, conjugate gradients make 1e-9 of what rounding makes 1e-16
 
 
-# What an agent has -------------------------------------------------------------------------------------------------
+# What an agent has
+# -------------------------------------------------------------------------------------------------
 
 
 def inputs(agent: int) -> np.ndarray:
@@ -64,10 +70,13 @@ def labels(agent: int) -> np.ndarray:
 
 
 def entries(hosted: Sequence[int], shape: tuple[int, ...]) -> np.ndarray:
-    return np.stack([np.random.default_rng((agent, len(shape))).standard_normal(shape) for agent in hosted])
+    return np.stack(
+        [np.random.default_rng((agent, len(shape))).standard_normal(shape) for agent in hosted]
+    )
 
 
-# The cases, from the code ------------------------------------------------------------------------------------------
+# The cases, from the code
+# ------------------------------------------------------------------------------------------
 
 
 def cases() -> dict[str, Case]:
@@ -78,10 +87,18 @@ def cases() -> dict[str, Case]:
 
 def averages() -> dict[str, Case]:
     def case(network: Network, hosted: Sequence[int], averaging: Averaging) -> Arrays:
-        alike = averaging.average(network, np.ones((len(hosted), 2)))  # by messages, agents see at once that they are
-        return {"alike": alike, **{str(shape): averaging.average(network, entries(hosted, shape)) for shape in SHAPES}}
+        alike = averaging.average(
+            network, np.ones((len(hosted), 2))
+        )  # by messages, agents see at once that they are
+        return {
+            "alike": alike,
+            **{str(shape): averaging.average(network, entries(hosted, shape)) for shape in SHAPES},
+        }
 
-    return {f"average {name(averaging)}": partial(case, averaging=averaging) for averaging in all_averagings()}
+    return {
+        f"average {name(averaging)}": partial(case, averaging=averaging)
+        for averaging in all_averagings()
+    }
 
 
 def all_averagings(tolerance: float = 1e-8) -> list[Averaging]:
@@ -99,14 +116,19 @@ def agreements() -> dict[str, Case]:
 
     def votes(network: Network, hosted: Sequence[int]) -> Arrays:
         ballots = {"all": [True for _ in hosted], "but one": [agent != 2 for agent in hosted]}
-        return {name: np.full(len(hosted), everyone(network, flags)) for name, flags in ballots.items()}
+        return {
+            name: np.full(len(hosted), everyone(network, flags)) for name, flags in ballots.items()
+        }
 
     def integers(network: Network, hosted: Sequence[int]) -> Arrays:
         """Up to the largest there are, so that sums go round; and one round along links, to be kept."""
         found = {}
         for kind in (np.int64, np.uint64):
             limits = np.iinfo(kind)
-            own = [np.random.default_rng(agent).integers(limits.min, limits.max, (2, 3), kind) for agent in hosted]
+            own = [
+                np.random.default_rng(agent).integers(limits.min, limits.max, (2, 3), kind)
+                for agent in hosted
+            ]
             found[f"sum of {kind.__name__}"] = total(network, np.stack(own))
             kept = np.stack(own)
             network.pass_on(kept, *network.rings[0], add=False)
@@ -116,11 +138,16 @@ def agreements() -> dict[str, Case]:
     def all_labels(network: Network, hosted: Sequence[int]) -> Arrays:
         text = union(network, [labels(agent) for agent in hosted])
         numbers = union(network, [np.arange(agent, agent + 2) for agent in hosted])
-        return {"text": np.tile(text, (len(hosted), 1)), "numbers": np.tile(numbers, (len(hosted), 1))}
+        return {
+            "text": np.tile(text, (len(hosted), 1)),
+            "numbers": np.tile(numbers, (len(hosted), 1)),
+        }
 
     def letters(network: Network, hosted: Sequence[int]) -> Arrays:
         to_all = network.exchange([letter(agent) for agent in hosted])
-        to_last = network.exchange([letter(agent) for agent in hosted], [sorted(network.graph[k])[-1:] for k in hosted])
+        to_last = network.exchange(
+            [letter(agent) for agent in hosted], [sorted(network.graph[k])[-1:] for k in hosted]
+        )
         to_none = network.exchange([{} for _ in hosted])
         return {"to all": read(to_all), "to the last": read(to_last), "nothing said": read(to_none)}
 
@@ -129,7 +156,10 @@ def agreements() -> dict[str, Case]:
             operation.__name__: partial(each_shape, operation=operation)
             for operation in (total, maximum, broadcast_from_center)
         },
-        **{f"total {name(averaging)}": partial(sums, averaging=averaging) for averaging in all_averagings()},
+        **{
+            f"total {name(averaging)}": partial(sums, averaging=averaging)
+            for averaging in all_averagings()
+        },
         "integers": integers,
         "everyone": votes,
         "union": all_labels,
@@ -142,7 +172,11 @@ def letter(agent: int) -> Arrays:
     if agent == 1:
         return {}
     numbers = np.arange(agent * 3, dtype=np.float64).reshape(agent, 3) / 7
-    return {"numbers": numbers, "marks": np.arange(agent + 1, dtype=np.int8), "one": np.array(agent > 2)}
+    return {
+        "numbers": numbers,
+        "marks": np.arange(agent + 1, dtype=np.int8),
+        "one": np.array(agent > 2),
+    }
 
 
 def read(inbox: Iterable[Mapping[int, Mapping[str, np.ndarray]]]) -> np.ndarray:
@@ -180,8 +214,12 @@ def all_settings(kinds: Iterable[type]) -> Iterator[tuple[str, Any]]:
     """Each of these with every way to average and every choice that its settings name."""
     for kind in kinds:
         hints = get_type_hints(kind)
-        named = {field.name: hints[field.name] for field in fields(kind)} if is_dataclass(kind) else {}
-        choices = {key: get_args(hint) for key, hint in named.items() if get_origin(hint) is Literal}
+        named = (
+            {field.name: hints[field.name] for field in fields(kind)} if is_dataclass(kind) else {}
+        )
+        choices = {
+            key: get_args(hint) for key, hint in named.items() if get_origin(hint) is Literal
+        }
         if "averaging" in named:
             choices["averaging"] = METHODS
         if "threshold" in named:
@@ -219,7 +257,9 @@ def streams() -> dict[str, Case]:
             found[f"after {n}"] = state["b"]
         return found
 
-    return {name: partial(case, learner=learner) for name, learner in all_settings(learners().values())}
+    return {
+        name: partial(case, learner=learner) for name, learner in all_settings(learners().values())
+    }
 
 
 def chunk(agent: int, n: int) -> np.ndarray:
@@ -234,13 +274,22 @@ def columns() -> dict[str, Case]:
         blocks = ColumnBlocks.of_inputs(maps, hosted, [columns_of(agent) for agent in hosted])
         solution = solver.solve_columns(network, blocks, np.sin(SHARED[:, :2]), 100.0)
         widest = 5 + network.size
-        return {"coefficients": np.stack([np.pad(b, ((0, widest - len(b)), (0, 0))) for b in solution.coefficients])}
+        return {
+            "coefficients": np.stack(
+                [np.pad(b, ((0, widest - len(b)), (0, 0))) for b in solution.coefficients]
+            )
+        }
 
-    return {f"columns {name}": partial(case, solver=solver) for name, solver in all_settings(column_solvers().values())}
+    return {
+        f"columns {name}": partial(case, solver=solver)
+        for name, solver in all_settings(column_solvers().values())
+    }
 
 
 def columns_of(agent: int) -> np.ndarray:
-    return SHARED[:, : 1 + agent % 3] + np.random.default_rng(agent).standard_normal((len(SHARED), 1 + agent % 3))
+    return SHARED[:, : 1 + agent % 3] + np.random.default_rng(agent).standard_normal(
+        (len(SHARED), 1 + agent % 3)
+    )
 
 
 def name(averaging: Averaging) -> str:

@@ -56,7 +56,9 @@ STATES = {}  # of each module's RNG, before its first test
 def draws_do_not_depend_on_the_tests_before(request):
     rng = getattr(request.module, "RNG", None)
     if rng is not None:
-        rng.bit_generator.state = STATES.setdefault(request.module.__name__, rng.bit_generator.state)
+        rng.bit_generator.state = STATES.setdefault(
+            request.module.__name__, rng.bit_generator.state
+        )
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 """Agents on wires in memory, disturbed by a seeded schedule: the whole engine but gRPC, without sockets or sleeping.
 
-Every agent is a real `PeerNetwork` with its checkpoints on disk, in a thread that runs only when it is told to: one
-thread at a time, so that a seed says everything. Only `Service` is replaced. Between any two steps the world may cut a
-connection, lose what was on it, deliver frames twice or in another order, and kill an agent, which then comes back from
-its newest checkpoint or, where that one was torn, from the one before.
+Every agent is a real `PeerNetwork` with its checkpoints on disk, in a thread that runs only when it
+is told to: one thread at a time, so that a seed says everything. Only `Service` is replaced.
+Between any two steps the world may cut a connection, lose what was on it, deliver frames twice or
+in another order, and kill an agent, which then comes back from its newest checkpoint or, where that
+one was torn, from the one before.
 """
 
 from __future__ import annotations
@@ -153,7 +154,19 @@ class Life:
 class World:
     """All agents of a graph and what is between them."""
 
-    def __init__(self, graph, folder: Path, program, seed, *, kills=0, cuts=0, tricks=True, late=False, torn=None):
+    def __init__(
+        self,
+        graph,
+        folder: Path,
+        program,
+        seed,
+        *,
+        kills=0,
+        cuts=0,
+        tricks=True,
+        late=False,
+        torn=None,
+    ):
         self.graph, self.folder, self.program = graph, folder, program
         self.links = [tuple(sorted(link)) for link in graph.edges]
         self.random = random.Random(seed)
@@ -176,7 +189,9 @@ class World:
             save(self_, checkpoint)
 
         def replace(path, content):
-            self.lives[int(path.parent.name)].pause()  # it can be killed before every file, and after
+            self.lives[
+                int(path.parent.name)
+            ].pause()  # it can be killed before every file, and after
             real(path, content)
             self.lives[int(path.parent.name)].pause()
 
@@ -188,7 +203,9 @@ class World:
             patch.setattr(journal.Journal, "save", saved)
             patch.setattr(journal.os, "fsync", lambda _: None)
             patch.setattr(
-                rounds, "Service", lambda me, links, failed, **_: Wires(self.lives[me.number], me, links, failed)
+                rounds,
+                "Service",
+                lambda me, links, failed, **_: Wires(self.lives[me.number], me, links, failed),
             )
             try:
                 for k in self.graph:
@@ -227,12 +244,16 @@ class World:
                 self.clock += 1e7  # who waits for somebody who has left need not wait longer
                 steps = self._steps() or self._given_up()
             if not steps:
-                raise AssertionError("nobody can go on: " + "; ".join(map(self._stands, self.lives.values())))
+                raise AssertionError(
+                    "nobody can go on: " + "; ".join(map(self._stands, self.lives.values()))
+                )
             if not self._disturbed():
                 what, *arguments = self.random.choice(steps)
                 what(*arguments)
             self.clock += self.random.choice((0, 0, 0.1))
-        raise AssertionError("it does not end: " + "; ".join(map(self._stands, self.lives.values())))
+        raise AssertionError(
+            "it does not end: " + "; ".join(map(self._stands, self.lives.values()))
+        )
 
     def _steps(self):
         """All that can happen next without a disturbance."""
@@ -294,7 +315,12 @@ class World:
 
     def _disturbed(self):
         if self.cuts and self.random.random() < 0.03:
-            pipes = [pipe for life in self.lives.values() if life.wires for pipe in life.wires.pipes.values()]
+            pipes = [
+                pipe
+                for life in self.lives.values()
+                if life.wires
+                for pipe in life.wires.pipes.values()
+            ]
             if pipes:
                 self.cuts -= 1
                 self._cut(self.random.choice(pipes))
@@ -318,7 +344,11 @@ class World:
         for pipe in life.wires.pipes.values() if life.wires else ():
             self._cut(pipe)
         self._end(life)
-        tear = self.torn if self.torn is not None else self.random.random() < 0.5 and k not in self.results
+        tear = (
+            self.torn
+            if self.torn is not None
+            else self.random.random() < 0.5 and k not in self.results
+        )
         torn = tear and self._tear(k)
         self._tell(f"{k} is killed{', its newest checkpoint torn' if torn else ''}")
         self.lives[k] = Life(self, k)
@@ -336,7 +366,9 @@ class World:
         whole = {}
         for name in journal.NAMES:
             try:
-                whole[journal.Journal(folder)._checkpoint(folder / name).about["sequence"]] = folder / name
+                whole[journal.Journal(folder)._checkpoint(folder / name).about["sequence"]] = (
+                    folder / name
+                )
             except (OSError, WireError):
                 return False
         newest = whole[max(whole)]

@@ -1,6 +1,7 @@
 """Five real agents in a ring, over TLS, that can be killed, stopped, cut off and started again.
 
-Agents are forked from a server that has imported and compiled everything but gRPC, which does not survive a fork: an
+Agents are forked from a server that has imported and compiled everything but gRPC, which does not
+survive a fork: an
 agent is there in half a second.
 """
 
@@ -43,16 +44,24 @@ GAVE_UP, FAILED = 3, 1  # exit codes
 def work(network: Network, shorter: int = 0, last: bool = True) -> dict[str, np.ndarray]:
     """All kinds of calls, one of them long, and a solver that makes many short ones.
 
-    For agents that run another program than the others: rounds by which the long call is shorter, and whether the last
+    For agents that run another program than the others: rounds by which the long call is shorter,
+    and whether the last
     call is made.
     """
     rng = [np.random.default_rng(agent) for agent in network.hosted]
-    X = [each.standard_normal((20 + 5 * agent, 3)) for agent, each in zip(network.hosted, rng, strict=True)]
-    steps = np.tile([0.9, 0.3, -0.2], (LONG - shorter, 1))  # with memory of the round before; keeps the average
+    X = [
+        each.standard_normal((20 + 5 * agent, 3))
+        for agent, each in zip(network.hosted, rng, strict=True)
+    ]
+    steps = np.tile(
+        [0.9, 0.3, -0.2], (LONG - shorter, 1)
+    )  # with memory of the round before; keeps the average
     labels = union(network, [np.array([f"ward {agent}"]) for agent in network.hosted])
     solver = ADMM(tolerance=1e-10, averaging="chebyshev", max_iterations=60)
     problems = LeastSquares.of_inputs(FEATURES, X, [np.sin(x[:, :2]) for x in X])
-    with warnings.catch_warnings(action="ignore", category=NotConverged):  # it is cut short on purpose
+    with warnings.catch_warnings(
+        action="ignore", category=NotConverged
+    ):  # it is cut short on purpose
         solution = solver.solve(network, problems, Ridge(0.5))
     mixed = network.recur(np.stack([each.standard_normal(300) for each in rng]), steps)
     return {
@@ -88,11 +97,15 @@ def agent(number: int, folder: Path, ports: list[int], options: dict[str, Any]) 
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     if options.get("mischief"):
         disturb_writing(number)
-    identity = Identity.load(folder / "authority.pem", folder / f"{name}.pem", folder / f"{name}.key", name)
+    identity = Identity.load(
+        folder / "authority.pem", folder / f"{name}.pem", folder / f"{name}.key", name
+    )
     if options.get("open_files"):
         resource.setrlimit(resource.RLIMIT_NOFILE, (options["open_files"],) * 2)
     longest = options.get("longest_round", 3600.0)
-    patience = Timeouts(options.get("silence", 2.0), options.get("give_up_after", 60.0), 0.2, longest)
+    patience = Timeouts(
+        options.get("silence", 2.0), options.get("give_up_after", 60.0), 0.2, longest
+    )
     addresses = {k: f"127.0.0.1:{port}" for k, port in enumerate(ports)}
     listen = options.get("listen", addresses[number])
     addresses |= options.get("addresses", {})
@@ -169,7 +182,9 @@ def settings_of(graph: Any) -> dict[str, str]:
     """What agents of this graph tell each other to compare."""
     from peerlearn.network.peers.network import description_of, in_words
 
-    return in_words(description_of(SimulatedNetwork(graph), [f"agent-{k}" for k in range(len(graph))]))
+    return in_words(
+        description_of(SimulatedNetwork(graph), [f"agent-{k}" for k in range(len(graph))])
+    )
 
 
 def warmed_up() -> None:
@@ -205,7 +220,11 @@ class Ring:
     def start_again(self, number: int, folder: str, **more: Any) -> None:
         """A second process of an agent that runs, in this folder."""
         options = {**self.options, "folder": folder, "listen": "127.0.0.1:0", **more}
-        self.seconds.append(FORKS.Process(target=agent, args=(number, self.folder, self.ports, options), daemon=True))
+        self.seconds.append(
+            FORKS.Process(
+                target=agent, args=(number, self.folder, self.ports, options), daemon=True
+            )
+        )
         self.seconds[-1].start()
 
     def kill(self, *agents: int) -> None:
@@ -217,7 +236,9 @@ class Ring:
         os.kill(self.processes[number].pid, which)
 
     def wait_for_round(self, number: int, agent: int = 0) -> None:
-        self.wait_until(lambda: self.round(agent) >= number, f"agent {agent} to come to round {number}")
+        self.wait_until(
+            lambda: self.round(agent) >= number, f"agent {agent} to come to round {number}"
+        )
 
     def wait_for_log(self, agent: int, words: str) -> None:
         self.wait_until(lambda: words in self.log(agent), f"agent {agent} to say {words!r}")
@@ -245,7 +266,9 @@ class Ring:
         for number in range(AGENTS):
             with np.load(self.path(number) / "done.npz") as done:
                 for name, array in answer.items():
-                    np.testing.assert_array_equal(done[name][0], array[number], err_msg=f"{name} of agent {number}")
+                    np.testing.assert_array_equal(
+                        done[name][0], array[number], err_msg=f"{name} of agent {number}"
+                    )
                 assert done["sent"][0] == rounds
                 sent += done["sent"]
         assert sent[1:].tolist() == [messages, size]
@@ -267,7 +290,10 @@ class Ring:
         return path.read_text() if path.exists() else ""
 
     def logs(self) -> str:
-        return "\n".join(f"agent {number}, round {self.round(number)}:\n{self.log(number)}" for number in range(AGENTS))
+        return "\n".join(
+            f"agent {number}, round {self.round(number)}:\n{self.log(number)}"
+            for number in range(AGENTS)
+        )
 
 
 EXPECTED = cache(expected)

@@ -34,7 +34,9 @@ def by_hand(
 
     def combine(n):
         if threshold is not None:
-            speaking = np.linalg.norm(theta - said, axis=1) > threshold * np.linalg.norm(theta, axis=1)
+            speaking = np.linalg.norm(theta - said, axis=1) > threshold * np.linalg.norm(
+                theta, axis=1
+            )
             said[speaking] = theta[speaking]
             theta[:] += C @ said - said
             return
@@ -43,7 +45,11 @@ def by_hand(
             return
         old = theta.copy()
         for k in range(agents):
-            i = spline.rows([theta[k, :order] @ padded[k, n : n + order][::-1]])[0][0] if before else visited[k]
+            i = (
+                spline.rows([theta[k, :order] @ padded[k, n : n + order][::-1]])[0][0]
+                if before
+                else visited[k]
+            )
             theta[k, order + i : order + i + 4] = C[k] @ old[:, order + i : order + i + 4]
 
     for n in range(samples):
@@ -94,7 +100,12 @@ def wave(agents, samples, seed=0):
 
 
 def learned(model):
-    return np.hstack([model.coefficients_, getattr(model, "control_points_", np.zeros((len(model.coefficients_), 0)))])
+    return np.hstack(
+        [
+            model.coefficients_,
+            getattr(model, "control_points_", np.zeros((len(model.coefficients_), 0))),
+        ]
+    )
 
 
 def close(found, expected, tolerance=1e-12):

@@ -93,7 +93,14 @@ class Broken(ClassifierMixin, BaseEstimator):
 def classes(rows=120, columns=6, number=3, seed=0, noise=0.5):
     rng = np.random.default_rng(seed)
     y = np.arange(rows) % number
-    return DataSet("classes", rng.normal(0.0, noise, (rows, columns)) + y[:, None], y, "classification", "made", None)
+    return DataSet(
+        "classes",
+        rng.normal(0.0, noise, (rows, columns)) + y[:, None],
+        y,
+        "classification",
+        "made",
+        None,
+    )
 
 
 def numbers(rows=120, columns=6, seed=0):
@@ -106,7 +113,9 @@ def comparison(table, *models, protocol="rows", networks=(RING,), settings=None,
     """One data set; `settings` are those of the protocol, `data` those of its entry."""
     entry = Data(table.name, given=table, **(data or {}))
     given = {"folds": 3, "seed": 1, **more}
-    return Comparison((entry,), models, networks, protocol=protocol_named(protocol, **(settings or {})), **given)
+    return Comparison(
+        (entry,), models, networks, protocol=protocol_named(protocol, **(settings or {})), **given
+    )
 
 
 def ran(whole):

@@ -13,11 +13,24 @@ from pyarrow import parquet
 from peerlearn.experiments.lab.layout import Layout
 from peerlearn.experiments.lab.results import Results, description
 
-VERSIONS = json.dumps({"python": "3.11.0", "peerlearn": "0.5.0", "numpy": "2.0.0", "platform": "Linux"})
+VERSIONS = json.dumps(
+    {"python": "3.11.0", "peerlearn": "0.5.0", "numpy": "2.0.0", "platform": "Linux"}
+)
 STANDARD = ("data", "model", "network")
 
 
-def row(data="A", model="M", network="", *, agents=None, repetition=0, fold=0, status="done", settings=None, **more):
+def row(
+    data="A",
+    model="M",
+    network="",
+    *,
+    agents=None,
+    repetition=0,
+    fold=0,
+    status="done",
+    settings=None,
+    **more,
+):
     """One run; `settings`: of its model."""
     found = {
         "run": "", "data": data, "model": model, "network": network, "agents": agents or (5 if network else 1),
@@ -30,7 +43,14 @@ def row(data="A", model="M", network="", *, agents=None, repetition=0, fold=0, s
     identity = {
         "seed": 1,
         "protocol": {"name": "rows"},
-        "data": {"name": data, "source": "", "options": {}, "scale": "unit", "prepare": [], "settings": {"alpha": 1.0}},
+        "data": {
+            "name": data,
+            "source": "",
+            "options": {},
+            "scale": "unit",
+            "prepare": [],
+            "settings": {"alpha": 1.0},
+        },
         "model": {
             "name": model,
             "kind": "RVFL",
@@ -57,7 +77,9 @@ def row(data="A", model="M", network="", *, agents=None, repetition=0, fold=0, s
 def order_of(rows, swept=()):
     """Values as they come."""
     return {
-        column: list(dict.fromkeys(each[column] for each in rows if each.get(column) not in (None, "")))
+        column: list(
+            dict.fromkeys(each[column] for each in rows if each.get(column) not in (None, ""))
+        )
         for column in (*STANDARD, *swept)
     }
 
@@ -85,7 +107,15 @@ def graph_of(folder, name, graph, **swept):
     return {"file": f"graphs/{file}", "network": name, "swept": swept}
 
 
-def usual(seed=0, *, data=("G50C", "Garageband"), models=None, agents=(5, 10, 20, 40), runs=6, metric="error"):
+def usual(
+    seed=0,
+    *,
+    data=("G50C", "Garageband"),
+    models=None,
+    agents=(5, 10, 20, 40),
+    runs=6,
+    metric="error",
+):
     """Runs of one centralised model and some over networks of several sizes, with plausible errors."""
     rng = np.random.default_rng(seed)
     models = models or {"C-RVFL": 0.06, "L-RVFL": 0.16, "CONS-RVFL": 0.062, "ADMM-RVFL": 0.06}
@@ -99,7 +129,14 @@ def usual(seed=0, *, data=("G50C", "Garageband"), models=None, agents=(5, 10, 20
         for size in agents:
             grows = 1 + (0.02 * size if model.startswith("L-") else 0.001 * size)
             value = error * (1 + k) * grows + 0.004 * rng.standard_normal()
-            sent = {"rounds": 10 * size, "messages": 40 * size, "bytes": 20_000 * size**2, "seconds": 0.01 * size}
+            sent = {
+                "rounds": 10 * size,
+                "messages": 40 * size,
+                "bytes": 20_000 * size**2,
+                "seconds": 0.01 * size,
+            }
             extra = {"converged": run != 1 or model != "ADMM-RVFL", "iterations": 25}
-            rows.append(row(name, model, "ER", agents=size, **place, **{metric: value}, **sent, **extra))
+            rows.append(
+                row(name, model, "ER", agents=size, **place, **{metric: value}, **sent, **extra)
+            )
     return rows

@@ -52,7 +52,13 @@ def exits(trial):
     sys.exit(3)
 
 
-TROUBLES = {"exits": exits, "killed": killed, "fails": fails, "no memory": no_memory, "warns": warns}
+TROUBLES = {
+    "exits": exits,
+    "killed": killed,
+    "fails": fails,
+    "no memory": no_memory,
+    "warns": warns,
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,10 @@ class Tiny:
 
     healed: str = ""
     name: ClassVar = "tiny"
-    measures: ClassVar = {"draw": "a number of the run's own seed", "common": "one of numpy's common generator"}
+    measures: ClassVar = {
+        "draw": "a number of the run's own seed",
+        "common": "one of numpy's common generator",
+    }
     curves: ClassVar = {"walk": "three numbers"}
 
     def refuses(self, data, model):
@@ -70,7 +79,11 @@ class Tiny:
     def run(self, trial):
         assert trial.model.name != "refuses", "what is not applicable is not run"
         time.sleep(float(os.environ.get("TINY_PAUSE", 0)))
-        if trial.fold == 1 and trial.model.name in TROUBLES and not Path(self.healed or "nowhere").exists():
+        if (
+            trial.fold == 1
+            and trial.model.name in TROUBLES
+            and not Path(self.healed or "nowhere").exists()
+        ):
             TROUBLES[trial.model.name](trial)
         rng, common = np.random.default_rng(trial.seed("model")), check_random_state(None)
         threads = max(each["num_threads"] for each in threadpool_info())
@@ -90,7 +103,10 @@ def tiny(*models, agents=(4, 5), data=("a", "b"), folds=3, repetitions=2, healed
     """Three models on two data sets over two networks, and all in one place."""
     return Comparison(
         data=tuple(Data(name) for name in data),
-        models=(Model("one place", where="centralised"), *(Model(name) for name in models or ("m", "n"))),
+        models=(
+            Model("one place", where="centralised"),
+            *(Model(name) for name in models or ("m", "n")),
+        ),
         networks=tuple(Net("ring", "ring", number, swept={"agents": number}) for number in agents),
         protocol=Tiny(healed),
         folds=folds,
@@ -101,18 +117,26 @@ def tiny(*models, agents=(4, 5), data=("a", "b"), folds=3, repetitions=2, healed
 
 def table(results):
     """Rows without what depends on the clock."""
-    return [{name: value for name, value in row.items() if name not in SECONDS} for row in results.rows]
+    return [
+        {name: value for name, value in row.items() if name not in SECONDS} for row in results.rows
+    ]
 
 
 @contextmanager
 def started(folder, jobs, pause=0.05, **arguments):
     """run(tiny(**arguments), folder, jobs=jobs) in a process group of its own, killed at the end."""
     script = f"run(tiny(**{json.dumps(arguments)}), {str(folder)!r}, jobs={jobs})"
-    imports = "from peerlearn.experiments.lab.runs.running import run; from tests.lab_tiny import tiny; "
+    imports = (
+        "from peerlearn.experiments.lab.runs.running import run; from tests.lab_tiny import tiny; "
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", imports + script],
         cwd=ROOT,
-        env={**os.environ, "TINY_PAUSE": str(pause), "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        env={
+            **os.environ,
+            "TINY_PAUSE": str(pause),
+            "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
+        },
         start_new_session=True,
     )
     try:
@@ -129,7 +153,9 @@ def rows_on_disk(folder):
 def watched():
     """How much was kept, done and failed in the end, and a watch that tells."""
     told = {}
-    return told, lambda progress: told.update(kept=progress.kept, done=progress.done, failed=progress.failed)
+    return told, lambda progress: told.update(
+        kept=progress.kept, done=progress.done, failed=progress.failed
+    )
 
 
 def kept(folder):

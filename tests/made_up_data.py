@@ -38,5 +38,7 @@ def write_made_up(folder):
     X = rng.uniform(0, 40, (ROWS, 4))
     np.savez(folder / "CCPP.npz", X=X, y=500 - X[:, 0] - 0.5 * X[:, 1] + rng.normal(size=ROWS))
     y = np.resize(np.arange(10, dtype=np.uint8), ROWS)
-    images = (rng.integers(0, 100, (ROWS, 32, 32, 3)) + 12 * y[:, None, None, None]).astype(np.uint8)
+    images = (rng.integers(0, 100, (ROWS, 32, 32, 3)) + 12 * y[:, None, None, None]).astype(
+        np.uint8
+    )
     np.savez(folder / "CIFAR10.npz", X=images, y=y, X_test=images[:40], y_test=y[:40])

@@ -1,7 +1,9 @@
 """A small problem for any model, by what its class says that it takes.
 
-What an agent has depends on its number alone, and agents are as unlike as can be: one has a single row, some have fewer
-rows than coefficients. Where rows may lack a label, most do, all of some agents and none of another.
+What an agent has depends on its number alone, and agents are as unlike as can be: one has a single
+row, some have fewer
+rows than coefficients. Where rows may lack a label, most do, all of some agents and none of
+another.
 """
 
 from __future__ import annotations
@@ -15,24 +17,39 @@ from sklearn.utils import get_tags
 
 ROWS = (1, 30, 4, 25, 7, 13, 18)
 METALS = np.array(["iron", "lead", "tin"])
-SHARED = np.random.default_rng(5).standard_normal((30, 5))  # what the columns of all agents have to do with
-LENGTHS = ((8,), (60, 13, 300), (7, 9), (40, 40, 40, 41), (6,), (270,), (20, 80))  # after a washout of 5, some short
+SHARED = np.random.default_rng(5).standard_normal(
+    (30, 5)
+)  # what the columns of all agents have to do with
+LENGTHS = (
+    (8,),
+    (60, 13, 300),
+    (7, 9),
+    (40, 40, 40, 41),
+    (6,),
+    (270,),
+    (20, 80),
+)  # after a washout of 5, some short
 CHUNKS = (0, 3, 1, 20, 2)
 SAMPLES = 19
 TRUE_FILTER = np.array([0.6, -0.5, 0.4])
 
 
-def fit(model: Any, hosted: Sequence[int], two_classes: bool = False, form: Any = np.asarray) -> Any:
+def fit(
+    model: Any, hosted: Sequence[int], two_classes: bool = False, form: Any = np.asarray
+) -> Any:
     """Fit a model to what these agents have; form: of their rows."""
     if model.takes == "sequences":
         return model.fit([sequences(agent) for agent in hosted])
     if model.takes == "columns":
         y, orders = targets_of_all(is_classifier(model)), [order(agent) for agent in hosted]
-        return model.fit([columns(agent) for agent in hosted], [y[own] for own in orders], ids=orders)
+        return model.fit(
+            [columns(agent) for agent in hosted], [y[own] for own in orders], ids=orders
+        )
     return model.fit([(form(rows(agent)), targets(model, agent, two_classes)) for agent in hosted])
 
 
-# Rows --------------------------------------------------------------------------------------------------------------
+# Rows
+# --------------------------------------------------------------------------------------------------------------
 
 
 def rows(agent: int) -> np.ndarray:
@@ -71,7 +88,8 @@ def numbers(agent: int) -> np.ndarray:
     return np.sin(rows(agent)[:, :2]) + 0.1 * agent
 
 
-# Columns -----------------------------------------------------------------------------------------------------------
+# Columns
+# -----------------------------------------------------------------------------------------------------------
 
 
 def columns(agent: int) -> np.ndarray:
@@ -89,7 +107,8 @@ def targets_of_all(classifies: bool) -> np.ndarray:
     return METALS[np.argsort(SHARED[:, :3], axis=1)[:, 0]] if classifies else SHARED[:, 4]
 
 
-# Sequences ---------------------------------------------------------------------------------------------------------
+# Sequences
+# ---------------------------------------------------------------------------------------------------------
 
 
 def sequences(agent: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -99,7 +118,9 @@ def sequences(agent: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
 
 
 def sequence(agent: int, length: int, number: int = 0) -> np.ndarray:
-    return np.random.default_rng((agent, length, number, 9)).uniform(-1, 1, (length, 2)) + 0.1 * agent
+    return (
+        np.random.default_rng((agent, length, number, 9)).uniform(-1, 1, (length, 2)) + 0.1 * agent
+    )
 
 
 def outputs_in_time(x: np.ndarray) -> np.ndarray:
@@ -114,7 +135,8 @@ def chunk_in_time(agent: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return x, outputs_in_time(x)
 
 
-# Signals -----------------------------------------------------------------------------------------------------------
+# Signals
+# -----------------------------------------------------------------------------------------------------------
 
 
 def signals(agent: int) -> tuple[np.ndarray, np.ndarray]:

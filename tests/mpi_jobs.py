@@ -16,9 +16,13 @@ SETTINGS = {
 }
 
 
-def start(ranks: int | None, *program: str, timeout: float = 400) -> subprocess.CompletedProcess[str]:
+def start(
+    ranks: int | None, *program: str, timeout: float = 400
+) -> subprocess.CompletedProcess[str]:
     """python *program on so many ranks, or without mpiexec for None."""
-    job = [] if ranks is None else [str(Path(sys.executable).with_name("mpiexec")), "-n", str(ranks)]
+    job = (
+        [] if ranks is None else [str(Path(sys.executable).with_name("mpiexec")), "-n", str(ranks)]
+    )
     try:
         return subprocess.run(
             [*job, sys.executable, "-W", "error", *program],
@@ -30,7 +34,9 @@ def start(ranks: int | None, *program: str, timeout: float = 400) -> subprocess.
             timeout=timeout,
         )
     except subprocess.TimeoutExpired as late:  # mpiexec was killed, and its ranks end with it
-        raise AssertionError(f"the job had not ended after {timeout:g} s: {late.stdout!r} {late.stderr!r}") from None
+        raise AssertionError(
+            f"the job had not ended after {timeout:g} s: {late.stdout!r} {late.stderr!r}"
+        ) from None
 
 
 def run(ranks: int | None, *program: str) -> str:

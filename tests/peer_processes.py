@@ -39,7 +39,9 @@ def run(programs: Sequence[Sequence[str]], folder: Path, timeout: float = 120) -
             process.kill()
             process.wait()
     codes = [process.returncode for process in running]
-    told = "\n".join(f"exit code {code}:\n{path.read_text()}" for code, path in zip(codes, said, strict=True))
+    told = "\n".join(
+        f"exit code {code}:\n{path.read_text()}" for code, path in zip(codes, said, strict=True)
+    )
     assert set(codes) == {0}, told
 
 

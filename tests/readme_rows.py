@@ -21,7 +21,9 @@ def update(page: str) -> str:
     lines: list[str] = []
     for line in page.splitlines():
         known = [models()[name].__module__ for name in names_in(line) if name in models()]
-        lines += [rows.pop(file) for file in dict.fromkeys(known) if file in rows] if known else [line]
+        lines += (
+            [rows.pop(file) for file in dict.fromkeys(known) if file in rows] if known else [line]
+        )
         place = len(lines) if known else place
     lines[place:place] = rows.values()
     return "\n".join(lines) + "\n"
@@ -31,9 +33,16 @@ def all_rows() -> Iterator[tuple[str, str]]:
     """Each file with models, and its row."""
     files = dict.fromkeys(kind.__module__ for kind in models().values())
     for file in files:
-        kinds = [name for name in vars(sys.modules[file]) if name in models() and models()[name].__module__ == file]
+        kinds = [
+            name
+            for name in vars(sys.modules[file])
+            if name in models() and models()[name].__module__ == file
+        ]
         first = " ".join((sys.modules[file].__doc__ or "").split("\n\n")[0].split()).rstrip(".")
-        yield file, f"| {', '.join(f'`{name}`' for name in kinds)} | {first[0].lower()}{first[1:]} |"
+        yield (
+            file,
+            f"| {', '.join(f'`{name}`' for name in kinds)} | {first[0].lower()}{first[1:]} |",
+        )
 
 
 def names_in(line: str) -> list[str]:

@@ -19,7 +19,12 @@ from peerlearn.sites.training import make_model
 from tests.site_processes import run, write_sites
 
 logistic = import_module("peerlearn.models.logistic")  # only the copy has it
-SITE = {"kind": "LogisticClassifier", "random_state": 0, "alpha": 2.0, "solver": {"name": "lbfgs", "tolerance": 1e-5}}
+SITE = {
+    "kind": "LogisticClassifier",
+    "random_state": 0,
+    "alpha": 2.0,
+    "solver": {"name": "lbfgs", "tolerance": 1e-5},
+}
 COMPARISON = """
 title = "Logistic regression"
 metrics = ["error", "distance"]
@@ -42,7 +47,9 @@ def test_the_answer_of_scikit_learn_in_one_place(name):
     table = data.load(name)
     X = (table.X - table.X.mean(axis=0)) / table.X.std(axis=0)
     network = SimulatedNetwork(graphs.ring(5))
-    model = logistic.LogisticClassifier(2.0, solver=LBFGS(1e-5), network=network, random_state=0).fit(X, table.y)
+    model = logistic.LogisticClassifier(
+        2.0, solver=LBFGS(1e-5), network=network, random_state=0
+    ).fit(X, table.y)
     answer = LogisticRegression(C=1 / 2.0, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(
         logistic.with_constant(X), table.y
     )
@@ -74,7 +81,9 @@ def test_sites_train_it_and_what_they_save_predicts(tmp_path):
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
     files = {name: {"file": f"{name}.csv", "target": "kind"} for name in ("north", "south")}
     write_sites(tmp_path, [*files], SITE, certificates=False, data=files)
-    done = run(*(("agent", f"{name}.toml", "--insecure-loopback") for name in files), folder=tmp_path)
+    done = run(
+        *(("agent", f"{name}.toml", "--insecure-loopback") for name in files), folder=tmp_path
+    )
     assert [code for code, _ in done] == [0, 0], done
     saved = archive.load(tmp_path / "north" / "model.npz")
     network = SimulatedNetwork(graphs.linear(2))
@@ -82,6 +91,8 @@ def test_sites_train_it_and_what_they_save_predicts(tmp_path):
     wanted = make_model(SITE, network).fit([(scaled[k::2], table.y[k::2]) for k in range(2)])
     np.testing.assert_allclose(saved.model.coefficients_[0], wanted.coefficients_[0], atol=1e-6)
     np.testing.assert_array_equal(saved.predict(table.X), wanted.predict(scaled))
-    told = CliRunner().invoke(main, ["predict", str(tmp_path / "south/model.npz"), str(tmp_path / "north.csv")])
+    told = CliRunner().invoke(
+        main, ["predict", str(tmp_path / "south/model.npz"), str(tmp_path / "north.csv")]
+    )
     assert told.exit_code == 0, told.stderr
     assert float(told.stderr.split()[1]) > 0.9  # accuracy

@@ -23,13 +23,20 @@ def write_sites(folder, names, model, *, certificates=True, **tables):
     ports = free_ports(len(names)).split(",")
     data = tables.pop("data")
     for k, name in enumerate(names):
-        papers = {"authority": "papers/authority.pem", "certificate": f"papers/{name}.pem", "key": f"papers/{name}.key"}
+        papers = {
+            "authority": "papers/authority.pem",
+            "certificate": f"papers/{name}.pem",
+            "key": f"papers/{name}.key",
+        }
         site = {
             "run": "study",
             "name": name,
             "address": f"127.0.0.1:{ports[k]}",
             "output": name,
-            "network": {"agents": names, "links": [list(pair) for pair in itertools.pairwise(names)]},
+            "network": {
+                "agents": names,
+                "links": [list(pair) for pair in itertools.pairwise(names)],
+            },
             "neighbors": {names[k + 1]: f"127.0.0.1:{ports[k + 1]}"} if k + 1 < len(names) else {},
             **({"certificates": papers} if certificates else {}),
             "data": data[name],
@@ -43,7 +50,9 @@ def write_sites(folder, names, model, *, certificates=True, **tables):
 def started(*commands, folder):
     """peerlearn *command for each, in the folder; killed at the end if they still run."""
     running = []
-    ctrl_c = signal.signal(signal.SIGINT, signal.default_int_handler)  # a script in the background ignores it
+    ctrl_c = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a script in the background ignores it
     try:
         for number, command in enumerate(commands):
             with (folder / f"said-{number}.txt").open("wb") as said:
@@ -74,7 +83,9 @@ def ends(running, folder):
     except subprocess.TimeoutExpired:
         told = "\n".join(f"{path.name}:\n{path.read_text()}" for path in said)
         raise AssertionError(f"not all processes ended within {PATIENCE} s\n{told}") from None
-    return [(process.returncode, path.read_text()) for process, path in zip(running, said, strict=True)]
+    return [
+        (process.returncode, path.read_text()) for process, path in zip(running, said, strict=True)
+    ]
 
 
 def run(*commands, folder):
@@ -87,7 +98,9 @@ def wait_for(met, what, running):
     deadline = time.monotonic() + PATIENCE
     while not met():
         assert time.monotonic() < deadline, f"{what} did not come about within {PATIENCE} s"
-        assert all(process.poll() is None for process in running), f"a process ended before {what} came about"
+        assert all(process.poll() is None for process in running), (
+            f"a process ended before {what} came about"
+        )
         time.sleep(0.02)
 
 
@@ -99,7 +112,11 @@ def status(folder: Path):
 
 
 def wait_for_round(folder: Path, number: int, running):
-    wait_for(lambda: status(folder).get("round", 0) >= number, f"round {number} of {folder.name}", running)
+    wait_for(
+        lambda: status(folder).get("round", 0) >= number,
+        f"round {number} of {folder.name}",
+        running,
+    )
 
 
 def is_running(folder: Path):

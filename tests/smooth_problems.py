@@ -19,7 +19,10 @@ def rows(agents, d=4, seed=0, unlike=0.3):
     """1 to 12 rows per agent around a centre of its own, and labels that some noise makes hard to separate."""
     rng = np.random.default_rng(seed)
     w = rng.standard_normal(d)
-    X = [rng.standard_normal((rng.integers(1, 13), d)) + unlike * rng.standard_normal(d) for _ in range(agents)]
+    X = [
+        rng.standard_normal((rng.integers(1, 13), d)) + unlike * rng.standard_normal(d)
+        for _ in range(agents)
+    ]
     return X, [np.where(x @ w + rng.standard_normal(len(x)) > 0, 1.0, -1.0) for x in X]
 
 
@@ -54,5 +57,7 @@ def g50c_over(agents, skewed=False, seed=0):
     m = X[order[40:]].mean(axis=0)
     order = order[np.argsort(X[order, 0])] if skewed else np.sort(order)
     parts = np.array_split(order, agents)
-    losses = S3VMLosses([X[own] for own in parts], [y[own] for own in parts], m, labelled=40, unlabelled=455)
+    losses = S3VMLosses(
+        [X[own] for own in parts], [y[own] for own in parts], m, labelled=40, unlabelled=455
+    )
     return losses, (X[order], y[order], m)

@@ -1,7 +1,8 @@
 """A network whose agents live apart: one thread each, hosting one agent, so that nothing but messages can be shared.
 
-The rows that the threads hand in are stacked and given to a SimulatedNetwork, and each thread gets its own row back. An
-algorithm that looks across the agent axis, or decides by local data whether to call the network, fails or hangs here.
+The rows that the threads hand in are stacked and given to a SimulatedNetwork, and each thread gets
+its own row back. An algorithm that looks across the agent axis, or decides by local data whether to
+call the network, fails or hangs here.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ class Meeting:
         self._given: list[Any] = [None] * self.together.size
         self._result: Any = None
 
-    def round(self, agent: int, operation: str, given: Any, compute: Callable[[list[Any]], Any]) -> Any:
+    def round(
+        self, agent: int, operation: str, given: Any, compute: Callable[[list[Any]], Any]
+    ) -> Any:
         self._given[agent] = (operation, given)
         if self._barrier.wait() == 0:
             operations = {name for name, _ in self._given}
-            assert len(operations) == 1, f"agents made different calls in the same round: {operations}"
+            assert len(operations) == 1, (
+                f"agents made different calls in the same round: {operations}"
+            )
             self._result = compute([value for _, value in self._given])
         self._barrier.wait()
         return self._result
@@ -61,7 +66,9 @@ class OneAgent(Network):
 
     def _stacked(self, name: str, x: Any, *rest: Any) -> Any:
         together = getattr(self._meeting.together, name)
-        result = self._meeting.round(self._agent, name, x, lambda rows: together(np.concatenate(rows), *rest))
+        result = self._meeting.round(
+            self._agent, name, x, lambda rows: together(np.concatenate(rows), *rest)
+        )
         return result[self._agent : self._agent + 1].copy()
 
     def mix(self, x: Any) -> Any:
@@ -76,7 +83,9 @@ class OneAgent(Network):
     def mix_and_flood(self, x: Any, largest: Any) -> Any:
         def compute(given: list[Any]) -> Any:
             xs, largests = zip(*given, strict=True)
-            return self._meeting.together.mix_and_flood(np.concatenate(xs), np.concatenate(largests))
+            return self._meeting.together.mix_and_flood(
+                np.concatenate(xs), np.concatenate(largests)
+            )
 
         mixed, flooded = self._meeting.round(self._agent, "mix_and_flood", (x, largest), compute)
         own = slice(self._agent, self._agent + 1)
@@ -93,7 +102,9 @@ class OneAgent(Network):
     def exchange(self, outbox: Any, to: Any = None) -> Any:
         def compute(given: list[Any]) -> Any:
             messages, receivers = zip(*given, strict=True)
-            return self._meeting.together.exchange(list(messages), None if to is None else list(receivers))
+            return self._meeting.together.exchange(
+                list(messages), None if to is None else list(receivers)
+            )
 
         given = (outbox[0], None if to is None else to[0])
         return [self._meeting.round(self._agent, "exchange", given, compute)[self._agent]]

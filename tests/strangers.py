@@ -66,15 +66,26 @@ def read_to_the_end(connection: socket.socket) -> None:
 
 
 def call_as_agent(
-    port: int, folder: Path, name: str, frames: Iterable[bytes] = (), *, to: str = "agent-2", within: float = QUIET
+    port: int,
+    folder: Path,
+    name: str,
+    frames: Iterable[bytes] = (),
+    *,
+    to: str = "agent-2",
+    within: float = QUIET,
 ) -> str:
     """Open a stream with a valid certificate and send these frames; return the status with which the other end ends it.
 
-    A stream that the other end leaves open is no way to end: DEADLINE_EXCEEDED, or CANCELLED if the frames stop coming.
+    A stream that the other end leaves open is no way to end: DEADLINE_EXCEEDED, or CANCELLED if the
+    frames stop coming.
     """
-    root, own, key = ((folder / file).read_bytes() for file in ("authority.pem", f"{name}.pem", f"{name}.key"))
+    root, own, key = (
+        (folder / file).read_bytes() for file in ("authority.pem", f"{name}.pem", f"{name}.key")
+    )
     trust = grpc.ssl_channel_credentials(root, key, own)
-    with grpc.secure_channel(f"127.0.0.1:{port}", trust, options=[("grpc.ssl_target_name_override", to)]) as channel:
+    with grpc.secure_channel(
+        f"127.0.0.1:{port}", trust, options=[("grpc.ssl_target_name_override", to)]
+    ) as channel:
         answers = channel.stream_stream(f"/{SERVICE}/{METHOD}")(iter(frames), timeout=within)
         with contextlib.suppress(grpc.RpcError):
             for _ in answers:

@@ -31,10 +31,20 @@ IRIS = data.load("iris", scaled=False)
 COLUMNS = ["sepal length", "sepal width", "petal length", "petal width"]
 ORDER = np.random.default_rng(0).permutation(150)
 SHARES = dict(zip(NAMES, np.split(ORDER, [30, 95]), strict=True))  # of different sizes
-MODEL = {"kind": "RVFLClassifier", "n_hidden": 25, "random_state": 0, "solver": {"name": "gram", "tolerance": 1e-12}}
+MODEL = {
+    "kind": "RVFLClassifier",
+    "n_hidden": 25,
+    "random_state": 0,
+    "solver": {"name": "gram", "tolerance": 1e-12},
+}
 LONG = {  # some thousand rounds
     **MODEL,
-    "solver": {"name": "admm", "tolerance": 1e-9, "rho": 120.0, "averaging": {"method": "plain", "tolerance": 1e-3}},
+    "solver": {
+        "name": "admm",
+        "tolerance": 1e-9,
+        "rho": 120.0,
+        "averaging": {"method": "plain", "tolerance": 1e-3},
+    },
 }
 
 
@@ -67,7 +77,9 @@ def trained(tmp_path_factory):
     certificates.make(folder / "papers", NAMES)
     rows = csv_of(folder, NAMES[:2])
     frame(SHARES["west"]).to_parquet(folder / "west.parquet")
-    write_sites(folder, NAMES, MODEL, data={**rows, "west": {"file": "west.parquet", "target": "species"}})
+    write_sites(
+        folder, NAMES, MODEL, data={**rows, "west": {"file": "west.parquet", "target": "species"}}
+    )
     done = run(*(("agent", f"{name}.toml") for name in NAMES), folder=folder)
     assert [code for code, _ in done] == [0, 0, 0], done
     return folder, [said for _, said in done]
@@ -76,7 +88,9 @@ def trained(tmp_path_factory):
 def test_the_model_is_the_centralised_one(trained):
     folder, said = trained
     scale = IRIS.X.std(axis=0)
-    wanted = RVFLClassifier(25, random_state=0).fit((IRIS.X - IRIS.X.mean(axis=0)) / scale, frame(slice(None)).species)
+    wanted = RVFLClassifier(25, random_state=0).fit(
+        (IRIS.X - IRIS.X.mean(axis=0)) / scale, frame(slice(None)).species
+    )
     for name, words in zip(NAMES, said, strict=True):
         saved = archive.load(folder / name / "model.npz")
         assert np.allclose(saved.model.coefficients_[0], wanted.coefficients_[0], rtol=0, atol=1e-8)
@@ -92,12 +106,17 @@ def test_files_that_a_run_leaves(trained):
     folder, _ = trained
     for name in NAMES:
         report = json.loads((folder / name / "report.json").read_text())
-        assert (report["agent"], report["rows"], report["converged"]) == (name, len(SHARES[name]), True)
+        assert (report["agent"], report["rows"], report["converged"]) == (
+            name,
+            len(SHARES[name]),
+            True,
+        )
         assert (folder / name / "report.txt").read_text().startswith("solver ")
         assert status(folder / name)["state"] == "done"
         assert status(folder / name)["bytes"] > 0
         assert (
-            f"agent {name}: {len(SHARES[name])} rows, 4 columns of {name}." in (folder / name / "agent.log").read_text()
+            f"agent {name}: {len(SHARES[name])} rows, 4 columns of {name}."
+            in (folder / name / "agent.log").read_text()
         )
 
 
@@ -146,18 +165,32 @@ def test_papers_are_checked_before_anything_is_opened(tmp_path, of):
 
 
 def test_without_certificates_nothing_leaves_this_machine(tmp_path):
-    write_sites(tmp_path, ["north", "south"], MODEL, certificates=False, data=csv_of(tmp_path, ["north", "south"]))
+    write_sites(
+        tmp_path,
+        ["north", "south"],
+        MODEL,
+        certificates=False,
+        data=csv_of(tmp_path, ["north", "south"]),
+    )
     site = tmp_path / "north.toml"
     done = call("agent", site)
     assert done.exit_code == 2
-    assert f"{site} has no [certificates], and nothing is sent without: make some with peerlearn certs" in done.stderr
+    assert (
+        f"{site} has no [certificates], and nothing is sent without: make some with peerlearn certs"
+        in done.stderr
+    )
     assert not (tmp_path / "north").exists()
-    for old, new in [('address = "127.0.0.1', 'address = "0.0.0.0'), ('south = "127.0.0.1', 'south = "south.example')]:
+    for old, new in [
+        ('address = "127.0.0.1', 'address = "0.0.0.0'),
+        ('south = "127.0.0.1', 'south = "south.example'),
+    ]:
         before = site.read_text()
         edit(site, old, new)
         done = call("agent", site, "--insecure-loopback")
         assert done.exit_code == 2
-        assert "is not of this machine, and without certificates nothing may leave it" in done.stderr
+        assert (
+            "is not of this machine, and without certificates nothing may leave it" in done.stderr
+        )
         site.write_text(before)
 
 
@@ -176,8 +209,20 @@ def test_rows_that_cannot_be_used(tmp_path):
 @pytest.mark.parametrize(
     ("key", "values", "file", "old", "new"),
     [
-        ("data columns", ("petal width", "petal breadth"), "south.csv", "petal width", "petal breadth"),
-        ("model.alpha", ("1 at north", "2.5 at south"), "south.toml", "n_hidden", "alpha = 2.5\nn_hidden"),
+        (
+            "data columns",
+            ("petal width", "petal breadth"),
+            "south.csv",
+            "petal width",
+            "petal breadth",
+        ),
+        (
+            "model.alpha",
+            ("1 at north", "2.5 at south"),
+            "south.toml",
+            "n_hidden",
+            "alpha = 2.5\nn_hidden",
+        ),
         ("data.target", ("species at north", "kind at south"), "south.*", "species", "kind"),
     ],
 )
@@ -232,21 +277,36 @@ with PeerNetwork(graphs.complete(1), 0, listen="127.0.0.1:0", **given) as networ
 def listening(port):
     """Addresses on which somebody listens on a port, as Linux writes them."""
     lines = [
-        line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+        line.split()
+        for table in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
     ]
-    return [line[1].split(":")[0] for line in lines if line[3] == "0A" and int(line[1].split(":")[1], 16) == port]
+    return [
+        line[1].split(":")[0]
+        for line in lines
+        if line[3] == "0A" and int(line[1].split(":")[1], 16) == port
+    ]
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path):
     """What gRPC's core writes about it is in the agent's log, and not on the terminal."""
-    write_sites(tmp_path, ["north", "south"], MODEL, certificates=False, data=csv_of(tmp_path, ["north", "south"]))
+    write_sites(
+        tmp_path,
+        ["north", "south"],
+        MODEL,
+        certificates=False,
+        data=csv_of(tmp_path, ["north", "south"]),
+    )
     port = int((tmp_path / "south.toml").read_text().split("127.0.0.1:")[1].split('"')[0])
     with socket.create_server(("127.0.0.1", port)):
         ((code, words),) = run(("agent", "south.toml", "--insecure-loopback"), folder=tmp_path)
     first, last = words.splitlines()
     assert code == 2
     assert first.endswith("agent south: 65 rows, 4 columns of south.csv")
-    assert last == f"peerlearn: nobody can listen on 127.0.0.1:{port}: it is in use, or no address of this site"
+    assert (
+        last
+        == f"peerlearn: nobody can listen on 127.0.0.1:{port}: it is in use, or no address of this site"
+    )
     log = (tmp_path / "south" / "agent.log").read_text()
     assert "gRPC: " in log
     assert "Address already in use" in log
@@ -254,19 +314,29 @@ def test_a_port_in_use_is_one_sentence(tmp_path):
 
 def test_an_agent_that_gives_up_can_be_started_again(tmp_path):
     """It listens on this machine alone, waits for its neighbor, and stops."""
-    write_sites(tmp_path, ["north", "south"], MODEL, certificates=False, data=csv_of(tmp_path, ["north", "south"]))
+    write_sites(
+        tmp_path,
+        ["north", "south"],
+        MODEL,
+        certificates=False,
+        data=csv_of(tmp_path, ["north", "south"]),
+    )
     port = int((tmp_path / "south.toml").read_text().split("127.0.0.1:")[1].split('"')[0])
     command = ("agent", "south.toml", "--insecure-loopback", "--give-up-after", 2)
     edit(tmp_path / "south.toml", "[model]", "[patience]\nsilence = 0.5\n[model]")
     with started(command, folder=tmp_path) as running:
         wait_for(lambda: listening(port), "listening", running)
-        assert listening(port) in (["0100007F"], ["0000000000000000FFFF00000100007F"])  # 127.0.0.1, of both kinds
+        assert listening(port) in (
+            ["0100007F"],
+            ["0000000000000000FFFF00000100007F"],
+        )  # 127.0.0.1, of both kinds
         assert status(tmp_path / "south") == {"state": "connecting"}
         second = call(*command[:1], tmp_path / "south.toml", *command[2:])
         ((code, words),) = all_ended(running, tmp_path)
     assert second.exit_code == 2
     assert (
-        f"agent south runs in {tmp_path / 'south'} already, as process {running[0].pid}: wait for it" in second.stderr
+        f"agent south runs in {tmp_path / 'south'} already, as process {running[0].pid}: wait for it"
+        in second.stderr
     )
     assert code == 3
     last = words.splitlines()[-1]
@@ -278,7 +348,14 @@ def test_an_agent_that_gives_up_can_be_started_again(tmp_path):
 def test_stopped_in_the_middle_and_started_again(tmp_path):
     """SIGTERM to one and Ctrl-C to the other: the coefficients are those of agents that nobody stopped."""
     names = NAMES[:2]
-    write_sites(tmp_path, names, LONG, certificates=False, data=csv_of(tmp_path, names), patience={"save_every": 0.2})
+    write_sites(
+        tmp_path,
+        names,
+        LONG,
+        certificates=False,
+        data=csv_of(tmp_path, names),
+        patience={"save_every": 0.2},
+    )
     commands = [("agent", f"{name}.toml", "--insecure-loopback") for name in names]
     with started(*commands, folder=tmp_path) as running:
         wait_for_round(tmp_path / "south", 100, running)
@@ -286,16 +363,23 @@ def test_stopped_in_the_middle_and_started_again(tmp_path):
         running[1].wait()
         running[0].send_signal(signal.SIGINT)
         done = all_ended(running, tmp_path)
-    for (code, words), wanted, by, name in zip(done, (130, 143), ("Ctrl-C", "SIGTERM"), names, strict=True):
+    for (code, words), wanted, by, name in zip(
+        done, (130, 143), ("Ctrl-C", "SIGTERM"), names, strict=True
+    ):
         assert code == wanted, words
-        assert words.endswith(f"peerlearn: stopped by {by}; the same command goes on where this ended\n")
+        assert words.endswith(
+            f"peerlearn: stopped by {by}; the same command goes on where this ended\n"
+        )
         assert status(tmp_path / name)["state"] == "stopped"
         assert list((tmp_path / name / "checkpoints").glob("checkpoint-*.bin"))
         assert not (tmp_path / name / "model.npz").exists()
     stopped = status(tmp_path / "south")["round"]
     again = run(*commands, folder=tmp_path)
     assert [code for code, _ in again] == [0, 0], again
-    assert all("going on from the checkpoint of round" in (tmp_path / n / "agent.log").read_text() for n in names)
+    assert all(
+        "going on from the checkpoint of round" in (tmp_path / n / "agent.log").read_text()
+        for n in names
+    )
     assert status(tmp_path / "south")["round"] > stopped
     network = SimulatedNetwork(graphs.linear(2))
     shares = [IRIS.X[SHARES[name]] for name in names]
@@ -319,4 +403,7 @@ def test_a_model_that_was_taken_away_is_not_claimed(tmp_path):
     (tmp_path / "north" / "model.npz").unlink()
     done = call("agent", site)
     assert done.exit_code == 2
-    assert f"its files in {tmp_path / 'north'} are gone or damaged: bring them back, or empty the" in done.stderr
+    assert (
+        f"its files in {tmp_path / 'north'} are gone or damaged: bring them back, or empty the"
+        in done.stderr
+    )

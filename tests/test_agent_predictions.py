@@ -71,7 +71,9 @@ def test_regressors(name, outputs):
 def test_each_line_is_of_one_agents_coefficients():
     model = RVFLRegressor(10, solver="local", **OURS).fit(X, X[:, 0])
     H = model.features_(X)
-    np.testing.assert_allclose(model.agent_predictions(X), np.stack([(H @ b)[:, 0] for b in model.coefficients_]))
+    np.testing.assert_allclose(
+        model.agent_predictions(X), np.stack([(H @ b)[:, 0] for b in model.coefficients_])
+    )
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
@@ -90,7 +92,8 @@ def test_echo_state_networks(outputs, feedback):
     alone = model.agent_predictions(x[1], None if known is None else known[1])
     np.testing.assert_allclose(alone, second, atol=1e-12)
     errors = (
-        np.concatenate([first, second], axis=1).reshape(AGENTS, 2, 60, -1)[:, :, 10:] - d.reshape(2, 60, -1)[:, 10:]
+        np.concatenate([first, second], axis=1).reshape(AGENTS, 2, 60, -1)[:, :, 10:]
+        - d.reshape(2, 60, -1)[:, 10:]
     )
     centred = (late := d.reshape(2, 60, -1)[:, 10:].reshape(100, -1)) - late.mean(axis=0)
     expected = np.sqrt(np.sum(errors**2, axis=(1, 2, 3)) / np.sum(centred**2))

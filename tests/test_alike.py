@@ -88,7 +88,9 @@ def partly(k):
 
 
 def fit_rvfl(network, k, kind=RVFLClassifier, **settings):
-    return kind(**{"n_hidden": 6, "random_state": 0, **settings}, network=network).fit(rows(k), labels(k))
+    return kind(**{"n_hidden": 6, "random_state": 0, **settings}, network=network).fit(
+        rows(k), labels(k)
+    )
 
 
 def stream_rvfl(network, k):
@@ -137,7 +139,9 @@ NOTHING_DRAWN_ALIKE = {"AnchorLapClassifier", "LMSFilter", "S3VMClassifier", "Sp
 def test_every_model_is_here():
     kinds = {name for name in peerlearn.__all__ if name not in ("MPINetwork", "PeerNetwork")}
     kinds = {
-        name for name in kinds if isinstance(kind := getattr(peerlearn, name), type) and issubclass(kind, BaseEstimator)
+        name
+        for name in kinds
+        if isinstance(kind := getattr(peerlearn, name), type) and issubclass(kind, BaseEstimator)
     }
     assert kinds == NOTHING_DRAWN_ALIKE | {name.split(".")[0] for name in DRAWING}
 
@@ -169,9 +173,13 @@ class TestDraws:
         data = [rows(k) for k in range(4)]  # which do not differ
         monkeypatch.setattr("tests.test_alike.rows", lambda k: data[k])
         monkeypatch.setattr(np.random, "default_rng", default_rng)
-        assert said(work).startswith("agents disagree on the random numbers drawn from the same seed: their releases")
+        assert said(work).startswith(
+            "agents disagree on the random numbers drawn from the same seed: their releases"
+        )
 
-    @pytest.mark.parametrize("work", [fit_rvfl, stream_rvfl, fit_vertical], ids=lambda work: work.__name__)
+    @pytest.mark.parametrize(
+        "work", [fit_rvfl, stream_rvfl, fit_vertical], ids=lambda work: work.__name__
+    )
     def test_one_weight_of_the_features(self, work, monkeypatch, untrained):
         draw = RandomFeatures.draw
 
@@ -181,7 +189,9 @@ class TestDraws:
             return features
 
         monkeypatch.setattr(RandomFeatures, "draw", drawn)
-        assert said(work).startswith("agents disagree on the random features drawn from the same seed: ")
+        assert said(work).startswith(
+            "agents disagree on the random features drawn from the same seed: "
+        )
 
     @pytest.mark.parametrize("activation", features_file.ACTIVATIONS)
     @pytest.mark.parametrize("work", [fit_rvfl, fit_vertical], ids=lambda work: work.__name__)
@@ -194,7 +204,9 @@ class TestDraws:
 
         monkeypatch.setitem(features_file.ACTIVATIONS, activation, wrong)
         sentence = said(lambda network, k: work(network, k, activation=activation))
-        assert sentence.startswith("agents disagree on what they compute from the random features, by 1.0e-07 of its ")
+        assert sentence.startswith(
+            "agents disagree on what they compute from the random features, by 1.0e-07 of its "
+        )
 
     @pytest.mark.parametrize("work", [fit_esn, stream_esn], ids=lambda work: work.__name__)
     @pytest.mark.parametrize(
@@ -216,8 +228,12 @@ class TestDraws:
 
     def test_landmarks_that_point_the_other_way(self, monkeypatch, untrained):
         usual = landmarks.orthonormal
-        monkeypatch.setattr(landmarks, "orthonormal", lambda d, seed: usual(d, seed) * (-1 if is_odd() else 1))
-        assert said(fit_lapkrr).startswith("agents disagree on what they compute from the landmarks, by ")
+        monkeypatch.setattr(
+            landmarks, "orthonormal", lambda d, seed: usual(d, seed) * (-1 if is_odd() else 1)
+        )
+        assert said(fit_lapkrr).startswith(
+            "agents disagree on what they compute from the landmarks, by "
+        )
 
     def test_a_transform_of_rows(self, untrained):
         @dataclass(frozen=True)
@@ -227,7 +243,9 @@ class TestDraws:
                 return lambda X: transform(X) * (1 + 1e-7 * is_odd())
 
         sentence = said(lambda network, k: fit_lapkrr(network, k, privacy=Projection(2)))
-        assert sentence.startswith("agents disagree on what they compute from the transform of rows, by 1.0e-07 of its")
+        assert sentence.startswith(
+            "agents disagree on what they compute from the transform of rows, by 1.0e-07 of its"
+        )
 
     def test_a_model_that_was_fitted_before_is_unharmed(self, monkeypatch):
         def work(network, k):
@@ -263,7 +281,11 @@ class TestDraws:
             apart(lambda network, k, work=work: work(network, k, activation="tanh"))
         apart(fit_esn)
         for solver in solvers():
-            apart(lambda network, k, solver=solver: fit_rvfl(network, k, activation="tanh", solver=solver))
+            apart(
+                lambda network, k, solver=solver: fit_rvfl(
+                    network, k, activation="tanh", solver=solver
+                )
+            )
 
     def test_settings_are_named_first(self):
         """Agents with other settings draw other features as well."""
@@ -274,7 +296,11 @@ class TestDraws:
 ALL_ALIKE = [
     *((fit_rvfl, kind, {"solver": name}) for name, kind in solvers().items()),
     (fit_esn, solvers()["auto"], {"penalty": "lasso"}),
-    *((fit_s3vm, kind, {"solver": name}) for name, kind in smooth_solvers().items() if name != "diffusion"),
+    *(
+        (fit_s3vm, kind, {"solver": name})
+        for name, kind in smooth_solvers().items()
+        if name != "diffusion"
+    ),
     (fit_s3vm, smooth_solvers()["diffusion"], {"solver": peerlearn.Diffusion(tolerance=0.1)}),
 ]
 
@@ -282,7 +308,9 @@ ALL_ALIKE = [
 class TestCoefficients:
     """After training, where the solver gives all agents the same."""
 
-    @pytest.mark.parametrize(("work", "kind", "settings"), ALL_ALIKE, ids=lambda one: getattr(one, "__name__", None))
+    @pytest.mark.parametrize(
+        ("work", "kind", "settings"), ALL_ALIKE, ids=lambda one: getattr(one, "__name__", None)
+    )
     def test_each_solver(self, work, kind, settings, monkeypatch):
         method = "solve" if hasattr(kind, "solve") else "minimise"
         usual = getattr(kind, method)
@@ -297,7 +325,9 @@ class TestCoefficients:
             return
         sentence = said(lambda network, k: work(network, k, **settings))
         assert sentence.startswith("agents end with coefficients that differ")
-        assert "the model is as it was before: their releases or machines differ; install" in sentence
+        assert (
+            "the model is as it was before: their releases or machines differ; install" in sentence
+        )
 
     def test_one_bit(self, monkeypatch):
         usual = solvers()["gram"].solve
@@ -305,7 +335,10 @@ class TestCoefficients:
         def spoilt(*given):
             found = usual(*given)
             return replace(
-                found, coefficients=np.nextafter(found.coefficients, np.inf if is_odd() else found.coefficients)
+                found,
+                coefficients=np.nextafter(
+                    found.coefficients, np.inf if is_odd() else found.coefficients
+                ),
             )
 
         monkeypatch.setattr(solvers()["gram"], "solve", spoilt)
@@ -315,8 +348,12 @@ class TestCoefficients:
 
     def test_anchors(self, monkeypatch):
         usual = AnchorGraph.coefficients
-        monkeypatch.setattr(AnchorGraph, "coefficients", lambda *given: usual(*given) * (1 + 1e-4 * is_odd()))
-        assert said(fit_anchors).startswith("agents end with coefficients that differ, by 1.0e-04 of their size")
+        monkeypatch.setattr(
+            AnchorGraph, "coefficients", lambda *given: usual(*given) * (1 + 1e-4 * is_odd())
+        )
+        assert said(fit_anchors).startswith(
+            "agents end with coefficients that differ, by 1.0e-04 of their size"
+        )
 
     @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
     def test_eigenvectors_that_point_the_other_way(self, monkeypatch):
@@ -328,9 +365,9 @@ class TestCoefficients:
             return values, vectors * (-1 if is_odd() else 1)
 
         monkeypatch.setattr(preconditioners.np.linalg, "eigh", eigh)
-        assert said(lambda network, k: fit_rvfl(network, k, n_hidden=30, alpha=1e-4, solver="cg")).startswith(
-            "agents end with coefficients that differ, by "
-        )
+        assert said(
+            lambda network, k: fit_rvfl(network, k, n_hidden=30, alpha=1e-4, solver="cg")
+        ).startswith("agents end with coefficients that differ, by ")
 
     def test_an_unfitted_model_stays_unfitted(self, monkeypatch):
         usual = solvers()["gram"].solve
@@ -384,7 +421,9 @@ class TestWhatSolversPromise:
         network = SimulatedNetwork(graphs.erdos_renyi(7, 0.35, seed=0))
         losses = cases_smooth.s3vm(network, range(7))
         made = [kind(max_iterations=n) for kind in smooth_solvers().values() for n in (7, 5000)]
-        assert self.check({str(solver): solver.minimise(network, losses, 1.0) for solver in made}) == {None, True}
+        assert self.check(
+            {str(solver): solver.minimise(network, losses, 1.0) for solver in made}
+        ) == {None, True}
 
 
 class TestWhatIsSent:
@@ -392,9 +431,13 @@ class TestWhatIsSent:
         network = SimulatedNetwork(RING)
         X, y = np.vstack([rows(k) for k in range(4)]), np.concatenate([labels(k) for k in range(4)])
         d, h, links = network.diameter, network.tree.height, 2 * RING.number_of_edges()
-        alone = RVFLRegressor(6, solver="local", network=network, random_state=0).fit(X, y).report_.sent
+        alone = (
+            RVFLRegressor(6, solver="local", network=network, random_state=0).fit(X, y).report_.sent
+        )
         assert (alone.rounds, alone.bytes) == (d, d * links * 8 * 2 * (8 + 2 * 2 + 1))
-        gram = RVFLRegressor(6, solver="gram", network=network, random_state=0).fit(X, y).report_.sent
+        gram = (
+            RVFLRegressor(6, solver="gram", network=network, random_state=0).fit(X, y).report_.sent
+        )
         assert gram.rounds == d + 2 * h + d
 
     def test_one_agent_asks_nobody(self):

@@ -41,7 +41,9 @@ def printed(model, X, targets, labelled, gamma_I, s, r):
         z[near] = np.exp(-d[near] / d[near].max())
         z /= z.sum()
     L = np.eye(len(X)) - Z @ np.diag(1 / Z.sum(axis=0)) @ Z.T
-    penalty = model.gamma_A * np.eye(r) + gamma_I * Phi.T @ np.linalg.matrix_power(L, model.power) @ Phi
+    penalty = (
+        model.gamma_A * np.eye(r) + gamma_I * Phi.T @ np.linalg.matrix_power(L, model.power) @ Phi
+    )
     own = Phi[labelled]
     return Phi @ np.linalg.solve(own.T @ own + penalty, own.T @ targets[labelled])
 
@@ -56,7 +58,9 @@ def test_the_formula_with_all_its_matrices(graph, power):
     assert model.anchors_.shape == (14, 4)
     assert model.coefficients_.shape == (len(graph), 9, 1)
     expected = printed(model, X, 2.0 * Y - 1, SOME >= 0, 0.4, 3, 9)
-    np.testing.assert_allclose(model.decision_function(X), expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        model.decision_function(X), expected, rtol=0, atol=1e-8 * np.abs(expected).max()
+    )
     for own in model.coefficients_:
         np.testing.assert_array_equal(own, model.coefficients_[0])
 
@@ -64,7 +68,9 @@ def test_the_formula_with_all_its_matrices(graph, power):
 def test_many_classes_and_no_gamma_I():
     iris = load_iris()
     some = np.where(np.arange(150) % 5 == 0, iris.target, -1)
-    model = AnchorLapClassifier(network=ring(), n_anchors=20, rank=10, random_state=0).fit(iris.data, some)
+    model = AnchorLapClassifier(network=ring(), n_anchors=20, rank=10, random_state=0).fit(
+        iris.data, some
+    )
     assert model.coefficients_.shape == (4, 10, 3)
     expected = printed(model, iris.data, np.eye(3)[iris.target], some >= 0, 2 * 30 / 150, 10, 10)
     np.testing.assert_allclose(model.decision_function(iris.data), expected, atol=1e-8)
@@ -89,7 +95,12 @@ def test_unlabelled_rows_help():
         some = np.where(np.arange(400) < 14, y, -1)
         alone = {"width": 0.2, "gamma_I": 0.0, "random_state": seed}
         for name, model, rows, known in (
-            ("ours", AnchorLapClassifier(0.2, power=2, network=ring(5), random_state=seed), moons.X, some),
+            (
+                "ours",
+                AnchorLapClassifier(0.2, power=2, network=ring(5), random_state=seed),
+                moons.X,
+                some,
+            ),
             ("labelled rows", AnchorLapClassifier(**alone), moons.X[:14], y[:14]),
             ("no graph", AnchorLapClassifier(**alone, network=ring(5)), moons.X, some),
         ):
@@ -116,14 +127,21 @@ class TestAgreement:
         def fit(network, k):
             AnchorLapClassifier(rank=3 + (k == 1), network=network, random_state=0).fit(X, SOME)
 
-        with pytest.raises(InputError, match="agents disagree on rank, from 3 to 4: give all of them the same"):
+        with pytest.raises(
+            InputError, match="agents disagree on rank, from 3 to 4: give all of them the same"
+        ):
             run_apart(graphs.ring(3), fit)
 
     def test_what_is_sent_does_not_grow_with_the_rows(self):
         def sent(times):
             network = ring()
-            model = AnchorLapClassifier(n_anchors=20, n_local=10, rank=8, network=network, random_state=0)
-            model.fit(np.tile(X, (times, 1)) + 1e-3 * RNG.standard_normal((120 * times, 4)), np.tile(SOME, times))
+            model = AnchorLapClassifier(
+                n_anchors=20, n_local=10, rank=8, network=network, random_state=0
+            )
+            model.fit(
+                np.tile(X, (times, 1)) + 1e-3 * RNG.standard_normal((120 * times, 4)),
+                np.tile(SOME, times),
+            )
             assert model.report_.sent == network.ledger.since()
             return model.report_.sent
 
@@ -131,7 +149,9 @@ class TestAgreement:
 
     def test_a_mean_counts_for_the_rows_behind_it(self):
         shares = [(X[:3], SOME[:3]), (X[3:20], SOME[3:20]), (X[20:], SOME[20:])]
-        model = AnchorLapClassifier(n_anchors=1, n_local=4, network=ring(3), random_state=0).fit(shares)
+        model = AnchorLapClassifier(n_anchors=1, n_local=4, network=ring(3), random_state=0).fit(
+            shares
+        )
         np.testing.assert_allclose(model.anchors_, [X.mean(axis=0)], atol=1e-15)
 
     def test_random_state_alone_decides(self):
@@ -142,7 +162,9 @@ class TestAgreement:
         assert not np.array_equal(fit(1), fit(2))
 
     def test_the_report(self):
-        model = AnchorLapClassifier(n_anchors=20, rank=8, network=ring(), random_state=0).fit(X, SOME)
+        model = AnchorLapClassifier(n_anchors=20, rank=8, network=ring(), random_state=0).fit(
+            X, SOME
+        )
         assert "20 anchors, 8 features" in str(model.report_)
 
 
@@ -169,10 +191,14 @@ class TestCentres:
 class TestGiven:
     def test_text_labels_that_few_agents_have(self):
         """Agents without a labelled row, one without any other, and one with a single row: all of them allowed."""
-        shares = [(model_problems.rows(agent), model_problems.few_labels(agent, 3)) for agent in range(7)]
+        shares = [
+            (model_problems.rows(agent), model_problems.few_labels(agent, 3)) for agent in range(7)
+        ]
         model = AnchorLapClassifier(network=SimulatedNetwork(SEVEN), random_state=0).fit(shares)
         assert model.classes_.tolist() == ["iron", "lead", "tin"]
-        assert model.agent_scores(model_problems.rows(2), model_problems.few_labels(2, 3)).shape == (7,)
+        assert model.agent_scores(
+            model_problems.rows(2), model_problems.few_labels(2, 3)
+        ).shape == (7,)
 
     def test_pandas(self):
         frame = pd.DataFrame(X, columns=list("abcd"))
@@ -187,7 +213,9 @@ class TestGiven:
 
     def test_few_rows_and_rows_alike(self):
         assert len(AnchorLapClassifier(random_state=0).fit(X[:6], Y[:6]).anchors_) == 3
-        alike = AnchorLapClassifier(network=ring(2), random_state=0).fit(np.ones((6, 2)), [0, 1, 1, -1, -1, 1])
+        alike = AnchorLapClassifier(network=ring(2), random_state=0).fit(
+            np.ones((6, 2)), [0, 1, 1, -1, -1, 1]
+        )
         assert alike.anchors_.tolist() == [[1.0, 1.0]]
         assert (alike.predict(np.ones((2, 2))) == 1).all()
 
@@ -195,7 +223,9 @@ class TestGiven:
         shares = [(X[:1], SOME[:1]), (X[1:60], SOME[1:60]), (X[60:], SOME[60:])]
         model = AnchorLapClassifier(n_local=17, network=ring(3), random_state=0).fit(shares)
         assert 3 <= len(model.anchors_) <= 35  # 1 and 17 and 17 at most
-        assert [row in model.anchors_.tolist() for row in X.tolist()] == [True] + [False] * 119  # that one alone
+        assert [row in model.anchors_.tolist() for row in X.tolist()] == [True] + [
+            False
+        ] * 119  # that one alone
 
     @pytest.mark.parametrize("rows", [2, 3, 24, 120])
     def test_centres_are_those_of_two_rows_at_least(self, rows):
@@ -217,26 +247,39 @@ class TestGiven:
 
         assert width(200, 7.0) == pytest.approx(7 * width(200, 1.0))
         assert width(20_000, 1.0) == pytest.approx(width(200, 1.0), rel=0.2)
-        assert width(200, 1.0) == pytest.approx(np.sqrt(2 * 20), rel=0.2)  # how far two rows are from each other
+        assert width(200, 1.0) == pytest.approx(
+            np.sqrt(2 * 20), rel=0.2
+        )  # how far two rows are from each other
 
 
 class TestBadInput:
     def test_no_labels_anywhere_and_no_labels_of_a_second_class(self):
         with pytest.raises(DataError, match="no row of the whole network has a label, all are -1"):
             AnchorLapClassifier(network=ring(), random_state=0).fit(X, np.full(120, -1))
-        with pytest.raises(DataError, match="all labelled rows of the whole network are of one class, 1: "):
+        with pytest.raises(
+            DataError, match="all labelled rows of the whole network are of one class, 1: "
+        ):
             AnchorLapClassifier(network=ring(), random_state=0).fit(X, np.where(SOME == 1, 1, -1))
 
     @pytest.mark.parametrize(
         ("options", "sentence"),
         [
-            ({"rank": 61}, r"rank=61 is larger than the data: their (\d+) anchors span \1 directions at width=\d"),
-            ({"rank": 30, "width": 50.0}, r"rank=30 is larger than the data: their \d+ anchors span \d+ directions at"),
+            (
+                {"rank": 61},
+                r"rank=61 is larger than the data: their (\d+) anchors span \1 directions at width=\d",
+            ),
+            (
+                {"rank": 30, "width": 50.0},
+                r"rank=30 is larger than the data: their \d+ anchors span \d+ directions at",
+            ),
             (
                 {"n_anchors": 61},
                 r"n_anchors=61 is larger than the data: agents sent \d+ different centres, half as many",
             ),
-            ({"n_nearest": 61}, r"n_nearest=61 is more than the (\d+) anchors that there are: set it to \1 or less"),
+            (
+                {"n_nearest": 61},
+                r"n_nearest=61 is more than the (\d+) anchors that there are: set it to \1 or less",
+            ),
         ],
     )
     def test_more_than_the_data_have(self, options, sentence):
@@ -246,7 +289,10 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("options", "sentence"),
         [
-            ({"rank": 9, "n_anchors": 8}, "rank=9 is more than n_anchors=8 allow: set rank to 8 or less, or n_anchors"),
+            (
+                {"rank": 9, "n_anchors": 8},
+                "rank=9 is more than n_anchors=8 allow: set rank to 8 or less, or n_anchors",
+            ),
             ({"n_nearest": 9, "n_anchors": 8}, "n_nearest=9 is more than n_anchors=8 allow"),
             ({"rank": 0}, "rank == 0, must be >= 1"),
             ({"n_local": 0}, "n_local == 0, must be >= 1"),
@@ -270,7 +316,9 @@ class TestBadInput:
         for given, options in ((broken, {}), (X, {"rank": 9, "n_anchors": 8})):
             with pytest.raises(ValueError):
                 AnchorLapClassifier(network=network, **options).fit(given, SOME)
-        with pytest.raises(DataError, match=r"the share of agent 1: X has NaN or inf .* the first is row 7"):
+        with pytest.raises(
+            DataError, match=r"the share of agent 1: X has NaN or inf .* the first is row 7"
+        ):
             AnchorLapClassifier(network=network).fit([(X, SOME), (broken, SOME)])
         assert network.ledger.rounds == 0
 
@@ -304,14 +352,22 @@ class TestBadInput:
                     return [change(own) if k == 2 else own for k, own in enumerate(tables)]
 
                 patch.setattr(agreed, "all_gather", changed)
-                with pytest.raises(WireError, match="agent 2 sent no centres of rows where some were due"):
+                with pytest.raises(
+                    WireError, match="agent 2 sent no centres of rows where some were due"
+                ):
                     model.fit(X, SOME)
         with monkeypatch.context() as patch:
-            patch.setattr(agreed, "broadcast_from_center", lambda network, x: np.full_like(x, np.inf))
+            patch.setattr(
+                agreed, "broadcast_from_center", lambda network, x: np.full_like(x, np.inf)
+            )
             with pytest.raises(WireError, match=r"agent \d sent no anchors where \d+ were due"):
                 model.fit(X, SOME)
         with monkeypatch.context() as patch:
             for sums, said in ((np.nan, "nan labels on nan rows"), (0.0, "0 labels on 0 rows")):
-                patch.setattr(anchor_lap, "total", lambda network, x, sums=sums: np.full_like(x, sums))
-                with pytest.raises(WireError, match=f"the sums of all agents, with {said}, cannot be: one of them"):
+                patch.setattr(
+                    anchor_lap, "total", lambda network, x, sums=sums: np.full_like(x, sums)
+                )
+                with pytest.raises(
+                    WireError, match=f"the sums of all agents, with {said}, cannot be: one of them"
+                ):
                     model.fit(X, SOME)

@@ -78,10 +78,14 @@ CASES = [
 
 @pytest.mark.parametrize(("solver", "penalty", "options"), CASES, ids=str)
 def test_solvers(solver, penalty, options):
-    together = solver.solve(SimulatedNetwork(GRAPH, **options), LeastSquares.of_inputs(FEATURES, X, Y), penalty)
+    together = solver.solve(
+        SimulatedNetwork(GRAPH, **options), LeastSquares.of_inputs(FEATURES, X, Y), penalty
+    )
 
     def alone(network, k):
-        return solver.solve(network, LeastSquares.of_inputs(FEATURES, X[k : k + 1], Y[k : k + 1]), penalty)
+        return solver.solve(
+            network, LeastSquares.of_inputs(FEATURES, X[k : k + 1], Y[k : k + 1]), penalty
+        )
 
     apart = run_apart(GRAPH, alone, **options)
     size = np.abs(together.coefficients).max()
@@ -136,11 +140,17 @@ class TestAgentsThatDoNotFitTogether:
 
     def test_columns(self):
         said = self.sentences(lambda network, k: self.fit(network, k, X=np.ones((8, 3 - (k == 2)))))
-        assert said == {"agents disagree on the number of columns of X, from 2 to 3: give all of them the same"}
+        assert said == {
+            "agents disagree on the number of columns of X, from 2 to 3: give all of them the same"
+        }
 
     def test_outputs(self):
-        said = self.sentences(lambda network, k: self.fit(network, k, RVFLRegressor, y=np.ones((8, 1 + (k == 2)))))
-        assert said == {"agents disagree on the number of outputs, from 1 to 2: give all of them the same"}
+        said = self.sentences(
+            lambda network, k: self.fit(network, k, RVFLRegressor, y=np.ones((8, 1 + (k == 2))))
+        )
+        assert said == {
+            "agents disagree on the number of outputs, from 1 to 2: give all of them the same"
+        }
 
     def test_kinds_of_labels(self):
         y = [np.arange(8) % 2] * 5 + [np.array(list("abababab"))]
@@ -148,7 +158,12 @@ class TestAgentsThatDoNotFitTogether:
         assert said == {"labels must be of one kind at all agents, but there are numbers and text"}
 
     def test_data_that_determine_nothing(self):
-        options = {"X": np.tile([[1.0, 2.0, 3.0]], (8, 1)), "y": np.ones(8), "alpha": 0.0, "solver": "gram"}
+        options = {
+            "X": np.tile([[1.0, 2.0, 3.0]], (8, 1)),
+            "y": np.ones(8),
+            "alpha": 0.0,
+            "solver": "gram",
+        }
         said = self.sentences(lambda network, k: self.fit(network, k, RVFLRegressor, **options))
         assert len(said) == 1
         assert "linearly dependent" in said.pop()
@@ -158,7 +173,9 @@ class TestAgentsThatDoNotFitTogether:
 
         def work(network, k):
             X = np.random.default_rng(k).standard_normal((rows[k], 3))
-            return self.fit(network, k, RVFLRegressor, X=X, y=X[:, 0], alpha=0.0, solver="consensus")
+            return self.fit(
+                network, k, RVFLRegressor, X=X, y=X[:, 0], alpha=0.0, solver="consensus"
+            )
 
         said = self.sentences(work)
         assert len(said) == 1

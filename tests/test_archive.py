@@ -39,7 +39,14 @@ def classifier(y="whole", **options):
 def file(tmp_path_factory):
     """A good archive; tests must not change it."""
     path = tmp_path_factory.mktemp("models") / "model.npz"
-    archive.save(classifier(), path, columns=list("abcd"), center=np.ones(4), scale=np.full(4, 2.0), target="y")
+    archive.save(
+        classifier(),
+        path,
+        columns=list("abcd"),
+        center=np.ones(4),
+        scale=np.full(4, 2.0),
+        target="y",
+    )
     return path
 
 
@@ -61,14 +68,18 @@ def test_classifiers_predict_the_same_to_the_last_bit(tmp_path, y):
 @pytest.mark.parametrize("activation", ["sigmoid", "relu"])
 def test_regressors_predict_the_same_to_the_last_bit(tmp_path, outputs, direct_links, activation):
     y = np.sin(X @ np.ones((4, *outputs)))
-    model = RVFLRegressor(20, activation=activation, direct_links=direct_links, random_state=0).fit(X, y)
+    model = RVFLRegressor(20, activation=activation, direct_links=direct_links, random_state=0).fit(
+        X, y
+    )
     archive.save(model, tmp_path / "m.npz")
     again = archive.load(tmp_path / "m.npz").model
     assert again.predict(NEW).shape == (33, *outputs)
     assert np.array_equal(again.predict(NEW), model.predict(NEW))
 
 
-@pytest.mark.parametrize("solver", ["auto", "local", "consensus", "gram", "cg", ADMM(tolerance=1e-2)])
+@pytest.mark.parametrize(
+    "solver", ["auto", "local", "consensus", "gram", "cg", ADMM(tolerance=1e-2)]
+)
 def test_of_many_agents_the_first_is_saved(tmp_path, solver):
     model = classifier(solver=solver, network=SimulatedNetwork(graphs.ring(4)))
     archive.save(model, tmp_path / "m.npz")
@@ -81,7 +92,12 @@ def test_of_many_agents_the_first_is_saved(tmp_path, solver):
 
 def test_parameters_that_are_plain_come_back_and_others_do_not(tmp_path):
     network = SimulatedNetwork(graphs.ring(3))
-    model = classifier(alpha=np.float64(0.5), solver=ADMM(tolerance=1e-2), network=network, random_state=np.int64(3))
+    model = classifier(
+        alpha=np.float64(0.5),
+        solver=ADMM(tolerance=1e-2),
+        network=network,
+        random_state=np.int64(3),
+    )
     archive.save(model, tmp_path / "m.npz")
     again = archive.load(tmp_path / "m.npz").model
     assert (again.n_hidden, again.alpha, again.random_state) == (20, 0.5, 3)
@@ -91,7 +107,9 @@ def test_parameters_that_are_plain_come_back_and_others_do_not(tmp_path):
 
 def test_a_loaded_model_can_be_saved_again(file, tmp_path):
     saved = archive.load(file)
-    archive.save(saved.model, tmp_path / "m.npz", columns=saved.columns, report=saved.about["report"])
+    archive.save(
+        saved.model, tmp_path / "m.npz", columns=saved.columns, report=saved.about["report"]
+    )
     again = archive.load(tmp_path / "m.npz")
     assert np.array_equal(again.model.predict(NEW), saved.model.predict(NEW))
     assert again.about["report"] == saved.about["report"]
@@ -107,7 +125,9 @@ def test_what_was_done_to_the_columns_is_done_to_new_rows(file):
     assert not np.array_equal(saved.predict(NEW), saved.model.predict(NEW))
 
 
-@pytest.mark.parametrize(("center", "scale"), [(None, None), (np.ones(4), None), (None, [1, 2, 3, 4])])
+@pytest.mark.parametrize(
+    ("center", "scale"), [(None, None), (np.ones(4), None), (None, [1, 2, 3, 4])]
+)
 def test_center_and_scale_are_optional(tmp_path, center, scale):
     archive.save(classifier(), tmp_path / "m.npz", center=center, scale=scale)
     saved = archive.load(tmp_path / "m.npz")
@@ -121,7 +141,10 @@ def test_columns_of_data_frames_are_known_by_name(tmp_path):
     saved = archive.load(tmp_path / "m.npz")
     assert saved.columns == ("a", "b", "c", "d")
     assert np.array_equal(saved.predict(frame), saved.predict(X))
-    with pytest.raises(DataError, match=r"do not fit the model: give a table with its 4 columns \(a, b, c, d\), in th"):
+    with pytest.raises(
+        DataError,
+        match=r"do not fit the model: give a table with its 4 columns \(a, b, c, d\), in th",
+    ):
         saved.predict(frame[list("dcba")])
 
 
@@ -151,7 +174,10 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path, options, sentence):
 
 
 def test_models_that_cannot_be_saved(tmp_path):
-    with pytest.raises(InputError, match="a Ridge cannot be saved: give a fitted AnchorLapClassifier, ESNRegressor, "):
+    with pytest.raises(
+        InputError,
+        match="a Ridge cannot be saved: give a fitted AnchorLapClassifier, ESNRegressor, ",
+    ):
         archive.save(Ridge(), tmp_path / "m.npz")
     with pytest.raises(NotFittedError):
         archive.save(RVFLClassifier(), tmp_path / "m.npz")
@@ -164,7 +190,9 @@ def test_a_disk_that_is_full_leaves_the_old_model(tmp_path, monkeypatch):
     archive.save(classifier(), tmp_path / "m.npz")
     before = (tmp_path / "m.npz").read_bytes()
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match=r"m\.npz cannot be written \(No space left on device\): make room"):
+    with pytest.raises(
+        InputError, match=r"m\.npz cannot be written \(No space left on device\): make room"
+    ):
         archive.save(classifier("text"), tmp_path / "m.npz")
     assert [path.name for path in tmp_path.iterdir()] == ["m.npz"]
     assert (tmp_path / "m.npz").read_bytes() == before
@@ -187,13 +215,25 @@ def test_files_that_are_missing_or_may_not_be_read(file, tmp_path, monkeypatch):
     [
         ({"drop": ["about"]}, "it has no array 'about', only W, b"),
         ({"about": {"version": 2}}, "it is of version 2, and this peerlearn reads 1"),
-        ({"about": {"class": "Popen"}}, "its class is 'Popen', which is not one of AnchorLapClassifier, ESNRegressor"),
-        ({"about": {"parameters": {"n_hidden": [1]}}}, r"it has the parameter 'n_hidden' with the value \[1\]"),
+        (
+            {"about": {"class": "Popen"}},
+            "its class is 'Popen', which is not one of AnchorLapClassifier, ESNRegressor",
+        ),
+        (
+            {"about": {"parameters": {"n_hidden": [1]}}},
+            r"it has the parameter 'n_hidden' with the value \[1\]",
+        ),
         ({"about": {"parameters": {"size": 1}}}, "it has the parameter 'size' with the value 1"),
-        ({"about": {"activation": "cube"}}, "its activation is 'cube', which is not one of sigmoid"),
+        (
+            {"about": {"activation": "cube"}},
+            "its activation is 'cube', which is not one of sigmoid",
+        ),
         ({"about": {"n_features": 5}}, r"W has shape \(4, 20\), which is not \(5, 20\)"),
         ({"about": {"n_features": "4"}}, "its n_features is '4', which is no int"),
-        ({"about": {"direct_links": True}}, r"coefficients has shape \(20, 3\), which is not \(24, any\)"),
+        (
+            {"about": {"direct_links": True}},
+            r"coefficients has shape \(20, 3\), which is not \(24, any\)",
+        ),
         ({"about": {"columns": None}}, "its columns is None, which is no list"),
         ({"about": {"columns": [1, 2, 3, 4]}}, "which are not different names"),
         ({"drop": ["W"]}, "it has no array 'W'"),
@@ -202,7 +242,10 @@ def test_files_that_are_missing_or_may_not_be_read(file, tmp_path, monkeypatch):
         ({"coefficients": np.full((20, 3), np.inf)}, "coefficients has NaN or infinite values"),
         ({"coefficients": np.zeros((20, 2))}, "it has 3 classes, but coefficients for 2 outputs"),
         ({"classes": np.array([0, 2, 1])}, "classes are not different labels in their order"),
-        ({"classes": np.array([0.0, 1.0, np.nan])}, "classes are not different labels in their order"),
+        (
+            {"classes": np.array([0.0, 1.0, np.nan])},
+            "classes are not different labels in their order",
+        ),
         ({"classes": np.array([b"a", b"b", b"c"])}, "it has 0 classes"),
         ({"classes": np.array([1])}, "it has 1 classes"),
         ({"about": {"class": "RVFLRegressor", "single_output": True}}, "it should have one output"),
@@ -211,7 +254,8 @@ def test_files_that_are_missing_or_may_not_be_read(file, tmp_path, monkeypatch):
 def test_archives_whose_parts_do_not_fit(file, tmp_path, change, sentence):
     path = changed(file, tmp_path / "m.npz", **change)
     with pytest.raises(
-        DataError, match=rf"m\.npz holds no model that can be used, because .*{sentence}.*: copy it again"
+        DataError,
+        match=rf"m\.npz holds no model that can be used, because .*{sentence}.*: copy it again",
     ):
         archive.load(path)
 
@@ -229,7 +273,12 @@ def test_pickled_objects_are_never_loaded(file, tmp_path):
 
 
 def test_text_that_is_none(file, tmp_path):
-    for code in (2**32 - 1, 2**31, 0x110000, 0xD800):  # code points end before, and the last is half of one
+    for code in (
+        2**32 - 1,
+        2**31,
+        0x110000,
+        0xD800,
+    ):  # code points end before, and the last is half of one
         broken = np.array([1, 2, code], dtype=np.uint32).view("<U1")
         with pytest.raises(DataError, match="it has 0 classes"):
             archive.load(changed(file, tmp_path / "m.npz", classes=broken))
@@ -239,7 +288,9 @@ def test_text_that_is_none(file, tmp_path):
 
 def test_machines_of_another_byte_order(file, tmp_path):
     path = changed(
-        file, tmp_path / "m.npz", **{k: v.astype(">f8") for k, v in arrays_in(file).items() if v.dtype == "f8"}
+        file,
+        tmp_path / "m.npz",
+        **{k: v.astype(">f8") for k, v in arrays_in(file).items() if v.dtype == "f8"},
     )
     assert np.array_equal(archive.load(path).predict(NEW), archive.load(file).predict(NEW))
 
@@ -258,7 +309,11 @@ def test_whatever_bytes_a_file_has_the_answer_is_a_sentence(file, content, after
 def test_a_damaged_archive_is_refused_or_usable(file, data):
     healthy, path = file.read_bytes(), file.with_name("damaged.npz")
     at = data.draw(st.integers(0, len(healthy) - 1))
-    path.write_bytes(healthy[:at] + data.draw(st.binary(max_size=4)) + healthy[at + data.draw(st.integers(0, 4)) :])
+    path.write_bytes(
+        healthy[:at]
+        + data.draw(st.binary(max_size=4))
+        + healthy[at + data.draw(st.integers(0, 4)) :]
+    )
     usable_or_refused(path)
 
 

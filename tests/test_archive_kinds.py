@@ -25,7 +25,10 @@ X = RNG.standard_normal((60, 4)) + np.repeat([[2.0], [-2.0]], 30, axis=0)
 NEW = 2 * RNG.standard_normal((33, 4))
 HALVES, THIRDS = np.repeat([0, 1], 30), np.repeat([0, 1, 2], 20)
 HIDDEN = np.arange(60) % 3 > 0
-MODELS = {"S3VMClassifier": S3VMClassifier(random_state=0), "AnchorLapClassifier": AnchorLapClassifier(random_state=0)}
+MODELS = {
+    "S3VMClassifier": S3VMClassifier(random_state=0),
+    "AnchorLapClassifier": AnchorLapClassifier(random_state=0),
+}
 LABELS = {
     "whole": np.where(HIDDEN, -1, HALVES),
     "real": np.where(HIDDEN, -1.0, 3.0 * HALVES),
@@ -45,7 +48,11 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for kind in MODELS:
         archive.save(
-            fitted(kind), folder / f"{kind}.npz", columns=list("abcd"), center=np.ones(4), scale=np.full(4, 2.0)
+            fitted(kind),
+            folder / f"{kind}.npz",
+            columns=list("abcd"),
+            center=np.ones(4),
+            scale=np.full(4, 2.0),
         )
     return folder
 
@@ -75,11 +82,14 @@ def test_the_same_predictions_to_the_last_bit(tmp_path, kind, y):
     loaded = again(model, tmp_path)
     must_be_the_same(loaded, model)
     assert np.array_equal(
-        loaded.agent_scores(X[~HIDDEN], LABELS[y][~HIDDEN]), model.agent_scores(X[~HIDDEN], LABELS[y][~HIDDEN])
+        loaded.agent_scores(X[~HIDDEN], LABELS[y][~HIDDEN]),
+        model.agent_scores(X[~HIDDEN], LABELS[y][~HIDDEN]),
     )
 
 
-@pytest.mark.parametrize(("classes", "options"), [(3, {}), (3, {"n_anchors": 7, "rank": 1}), (2, {"width": 3})])
+@pytest.mark.parametrize(
+    ("classes", "options"), [(3, {}), (3, {"n_anchors": 7, "rank": 1}), (2, {"width": 3})]
+)
 def test_anchors_of_many_classes_and_sizes(tmp_path, classes, options):
     y = np.where(HIDDEN, -1, THIRDS if classes == 3 else HALVES)
     model = AnchorLapClassifier(random_state=0, **options).fit(X, y)
@@ -110,11 +120,27 @@ def test_of_many_agents_the_first_is_saved(tmp_path, kind):
 def test_parameters_that_are_plain_come_back_and_others_do_not(tmp_path):
     network = SimulatedNetwork(graphs.ring(3))
     loaded = again(
-        fitted("S3VMClassifier", C1=np.float64(2.0), s=3, solver=NEXT(tolerance=1e-3), network=network), tmp_path
+        fitted(
+            "S3VMClassifier", C1=np.float64(2.0), s=3, solver=NEXT(tolerance=1e-3), network=network
+        ),
+        tmp_path,
     )
-    assert (loaded.C1, loaded.s, loaded.positive_share, loaded.solver, loaded.network) == (2.0, 3, None, "lbfgs", None)
-    loaded = again(fitted("AnchorLapClassifier", n_anchors=5, gamma_A=0.5, network=network), tmp_path)
-    assert (loaded.n_anchors, loaded.gamma_A, loaded.gamma_I, loaded.network) == (5, 0.5, None, None)
+    assert (loaded.C1, loaded.s, loaded.positive_share, loaded.solver, loaded.network) == (
+        2.0,
+        3,
+        None,
+        "lbfgs",
+        None,
+    )
+    loaded = again(
+        fitted("AnchorLapClassifier", n_anchors=5, gamma_A=0.5, network=network), tmp_path
+    )
+    assert (loaded.n_anchors, loaded.gamma_A, loaded.gamma_I, loaded.network) == (
+        5,
+        0.5,
+        None,
+        None,
+    )
     assert loaded.fit(X, LABELS["whole"]).score(X, HALVES) > 0.9
 
 
@@ -126,18 +152,26 @@ def test_a_loaded_model_can_be_saved_again(file, tmp_path):
 
 
 def test_what_nobody_can_use_alone_is_not_saved(tmp_path):
-    with pytest.raises(InputError, match="a LapKRRClassifier cannot be saved: give a fitted AnchorLapClassifier, "):
+    with pytest.raises(
+        InputError, match="a LapKRRClassifier cannot be saved: give a fitted AnchorLapClassifier, "
+    ):
         archive.save(LapKRRClassifier(random_state=0), tmp_path / "m.npz")
 
 
 OF_S3VM = [
-    ({"drop": ["mean"]}, "it has no array 'mean', only about, center, classes, coefficients, intercept, scale"),
+    (
+        {"drop": ["mean"]},
+        "it has no array 'mean', only about, center, classes, coefficients, intercept, scale",
+    ),
     ({"drop": ["intercept"]}, "it has no array 'intercept'"),
     ({"drop": ["coefficients"]}, "it has no array 'coefficients'"),
     ({"coefficients": np.zeros(3)}, r"coefficients has shape \(3,\), which is not \(4\)"),
     ({"coefficients": np.zeros((4, 1))}, r"coefficients has shape \(4, 1\), which is not \(4\)"),
     ({"coefficients": np.full(4, np.nan)}, "coefficients has NaN or infinite values"),
-    ({"coefficients": np.full(4, -1e200)}, r"coefficients has values up to 1\.0e\+200, where no training goes beyond"),
+    (
+        {"coefficients": np.full(4, -1e200)},
+        r"coefficients has values up to 1\.0e\+200, where no training goes beyond",
+    ),
     ({"mean": np.zeros(5)}, r"mean has shape \(5,\), which is not \(4\)"),
     ({"mean": np.zeros(4, dtype=int)}, "mean has type int64, which is not float64"),
     ({"mean": np.full(4, 1e300)}, r"mean has values up to 1\.0e\+300"),
@@ -146,8 +180,14 @@ OF_S3VM = [
     ({"classes": np.array([0, 1, 2])}, "it has 3 classes, but coefficients for 1 outputs"),
     ({"classes": np.array([1, 0])}, "classes are not different labels in their order"),
     ({"classes": np.array([-1, 1])}, "-1 is among its classes, which marks rows without a label"),
-    ({"about": {"positive_share": 1.0}}, r"its positive_share is 1\.0, which is not between 0 and 1"),
-    ({"about": {"positive_share": np.nan}}, "its positive_share is nan, which is not between 0 and 1"),
+    (
+        {"about": {"positive_share": 1.0}},
+        r"its positive_share is 1\.0, which is not between 0 and 1",
+    ),
+    (
+        {"about": {"positive_share": np.nan}},
+        "its positive_share is nan, which is not between 0 and 1",
+    ),
     ({"about": {"positive_share": "half"}}, "its positive_share is 'half', which is no float"),
     ({"about": {"n_features": 5}}, r"coefficients has shape \(4,\), which is not \(5\)"),
     ({"about": {"parameters": {"C3": 1}}}, "it has the parameter 'C3' with the value 1"),
@@ -162,9 +202,15 @@ OF_ANCHORS = [
     ({"anchors": np.full((15, 4), np.nan)}, "anchors has NaN or infinite values"),
     ({"anchors": np.full((15, 4), 1e200)}, r"anchors has values up to 1\.0e\+200"),
     ({"projection": np.zeros((2, 2))}, r"projection has shape \(2, 2\), which is not \(\d+, any\)"),
-    ({"coefficients": np.zeros((1, 1))}, r"coefficients has shape \(1, 1\), which is not \(\d+, any\)"),
+    (
+        {"coefficients": np.zeros((1, 1))},
+        r"coefficients has shape \(1, 1\), which is not \(\d+, any\)",
+    ),
     ({"classes": np.array([0, 1, 2])}, "it has 3 classes, but coefficients for 1 outputs"),
-    ({"classes": np.array(["-1", "a"])}, "-1 is among its classes, which marks rows without a label"),
+    (
+        {"classes": np.array(["-1", "a"])},
+        "-1 is among its classes, which marks rows without a label",
+    ),
     ({"about": {"width": 0.0}}, r"its width is 0\.0, which is not between 1e-100 and 1e\+100"),
     ({"about": {"width": -1.0}}, r"its width is -1\.0, which is not between"),
     ({"about": {"width": np.inf}}, "its width is inf, which is not between"),
@@ -182,12 +228,14 @@ OF_ANCHORS = [
 
 @pytest.mark.parametrize(
     ("kind", "change", "sentence"),
-    [("S3VMClassifier", *case) for case in OF_S3VM] + [("AnchorLapClassifier", *case) for case in OF_ANCHORS],
+    [("S3VMClassifier", *case) for case in OF_S3VM]
+    + [("AnchorLapClassifier", *case) for case in OF_ANCHORS],
 )
 def test_archives_whose_parts_do_not_fit(files, tmp_path, kind, change, sentence):
     path = changed(files / f"{kind}.npz", tmp_path / "m.npz", **change)
     with pytest.raises(
-        DataError, match=rf"m\.npz holds no model that can be used, because .*{sentence}.*: copy it again"
+        DataError,
+        match=rf"m\.npz holds no model that can be used, because .*{sentence}.*: copy it again",
     ):
         archive.load(path)
 
@@ -219,8 +267,14 @@ def test_files_of_before_there_were_other_kinds_are_read(tmp_path):
         "target": None,
         "report": {},
     }
-    arrays = {"W": model.features_.W, "b": model.features_.b, "coefficients": model.coefficients_[0]}
-    np.savez(tmp_path / "old.npz", **arrays, classes=model.classes_, about=np.array(json.dumps(about)))
+    arrays = {
+        "W": model.features_.W,
+        "b": model.features_.b,
+        "coefficients": model.coefficients_[0],
+    }
+    np.savez(
+        tmp_path / "old.npz", **arrays, classes=model.classes_, about=np.array(json.dumps(about))
+    )
     must_be_the_same(archive.load(tmp_path / "old.npz").model, model)
     archive.save(model, tmp_path / "new.npz")
     assert {*arrays, "classes", "about"} == set(arrays_in(tmp_path / "new.npz"))
@@ -232,7 +286,10 @@ def test_files_of_before_there_were_other_kinds_are_read(tmp_path):
         ("01234", None),
         (["-1", "", "0", "nan", "-1"], "accuracy 1.0000 on 1 rows"),
         ([""] * 5, "no score: column 'grade' has no label in any row"),
-        (["low", "", "high", "-1", "low"], "no score: column 'grade' has text of shape (3,), where the model predicts"),
+        (
+            ["low", "", "high", "-1", "low"],
+            "no score: column 'grade' has text of shape (3,), where the model predicts",
+        ),
     ],
 )
 def test_rows_without_a_label_do_not_count_in_the_score(tmp_path, cells, score):

@@ -1,8 +1,8 @@
 """What a curious agent computes from the messages that reach it: locality is not secrecy.
 
-The curious agent follows the protocol and keeps what it receives. Beside that it knows what every agent
-knows: the graph, the weights, the settings and the seed. It uses no rows of its own. Each test backs a
-statement of docs/deploy.md ("What other agents learn") or docs/privacy.md.
+The curious agent follows the protocol and keeps what it receives. Beside that it knows what every
+agent knows: the graph, the weights, the settings and the seed. It uses no rows of its own. Each
+test backs a statement of docs/deploy.md ("What other agents learn") or docs/privacy.md.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def test_six_rounds_of_gossip_give_values_of_agents_that_are_not_neighbors():
 def test_one_message_of_gram_gives_the_rows_of_its_sender():
     """H'H = sum_i h(x_i) h(x_i)' of fewer rows than features has a null space N: N'h(x) = 0 for each row.
 
-    From nearly every start Newton's method ends at one of the rows. Its part is taken from H'H, and the next one found.
+    From nearly every start Newton's method ends at one of the rows. Its part is taken from H'H, and
+    the next one found.
     """
     cancer = data.load("breast-cancer")
     X = (cancer.X - cancer.X.mean(axis=0)) / cancer.X.std(axis=0)
@@ -160,7 +161,10 @@ class TestOneLabelledRow:
     def shares(self):
         rows, labels = np.array_split(G50C.X, 20), np.array_split((G50C.y > 0).astype(int), 20)
         few = [1 if k == LEAF else 5 for k in range(20)]
-        return [(X, np.where(np.arange(len(X)) < n, y, -1)) for X, y, n in zip(rows, labels, few, strict=True)]
+        return [
+            (X, np.where(np.arange(len(X)) < n, y, -1))
+            for X, y, n in zip(rows, labels, few, strict=True)
+        ]
 
     def test_leaks_from_the_first_gradient_of_s3vm(self, shares):
         """At w = 0 all f are b: unlabelled rows enter by their sum, which was sent before."""
@@ -170,7 +174,9 @@ class TestOneLabelledRow:
         (_, positive, others), unlabelled, slope = network.of("pass_on", LEAF)[:3]
         L, U = 1 + 19 * 5, 550 - 96  # told to all agents
         m, b, y = model.mean_[PARENT], 2 * model.positive_share_ - 1, 2 * positive - 1
-        of_others = -model.C2 * model.s / U * np.exp(-model.s * b**2) * b * (unlabelled - others * m)
+        of_others = (
+            -model.C2 * model.s / U * np.exp(-model.s * b**2) * b * (unlabelled - others * m)
+        )
         found = m - (slope[:-1] - of_others) * L / (model.C1 * y * (1 - y * b))
         assert away(found, shares[LEAF][0][0]) < 1e-13
 

@@ -14,7 +14,11 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+)
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -106,7 +110,9 @@ def test_agents_signed_later_are_known_too(folder):
 
 def test_a_client_of_a_foreign_authority_is_refused(original, foreign, tmp_path):
     shutil.copytree(foreign, tmp_path / "spy")
-    shutil.copy(original / "authority.pem", tmp_path / "spy")  # it trusts the agents, but they do not trust it
+    shutil.copy(
+        original / "authority.pem", tmp_path / "spy"
+    )  # it trusts the agents, but they do not trust it
     with pytest.raises(ssl.SSLCertVerificationError):
         handshake((original, "north"), (tmp_path / "spy", "south"))
 
@@ -124,10 +130,15 @@ def test_an_agent_cannot_pass_for_another(original):
 def test_identities_may_call_and_be_called_but_not_sign(original):
     north = parsed(original / "north.pem")
     value = {type(each.value): each.value for each in north.extensions}
-    assert [each.value for each in north.subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == ["north"]
+    assert [each.value for each in north.subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == [
+        "north"
+    ]
     assert value[x509.SubjectAlternativeName].get_values_for_type(x509.DNSName) == ["north"]
     assert value[x509.BasicConstraints] == x509.BasicConstraints(ca=False, path_length=None)
-    assert set(value[x509.ExtendedKeyUsage]) == {ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH}
+    assert set(value[x509.ExtendedKeyUsage]) == {
+        ExtendedKeyUsageOID.CLIENT_AUTH,
+        ExtendedKeyUsageOID.SERVER_AUTH,
+    }
     assert value[x509.KeyUsage].digital_signature
     assert not value[x509.KeyUsage].key_cert_sign
     assert isinstance(north.public_key().curve, ec.SECP256R1)
@@ -170,7 +181,9 @@ def test_further_agents_leave_all_files_as_they_are(folder):
 @pytest.mark.parametrize("name", ["north", "NORTH"])
 def test_an_identity_is_never_overwritten(folder, name):
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(InputError, match=r"north\.(pem|key) exists and is not overwritten.*: leave .* out"):
+    with pytest.raises(
+        InputError, match=r"north\.(pem|key) exists and is not overwritten.*: leave .* out"
+    ):
         make(folder, ["east", name])
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
@@ -193,12 +206,16 @@ def test_names_that_agents_can_have(tmp_path):
 
 
 def test_names_must_differ_in_more_than_case(tmp_path):
-    with pytest.raises(InputError, match="two agents cannot be called 'North', where case does not count"):
+    with pytest.raises(
+        InputError, match="two agents cannot be called 'North', where case does not count"
+    ):
         make(tmp_path, ["north", "North"])
 
 
 def test_nobody_to_certify(tmp_path):
-    with pytest.raises(InputError, match="there is nobody to make a certificate for: name one agent at least"):
+    with pytest.raises(
+        InputError, match="there is nobody to make a certificate for: name one agent at least"
+    ):
         make(tmp_path, [])
 
 
@@ -211,19 +228,26 @@ def test_impossible_times(tmp_path, days):
 def test_identities_end_with_their_authority(folder, monkeypatch):
     later(monkeypatch, 3000)
     make(folder, ["east"])
-    assert parsed(folder / "east.pem").not_valid_after_utc == parsed(folder / "authority.pem").not_valid_after_utc
+    assert (
+        parsed(folder / "east.pem").not_valid_after_utc
+        == parsed(folder / "authority.pem").not_valid_after_utc
+    )
 
 
 def test_an_authority_that_has_expired_signs_nobody(folder, monkeypatch):
     later(monkeypatch, 3651)
-    with pytest.raises(InputError, match=r"authority\.pem is valid from .* to .* UTC, but it is now .* UTC: "):
+    with pytest.raises(
+        InputError, match=r"authority\.pem is valid from .* to .* UTC, but it is now .* UTC: "
+    ):
         make(folder, ["east"])
     assert not (folder / "east.key").exists()
 
 
 def test_an_authority_with_the_key_of_another(folder, foreign):
     shutil.copy(foreign / "authority.key", folder)
-    with pytest.raises(InputError, match=r"authority\.key does not belong to the certificate .*authority\.pem"):
+    with pytest.raises(
+        InputError, match=r"authority\.key does not belong to the certificate .*authority\.pem"
+    ):
         make(folder, ["east"])
 
 
@@ -245,18 +269,22 @@ def test_an_agent_cannot_act_as_authority(folder):
 def issued(key, *extensions, common="north"):
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)] if common else [])
     start = identity.now() - timedelta(days=1)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, start, start + timedelta(days=9))
+    builder = x509.CertificateBuilder(
+        name, name, key.public_key(), 1, start, start + timedelta(days=9)
+    )
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)
-    return builder.sign(key, None if isinstance(key, ed25519.Ed25519PrivateKey) else SHA256()).public_bytes(
-        Encoding.PEM
-    )
+    return builder.sign(
+        key, None if isinstance(key, ed25519.Ed25519PrivateKey) else SHA256()
+    ).public_bytes(Encoding.PEM)
 
 
 def test_an_authority_of_another_kind_of_key(folder):
     key = ed25519.Ed25519PrivateKey.generate()
     (folder / "authority.key").write_bytes(identity.key_as_pem(key))
-    (folder / "authority.pem").write_bytes(issued(key, x509.BasicConstraints(ca=True, path_length=0)))
+    (folder / "authority.pem").write_bytes(
+        issued(key, x509.BasicConstraints(ca=True, path_length=0))
+    )
     with pytest.raises(InputError, match="is not an elliptic-curve key as made here"):
         make(folder, ["east"])
 
@@ -271,7 +299,9 @@ def test_a_full_disk_leaves_no_new_file(folder, monkeypatch):
         return really(path, *rest)
 
     monkeypatch.setattr(certificates.os, "open", full)
-    with pytest.raises(InputError, match=r"cannot be written to .* \(No space left on device\): make room"):
+    with pytest.raises(
+        InputError, match=r"cannot be written to .* \(No space left on device\): make room"
+    ):
         make(folder, ["east", "west"])
     assert sorted(folder.iterdir()) == before
 
@@ -304,25 +334,34 @@ def test_files_that_may_not_be_read(original, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", denied)  # rights would not stop a test that runs as root
-    with pytest.raises(InputError, match=r"authority.pem cannot be read \(Permission denied\): let this user read it"):
+    with pytest.raises(
+        InputError,
+        match=r"authority.pem cannot be read \(Permission denied\): let this user read it",
+    ):
         load(original)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o601])
 def test_keys_that_others_may_read(folder, mode):
     (folder / "north.key").chmod(mode)
-    with pytest.raises(InputError, match=r"can be read by other users of this machine: chmod 600 .*north\.key"):
+    with pytest.raises(
+        InputError, match=r"can be read by other users of this machine: chmod 600 .*north\.key"
+    ):
         load(folder)
 
 
 def test_the_key_of_another_agent(original):
-    with pytest.raises(InputError, match=r"south\.key does not belong to the certificate .*north\.pem"):
+    with pytest.raises(
+        InputError, match=r"south\.key does not belong to the certificate .*north\.pem"
+    ):
         load(original, key=original / "south.key")
 
 
 def test_the_certificate_of_another_agent(original):
     files = [original / each for each in ("authority.pem", "south.pem", "south.key")]
-    with pytest.raises(InputError, match=r"is for south, but this agent is north: give the files of north"):
+    with pytest.raises(
+        InputError, match=r"is for south, but this agent is north: give the files of north"
+    ):
         Identity.load(*files, "north")
 
 
@@ -346,15 +385,23 @@ def test_certificates_for_no_name_or_for_several(folder, common, hosts, whose):
 @pytest.mark.parametrize("days", [-1, 826])
 def test_certificates_out_of_their_time(original, monkeypatch, days):
     paper, then = parsed(original / "north.pem"), identity.now() + timedelta(days=days)
-    said = [f"{each:%Y-%m-%d %H:%M} UTC" for each in (paper.not_valid_before_utc, paper.not_valid_after_utc, then)]
+    said = [
+        f"{each:%Y-%m-%d %H:%M} UTC"
+        for each in (paper.not_valid_before_utc, paper.not_valid_after_utc, then)
+    ]
     monkeypatch.setattr(identity, "authority_in", parsed)  # whose own time is another matter
     monkeypatch.setattr(identity, "now", lambda: then)
-    with pytest.raises(InputError, match=f"is valid from {said[0]} to {said[1]}, but it is now {said[2]}: "):
+    with pytest.raises(
+        InputError, match=f"is valid from {said[0]} to {said[1]}, but it is now {said[2]}: "
+    ):
         load(original)
 
 
 def test_a_certificate_of_a_foreign_authority(original, foreign):
-    with pytest.raises(InputError, match=r"north\.pem was not signed by the authority .*: give the authority.pem that"):
+    with pytest.raises(
+        InputError,
+        match=r"north\.pem was not signed by the authority .*: give the authority.pem that",
+    ):
         load(original, authority=foreign / "authority.pem")
 
 
@@ -388,7 +435,9 @@ def test_whatever_bytes_a_file_has_the_answer_is_a_sentence(original, content, p
 @given(data=st.data())
 def test_a_damaged_certificate_is_refused_or_the_same(original, data):
     part = data.draw(st.sampled_from(["authority", "certificate"]))
-    healthy = parsed(original / ("authority.pem" if part == "authority" else "north.pem")).public_bytes(Encoding.DER)
+    healthy = parsed(
+        original / ("authority.pem" if part == "authority" else "north.pem")
+    ).public_bytes(Encoding.DER)
     at, byte = data.draw(st.integers(0, len(healthy) - 1)), data.draw(st.integers(0, 255))
     spoiled = original.parent / "damaged"
     spoiled.write_text(ssl.DER_cert_to_PEM_cert(healthy[:at] + bytes([byte]) + healthy[at + 1 :]))
@@ -404,6 +453,7 @@ def test_without_the_package(monkeypatch, original, tmp_path):
     monkeypatch.setitem(sys.modules, "cryptography", None)
     for attempt in (lambda: make(tmp_path, ["north"]), lambda: load(original)):
         with pytest.raises(
-            MissingExtra, match=r"needs the package cryptography.* pip install grpcio cryptography xxhash$"
+            MissingExtra,
+            match=r"needs the package cryptography.* pip install grpcio cryptography xxhash$",
         ):
             attempt()

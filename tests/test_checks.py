@@ -43,7 +43,8 @@ class TestWhatIsFound:
         check_smooth_solver(kind())
 
 
-# What goes wrong with answers, hosted agents x numbers, and with what is reported -----------------------------------
+# What goes wrong with answers, hosted agents x numbers, and with what is reported
+# -----------------------------------
 
 
 def mixed_up(b):
@@ -79,7 +80,9 @@ class Wrong:
         return ANSWERS[self.fault](b) if self.fault in ANSWERS else b
 
     def alpha(self, alpha):
-        return {"ten times the penalty": 10 * alpha, "the penalty of one agent": alpha / 5}.get(self.fault, alpha)
+        return {"ten times the penalty": 10 * alpha, "the penalty of one agent": alpha / 5}.get(
+            self.fault, alpha
+        )
 
     def report(self, network, report):
         if self.fault == "more sent than reported":
@@ -93,7 +96,8 @@ def refused(check, right, fault, kind=Wrong):
     assert len(str(error.value)) > 20, "with a sentence"
 
 
-# Solvers of the readout ----------------------------------------------------------------------------------------------
+# Solvers of the readout
+# ----------------------------------------------------------------------------------------------
 
 
 class WrongSolver(Wrong):
@@ -110,7 +114,9 @@ class WrongSolver(Wrong):
         for group in problems.groups:
             for i, k in enumerate(group.agents.tolist()):
                 if network.hosted[k] == FORGOTTEN:
-                    for part in (group.G, group.HY) if isinstance(group, Tall) else (group.H, group.Y):
+                    for part in (
+                        (group.G, group.HY) if isinstance(group, Tall) else (group.H, group.Y)
+                    ):
                         part[i] = 0.0
         return problems
 
@@ -125,7 +131,9 @@ FAULTS = [*ANSWERS, *PENALTIES, *REPORTS, "an agent forgotten"]
 def faulty_solvers():
     for name, kind in solvers().items():
         for fault in FAULTS:
-            if name != "consensus" or fault != "one agent a little off":  # which only promises to be near
+            if (
+                name != "consensus" or fault != "one agent a little off"
+            ):  # which only promises to be near
                 yield pytest.param(kind, fault, id=f"{kind.__name__}-{fault}")
 
 
@@ -134,7 +142,8 @@ def test_a_wrong_solver_is_noticed(kind, fault):
     refused(check_solver, kind(), fault, WrongSolver)
 
 
-# Learners ------------------------------------------------------------------------------------------------------------
+# Learners
+# ------------------------------------------------------------------------------------------------------------
 
 
 class WrongLearner(Wrong):
@@ -145,20 +154,34 @@ class WrongLearner(Wrong):
         if self.fault == "an agent forgotten":
             chunks = [self.without(network, chunk) for chunk in chunks]
         if self.fault == "a row forgotten":
-            chunks = [replace(chunk, Y=chunk.Y * (np.arange(chunk.Y.shape[1]) > 0)[:, None]) for chunk in chunks]
+            chunks = [
+                replace(chunk, Y=chunk.Y * (np.arange(chunk.Y.shape[1]) > 0)[:, None])
+                for chunk in chunks
+            ]
         state = self.right.learn(network, state, chunks, self.alpha(alpha))
         return state | {"b": self.answer(state["b"])}
 
     def without(self, network, chunk):
         others = np.array([network.hosted[k] != FORGOTTEN for k in chunk.agents], dtype=bool)
         return replace(
-            chunk, agents=chunk.agents[others], rows=chunk.rows[others], H=chunk.H[others], Y=chunk.Y[others]
+            chunk,
+            agents=chunk.agents[others],
+            rows=chunk.rows[others],
+            H=chunk.H[others],
+            Y=chunk.Y[others],
         )
 
 
 @pytest.mark.parametrize(
     "fault",
-    ["an offset", "half as large", "nothing learned", *PENALTIES, "an agent forgotten", "a row forgotten"],
+    [
+        "an offset",
+        "half as large",
+        "nothing learned",
+        *PENALTIES,
+        "an agent forgotten",
+        "a row forgotten",
+    ],
 )
 @each(learners())
 def test_a_wrong_learner_is_noticed(kind, fault):
@@ -168,7 +191,8 @@ def test_a_wrong_learner_is_noticed(kind, fault):
         refused(check_learner, kind(), fault, WrongLearner)
 
 
-# Solvers over columns ------------------------------------------------------------------------------------------------
+# Solvers over columns
+# ------------------------------------------------------------------------------------------------
 
 
 class WrongColumnSolver(Wrong):
@@ -182,13 +206,16 @@ class WrongColumnSolver(Wrong):
         return replace(solution, coefficients=b, report=self.report(network, solution.report))
 
 
-@pytest.mark.parametrize("fault", [*ANSWERS, *PENALTIES, *REPORTS, "an agent forgotten", "a row forgotten"])
+@pytest.mark.parametrize(
+    "fault", [*ANSWERS, *PENALTIES, *REPORTS, "an agent forgotten", "a row forgotten"]
+)
 @each(column_solvers())
 def test_a_wrong_column_solver_is_noticed(kind, fault):
     refused(check_column_solver, kind(), fault, WrongColumnSolver)
 
 
-# Solvers of smooth problems ------------------------------------------------------------------------------------------
+# Solvers of smooth problems
+# ------------------------------------------------------------------------------------------
 
 
 class WrongSmoothSolver(Wrong):
@@ -197,7 +224,9 @@ class WrongSmoothSolver(Wrong):
             rows = [z * (agent != 0) for agent, z in zip(network.hosted, losses.rows, strict=True)]
             losses = MarginLosses(rows, losses.convex)
         if self.fault == "a row forgotten":
-            losses = MarginLosses([z * (np.arange(len(z)) > 0)[:, None] for z in losses.rows], losses.convex)
+            losses = MarginLosses(
+                [z * (np.arange(len(z)) > 0)[:, None] for z in losses.rows], losses.convex
+            )
         minimum = self.right.minimise(network, losses, self.alpha(alpha), start)
         w = self.answer(minimum.coefficients)
         return replace(minimum, coefficients=w, report=self.report(network, minimum.report))

@@ -23,7 +23,9 @@ def run(*arguments, **environment):
 @pytest.fixture
 def no_work(monkeypatch):
     """Fails the test if the demo starts to learn."""
-    monkeypatch.setattr(demos, "_learn", lambda *_: pytest.fail("work was done before the options were checked"))
+    monkeypatch.setattr(
+        demos, "_learn", lambda *_: pytest.fail("work was done before the options were checked")
+    )
 
 
 def test_version():
@@ -31,7 +33,10 @@ def test_version():
 
 
 def test_help_shows_where_to_start():
-    assert all(f"peerlearn {command}" in run("--help").stdout for command in ("demo", "graph", "data", "up", "agent"))
+    assert all(
+        f"peerlearn {command}" in run("--help").stdout
+        for command in ("demo", "graph", "data", "up", "agent")
+    )
     assert run("-h").stdout == run("--help").stdout
 
 
@@ -52,7 +57,8 @@ def test_impossible_numbers_of_agents(no_work, tmp_path, agents):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--agents", "many"), ("--agents", "2.5"), ("--seed", "x"), ("--fast",), ("more",)]
+    "arguments",
+    [("--agents", "many"), ("--agents", "2.5"), ("--seed", "x"), ("--fast",), ("more",)],
 )
 def test_options_that_are_not_understood(no_work, arguments):
     done = run("demo", *arguments)
@@ -82,7 +88,9 @@ def test_an_output_that_is_not_writable(no_work, monkeypatch, tmp_path):
     def denied(*_args):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "touch", denied)  # folder rights would not stop a test that runs as root
+    monkeypatch.setattr(
+        Path, "touch", denied
+    )  # folder rights would not stop a test that runs as root
     done = run("demo", "--output", str(tmp_path))
     assert done.exit_code == 2
     assert "results cannot be written" in done.stderr
@@ -109,7 +117,9 @@ def test_what_goes_wrong_later_is_a_sentence_too(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [("graph", "ring", "--agents", "4"), ("demo", "--agents", "4"), ("run", "tiny.toml")], ids=lambda c: c[0]
+    "command",
+    [("graph", "ring", "--agents", "4"), ("demo", "--agents", "4"), ("run", "tiny.toml")],
+    ids=lambda c: c[0],
 )
 def test_a_home_that_the_shell_left_to_us_is_printed_in_full(command, monkeypatch, tmp_path):
     """As in --output=~/results, which bash does not expand: all paths that are printed exist."""

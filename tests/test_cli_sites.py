@@ -40,7 +40,14 @@ def iris(**other):
 def test_certs_by_number(tmp_path):
     done = run("certs", tmp_path / "papers", "--agents", 2)
     assert done.exit_code == 0
-    names = ["authority.key", "authority.pem", "agent-0.key", "agent-0.pem", "agent-1.key", "agent-1.pem"]
+    names = [
+        "authority.key",
+        "authority.pem",
+        "agent-0.key",
+        "agent-0.pem",
+        "agent-1.key",
+        "agent-1.pem",
+    ]
     assert done.stdout.splitlines()[:6] == [str(tmp_path / "papers" / name) for name in names]
     assert "authority.key to none" in done.stdout
     files = [tmp_path / "papers" / name for name in ("authority.pem", "agent-1.pem", "agent-1.key")]
@@ -97,7 +104,9 @@ def test_predict_into_a_file(model, tmp_path):
     assert done.stdout == f"150 predictions in {tmp_path / 'found.csv'}\n"
     assert done.stderr.startswith("accuracy ")
     with (tmp_path / "found.csv").open(newline="") as file:
-        assert [line["species"] for line in csv.DictReader(file)] == archive.load(model).predict(IRIS.X).tolist()
+        assert [line["species"] for line in csv.DictReader(file)] == archive.load(model).predict(
+            IRIS.X
+        ).tolist()
 
 
 def test_predict_does_not_compare_numbers_with_text(model, tmp_path):

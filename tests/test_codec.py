@@ -15,8 +15,14 @@ from peerlearn.network import codec
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=codec.MOST_DIMENSIONS, min_side=0, max_side=4)
 arrays = st.sampled_from(codec.DTYPES).flatmap(lambda dtype: hnp.arrays(dtype, shapes))
-named = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), arrays, max_size=4)
-EXAMPLE = {"rows": np.arange(6.0).reshape(2, 3), "n": np.array(7, np.int32), "none": np.zeros((0, 2), np.uint8)}
+named = st.dictionaries(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=8), arrays, max_size=4
+)
+EXAMPLE = {
+    "rows": np.arange(6.0).reshape(2, 3),
+    "n": np.array(7, np.int32),
+    "none": np.zeros((0, 2), np.uint8),
+}
 
 
 def one(shape, raw=b"", code=0):
@@ -36,7 +42,10 @@ def only_wire_errors(data):
 def same(given, got):
     return (
         list(given) == list(got)
-        and all(got[name].dtype == given[name].dtype and got[name].shape == given[name].shape for name in given)
+        and all(
+            got[name].dtype == given[name].dtype and got[name].shape == given[name].shape
+            for name in given
+        )
         and all(got[name].tobytes() == given[name].tobytes() for name in given)
     )
 
@@ -48,7 +57,9 @@ def test_what_is_packed_comes_back_with_the_same_bits(given_arrays):
 
 
 @pytest.mark.parametrize("dtype", codec.DTYPES, ids=lambda dtype: dtype.name)
-@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (2, 3), (2, 1, 3), (2, 2, 2, 2)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(), (0,), (3,), (2, 0), (2, 3), (2, 1, 3), (2, 2, 2, 2)], ids=str
+)
 def test_every_type_and_number_of_dimensions_travels(dtype, shape):
     x = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
     assert same({"x": x}, codec.unpack(codec.pack({"x": x})))
@@ -103,12 +114,17 @@ def test_what_arrived_cannot_be_written_to_even_where_the_bytes_can():
     ids=lambda x: str(x.dtype),
 )
 def test_other_types_are_refused_with_their_name(x):
-    with pytest.raises(NetworkError, match=r"'x' has type .*, which is not sent: agents send arrays of bool, float32"):
+    with pytest.raises(
+        NetworkError,
+        match=r"'x' has type .*, which is not sent: agents send arrays of bool, float32",
+    ):
         codec.pack({"x": x})
 
 
 def test_more_than_four_dimensions_are_refused():
-    with pytest.raises(NetworkError, match="'x' has 5 dimensions: agents send at most 4, reshape it"):
+    with pytest.raises(
+        NetworkError, match="'x' has 5 dimensions: agents send at most 4, reshape it"
+    ):
         codec.pack({"x": np.zeros((1, 1, 1, 1, 1))})
 
 
@@ -129,7 +145,10 @@ def test_arbitrary_bytes_give_arrays_or_a_wire_error(data):
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(
-        st.one_of(st.integers(0, 3), st.integers(0, 2**64 - 1), st.sampled_from([2**31, 2**62, 2**63])), max_size=4
+        st.one_of(
+            st.integers(0, 3), st.integers(0, 2**64 - 1), st.sampled_from([2**31, 2**62, 2**63])
+        ),
+        max_size=4,
     ),
     st.integers(0, len(codec.DTYPES) - 1),
     st.binary(max_size=32),
@@ -177,7 +196,10 @@ def test_every_flipped_bit_gives_arrays_or_a_wire_error():
         (struct.pack("<IHBB", 1, 9, 0, 0) + b"x", "9 letters"),
         (struct.pack("<IHBB", 1, 1, 0, 0) + b"\xff" + bytes(8), "damaged"),
         (one((2**40,)), "needs 8796093022208 bytes, and only 0 are there"),
-        (struct.pack("<I", 2) + 2 * (struct.pack("<HBB", 1, 6, 0) + b"x") + b"ab", "two arrays of one name"),
+        (
+            struct.pack("<I", 2) + 2 * (struct.pack("<HBB", 1, 6, 0) + b"x") + b"ab",
+            "two arrays of one name",
+        ),
     ],
 )
 def test_a_refusal_says_why(data, why):

@@ -41,7 +41,10 @@ class Problem:
         inputs[0] = 1
         hidden = rng.integers(3, 12, agents) if hidden is None else np.broadcast_to(hidden, agents)
         common = rng.standard_normal((rows, 3))
-        self.X = [common @ rng.standard_normal((3, d)) * 0.5 + rng.standard_normal((rows, d)) for d in inputs]
+        self.X = [
+            common @ rng.standard_normal((3, d)) * 0.5 + rng.standard_normal((rows, d))
+            for d in inputs
+        ]
         self.Y = np.sin(np.hstack(self.X) @ rng.standard_normal((inputs.sum(), outputs)))
         self.Y += 0.1 * rng.standard_normal(self.Y.shape)
         self.maps = FeatureMaps(tuple(hidden.tolist()), seed)
@@ -52,7 +55,9 @@ class Problem:
         return ColumnBlocks.of_inputs(self.maps, hosted, [self.X[k] for k in hosted])
 
     def solve(self, solver, graph, alpha=1.0, **options):
-        return solver.solve_columns(SimulatedNetwork(graph, **options), self.blocks(), self.Y, alpha)
+        return solver.solve_columns(
+            SimulatedNetwork(graph, **options), self.blocks(), self.Y, alpha
+        )
 
     def distance(self, coefficients, alpha=1.0):
         answer = closed_form(self.H, self.Y, alpha)
@@ -90,7 +95,11 @@ def test_solvers_are_found_by_their_names():
         "sketched": SketchedConjugateGradient,
     }
     assert column_solvers() == ours
-    assert column_solver_of("DualConjugateGradient") == column_solver_of("dual") == DualConjugateGradient()
+    assert (
+        column_solver_of("DualConjugateGradient")
+        == column_solver_of("dual")
+        == DualConjugateGradient()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +107,9 @@ def g50c():
     """As in the thesis, section 6.2: 8 agents, 500 / 8 hidden units each, alpha 8."""
     loaded = data.load("g50c")
     X = partition.columns(loaded.X, 8, seed=0)
-    return ColumnBlocks.of_inputs(FeatureMaps((63,) * 8, 0), range(8), X), loaded.y[:, None].astype(float)
+    return ColumnBlocks.of_inputs(FeatureMaps((63,) * 8, 0), range(8), X), loaded.y[:, None].astype(
+        float
+    )
 
 
 def test_dual_conjugate_gradients_on_g50c_take_at_most_30_totals(g50c):
@@ -107,12 +118,18 @@ def test_dual_conjugate_gradients_on_g50c_take_at_most_30_totals(g50c):
     solution = DualConjugateGradient(1e-4).solve_columns(network, blocks, Y, 8.0)
     H = np.hstack([blocks.block(k) for k in range(8)])
     answer = closed_form(H, Y, 8.0)
-    assert np.linalg.norm(np.vstack(solution.coefficients) - answer) <= 1e-4 * np.linalg.norm(answer)
+    assert np.linalg.norm(np.vstack(solution.coefficients) - answer) <= 1e-4 * np.linalg.norm(
+        answer
+    )
     totals = solution.report.iterations
     assert totals <= 30
-    assert network.ledger.bytes == totals * 2 * 7 * 8 * (len(Y) + 1)  # up and down 7 links, and one number rides
+    assert network.ledger.bytes == totals * 2 * 7 * 8 * (
+        len(Y) + 1
+    )  # up and down 7 links, and one number rides
     sharing = SharingADMM(1e-4).solve_columns(SimulatedNetwork(network.graph), blocks, Y, 8.0)
-    assert 5 * totals < sharing.report.iterations < 600  # 596 with the thesis's rho = 0.1 and no relaxation
+    assert (
+        5 * totals < sharing.report.iterations < 600
+    )  # 596 with the thesis's rho = 0.1 and no relaxation
 
 
 def test_the_penalty_chosen_by_rule_is_nearly_the_best(g50c):
@@ -128,7 +145,11 @@ def test_the_penalty_chosen_by_rule_is_nearly_the_best(g50c):
 def test_sharing_sends_one_average_per_iteration():
     problem = Problem(6, 80, 2)
     network = SimulatedNetwork(graphs.ring(6))
-    report = SharingADMM(1e-5, vote_every=7).solve_columns(network, problem.blocks(), problem.Y, 1.0).report
+    report = (
+        SharingADMM(1e-5, vote_every=7)
+        .solve_columns(network, problem.blocks(), problem.Y, 1.0)
+        .report
+    )
     floods, votes = network.diameter * 12 * 8, len(report.residuals) * 2 * 10 * 8
     assert report.sent.bytes == report.iterations * 10 * 80 * 2 * 8 + floods + votes
 
@@ -136,7 +157,11 @@ def test_sharing_sends_one_average_per_iteration():
 def test_sketched_sends_rows_and_features_in_every_iteration():
     problem = Problem(6, 400, 2)
     network, B = SimulatedNetwork(graphs.ring(6)), problem.H.shape[1]
-    report = SketchedConjugateGradient(1e-6).solve_columns(network, problem.blocks(), problem.Y, 1.0).report
+    report = (
+        SketchedConjugateGradient(1e-6)
+        .solve_columns(network, problem.blocks(), problem.Y, 1.0)
+        .report
+    )
     buckets = min(2 * B, 400 // MIXED)
     assert report.note.startswith(f"{buckets} sums of {400 // buckets} rows' features")
     floods = network.diameter * 12 * 2 * 6 * 8
@@ -199,7 +224,12 @@ def test_the_baselines_talk_to_nobody():
 def test_auto_chooses_what_sends_less_and_says_so():
     """By rows, features, outputs and penalty: the choice is checked against what the others really send."""
     chosen = set()
-    for rows, hidden, outputs, alpha in ((60, 20, 1, 10.0), (1500, 4, 1, 1e-3), (1500, 40, 1, 1e-2), (400, 5, 5, 1.0)):
+    for rows, hidden, outputs, alpha in (
+        (60, 20, 1, 10.0),
+        (1500, 4, 1, 1e-3),
+        (1500, 40, 1, 1e-2),
+        (400, 5, 5, 1.0),
+    ):
         problem = Problem(6, rows, outputs, hidden)
         sent = {}
         for kind in (
@@ -221,7 +251,9 @@ def test_one_agent_is_the_centralised_case():
         solution = problem.solve(make(), graphs.complete(1))
         assert solution.report.sent.bytes == 0, name
         assert problem.distance(solution.coefficients) <= 1e-4, name
-    assert "one agent has all columns" in problem.solve(AutoColumns(), graphs.complete(1)).report.note
+    assert (
+        "one agent has all columns" in problem.solve(AutoColumns(), graphs.complete(1)).report.note
+    )
 
 
 def test_an_agent_without_columns_adds_nothing():
@@ -234,7 +266,9 @@ def test_an_agent_without_columns_adds_nothing():
         assert solution.coefficients[-1].shape == (0, 2), name
         if make.exact:
             b = np.vstack(solution.coefficients)
-            assert np.linalg.norm(b - closed_form(answer, problem.Y, 1.0)) <= 1e-4 * np.linalg.norm(b), name
+            assert np.linalg.norm(b - closed_form(answer, problem.Y, 1.0)) <= 1e-4 * np.linalg.norm(
+                b
+            ), name
 
 
 def test_targets_of_zero_are_solved_by_zero():
@@ -272,7 +306,9 @@ def test_not_converging_warns_with_the_distance_and_what_to_change(make, way_out
         NotConverged,
         match=rf"{make.__name__} stopped after 3 iterations at .* where 1e-09 was asked for: raise .*, or {way_out}",
     ):
-        report = problem.solve(make(1e-9, max_iterations=3, averaging=averaging), graphs.ring(6)).report
+        report = problem.solve(
+            make(1e-9, max_iterations=3, averaging=averaging), graphs.ring(6)
+        ).report
     assert not report.converged
 
 
@@ -282,7 +318,9 @@ def test_what_the_bound_says_is_never_too_little():
     for make in (DualConjugateGradient, SketchedConjugateGradient, SharingADMM):
         for averaging in ("tree", "chebyshev"):
             for tolerance in (1e-1, 1e-3, 1e-5):
-                solution = problem.solve(make(tolerance, averaging=averaging), graphs.linear(6), 0.3)
+                solution = problem.solve(
+                    make(tolerance, averaging=averaging), graphs.linear(6), 0.3
+                )
                 away = problem.distance(solution.coefficients, 0.3)
                 assert away <= 1.1 * solution.report.residuals[-1] <= 1.1 * tolerance
 
@@ -293,7 +331,9 @@ def test_cut_off_and_loose_averages_are_not_called_converged():
     for make in (DualConjugateGradient, SketchedConjugateGradient, SharingADMM):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
-            assert not problem.solve(make(averaging=few, max_iterations=300), graphs.linear(8)).report.converged
+            assert not problem.solve(
+                make(averaging=few, max_iterations=300), graphs.linear(8)
+            ).report.converged
     loose = SharingADMM(1e-6, 300, averaging=Averaging("chebyshev", 1e-4))
     with pytest.warns(NotConverged, match="SharingADMM stopped"):
         assert not problem.solve(loose, graphs.linear(8)).report.converged
@@ -311,10 +351,15 @@ def test_a_sketch_of_inputs_needs_their_features_seeds():
     problem = Problem(4, 60, 1)
     bare = ColumnBlocks.of_features([problem.blocks().block(k) for k in range(4)])
     network = SimulatedNetwork(graphs.ring(4))
-    with pytest.raises(InputError, match=r"needs the inputs and the seeds .* use sketch='features'"):
+    with pytest.raises(
+        InputError, match=r"needs the inputs and the seeds .* use sketch='features'"
+    ):
         SketchedConjugateGradient(sketch="inputs").solve_columns(network, bare, problem.Y, 1.0)
     for solver in (SketchedConjugateGradient(), AutoColumns()):
-        assert problem.distance(solver.solve_columns(network, bare, problem.Y, 1.0).coefficients) <= 1e-6
+        assert (
+            problem.distance(solver.solve_columns(network, bare, problem.Y, 1.0).coefficients)
+            <= 1e-6
+        )
 
 
 def test_no_sum_of_a_sketch_shows_a_row():
@@ -328,26 +373,46 @@ def test_no_sum_of_a_sketch_shows_a_row():
 def test_no_penalty():
     problem = Problem(4, 60, 1, 5)
     for name in EXACT:
-        with pytest.raises(InputError, match=r"cannot tell whether the columns .* when alpha is 0: set alpha above 0"):
+        with pytest.raises(
+            InputError,
+            match=r"cannot tell whether the columns .* when alpha is 0: set alpha above 0",
+        ):
             problem.solve(EXACT[name](), graphs.ring(4), 0.0)
     local = problem.solve(LocalColumns(), graphs.ring(4), 0.0)
     H = problem.blocks().block(1)
-    np.testing.assert_allclose(local.coefficients[1], np.linalg.lstsq(H, problem.Y, rcond=None)[0], atol=1e-6)
-    with pytest.raises(DataError, match="the 4 rows do not determine the coefficients of an agent with more features"):
+    np.testing.assert_allclose(
+        local.coefficients[1], np.linalg.lstsq(H, problem.Y, rcond=None)[0], atol=1e-6
+    )
+    with pytest.raises(
+        DataError,
+        match="the 4 rows do not determine the coefficients of an agent with more features",
+    ):
         Problem(4, 4, 1, 5).solve(LocalColumns(), graphs.ring(4), 0.0)
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: SharingADMM(tolerance=0), "tolerance of SharingADMM must be a number of 1e-12 or more, not 0"),
+        (
+            lambda: SharingADMM(tolerance=0),
+            "tolerance of SharingADMM must be a number of 1e-12 or more, not 0",
+        ),
         (lambda: SharingADMM(rho=-1.0), "rho must be a finite number above 0"),
         (lambda: SharingADMM(relaxation=2.5), "relaxation must lie between 0 and 2"),
         (lambda: SharingADMM(vote_every=0), "must be 1 or more"),
-        (lambda: DualConjugateGradient(max_iterations=0), "max_iterations must be 1 or more, not 0"),
+        (
+            lambda: DualConjugateGradient(max_iterations=0),
+            "max_iterations must be 1 or more, not 0",
+        ),
         (lambda: DualConjugateGradient(averaging="magic"), "method 'magic' is not known"),
-        (lambda: SketchedConjugateGradient(max_iterations=0), "max_iterations must be 1 or more, not 0"),
-        (lambda: SketchedConjugateGradient(sketch="x"), "sketch 'x' is not known: choose one of features, inputs"),
+        (
+            lambda: SketchedConjugateGradient(max_iterations=0),
+            "max_iterations must be 1 or more, not 0",
+        ),
+        (
+            lambda: SketchedConjugateGradient(sketch="x"),
+            "sketch 'x' is not known: choose one of features, inputs",
+        ),
         (lambda: AutoColumns(tolerance=1e-16), "double precision reaches no further"),
         (lambda: column_solver_of("dul"), "solver 'dul' is not known, did you mean 'dual'"),
         (lambda: column_solver_of("gram"), "solver 'gram' is not known"),

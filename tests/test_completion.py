@@ -38,7 +38,9 @@ def away(D, truth=TRUTH):
 def exchanged(network=None, **options):
     X = np.array_split(np.random.default_rng(0).standard_normal((28, 3)), 7)
     settings = {"patterns": 0.3, "entries": 0.1, "pattern_rounds": 8, "entry_rounds": 4, **options}
-    return Exchange(**settings).share(network or SimulatedNetwork(SEVEN), X, seed=0), squared_distances(np.vstack(X))
+    return Exchange(**settings).share(
+        network or SimulatedNetwork(SEVEN), X, seed=0
+    ), squared_distances(np.vstack(X))
 
 
 class TestGradients:
@@ -70,7 +72,10 @@ class TestGradients:
         exact = np.linalg.eigvalsh(np.eye(70) - M * TRUTH / np.sqrt(np.outer(d, d)))[-1]
         assert 0.97 * exact < c <= exact + 1e-12
         for seed in range(20):
-            U = np.random.default_rng(seed).standard_normal((70, 5)) * (np.arange(70) % 7 == seed % 7)[:, None]
+            U = (
+                np.random.default_rng(seed).standard_normal((70, 5))
+                * (np.arange(70) % 7 == seed % 7)[:, None]
+            )
             along = 2 * (X @ U.T + U @ X.T)
             along = 2 * np.diagonal(X @ U.T)[:, None] + 2 * np.diagonal(X @ U.T)[None] - along
             assert 2 * ((M * along) ** 2).sum() <= 16 * exact * (d @ (U**2).sum(axis=1))
@@ -88,7 +93,9 @@ class TestExactness:
     @pytest.mark.parametrize("seed", [0, 1])
     @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
     def test_sixty_percent_of_seventy_points(self, method, graph, seed):
-        completed = method.complete(SimulatedNetwork(graph), known_to_all(mask_of(0.6, seed=seed)), seed)
+        completed = method.complete(
+            SimulatedNetwork(graph), known_to_all(mask_of(0.6, seed=seed)), seed
+        )
         for D in completed.D:
             assert away(D) < (1e-5 if method.name == "diffusion" else 1e-3)
             assert np.array_equal(D, D.T)
@@ -98,11 +105,15 @@ class TestExactness:
     def test_diffusion_where_agents_know_different_parts(self):
         masks = [mask_of(0.15, seed=k) for k in range(7)]
         known = Known(TENS, [TRUTH * m for m in masks], masks)
-        completed = DiffusionCompletion(5, tolerance=1e-9).complete(SimulatedNetwork(SEVEN), known, 0)
+        completed = DiffusionCompletion(5, tolerance=1e-9).complete(
+            SimulatedNetwork(SEVEN), known, 0
+        )
         assert max(away(D) for D in completed.D) < 1e-7
         assert completed.report.converged
 
-    @pytest.mark.parametrize("method", [DiffusionCompletion(), BlockCompletion(tolerance=1e-4)], ids=str)
+    @pytest.mark.parametrize(
+        "method", [DiffusionCompletion(), BlockCompletion(tolerance=1e-4)], ids=str
+    )
     def test_after_an_exchange_the_rank_is_that_of_the_columns(self, method):
         known, truth = exchanged(patterns=0.6, pattern_rounds=20)
         completed = method.complete(SimulatedNetwork(SEVEN), known, 1)
@@ -114,7 +125,9 @@ class TestExactness:
         for method in METHODS:
             completed = method.complete(network, known, 0)
             assert all(D is known.D[0] for D in completed.D)
-            assert completed.report.iterations == len(completed.misfits) == len(completed.errors) == 0
+            assert (
+                completed.report.iterations == len(completed.misfits) == len(completed.errors) == 0
+            )
 
     def test_momentum_and_steps_of_its_own_beat_the_printed_iteration(self):
         masks = [mask_of(0.15, seed=k) for k in range(7)]
@@ -122,7 +135,10 @@ class TestExactness:
         ours = DiffusionCompletion(5, iterations=100, tolerance=1e-12)
         printed = DiffusionCompletion(5, momentum=0.0, step=1e-4, iterations=100, tolerance=1e-12)
         with pytest.warns(NotConverged):
-            found = [method.complete(SimulatedNetwork(SEVEN), known, 0).D[0] for method in (ours, printed)]
+            found = [
+                method.complete(SimulatedNetwork(SEVEN), known, 0).D[0]
+                for method in (ours, printed)
+            ]
         assert away(found[0]) < 0.1 * away(found[1])
 
     @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
@@ -137,7 +153,9 @@ class TestExactness:
     def test_a_size_of_the_data_changes_nothing(self):
         mask = mask_of(0.6)
         small = DiffusionCompletion(5).complete(SimulatedNetwork(SEVEN), known_to_all(mask), 0)
-        large = DiffusionCompletion(5).complete(SimulatedNetwork(SEVEN), known_to_all(mask, 1e8 * TRUTH), 0)
+        large = DiffusionCompletion(5).complete(
+            SimulatedNetwork(SEVEN), known_to_all(mask, 1e8 * TRUTH), 0
+        )
         assert small.report.iterations == large.report.iterations
         assert away(large.D[0], 1e8 * TRUTH) < 1e-4
 
@@ -147,26 +165,36 @@ class TestHistory:
     def test_misfits_and_errors(self, method):
         known = known_to_all(mask_of(0.6))
         completed = method.complete(SimulatedNetwork(graphs.complete(7)), known, 0, truth=TRUTH)
-        assert completed.misfits.shape == completed.errors.shape == (completed.report.iterations + 1, 7)
+        assert (
+            completed.misfits.shape
+            == completed.errors.shape
+            == (completed.report.iterations + 1, 7)
+        )
         assert completed.errors[0].min() > 0.1
         assert completed.errors[-1].max() < 1e-5
         assert completed.report.residuals[-1] <= 1e-6
         assert completed.report.sent.rounds >= completed.report.iterations
 
     def test_without_the_truth_there_are_no_errors(self):
-        completed = DiffusionCompletion(5).complete(SimulatedNetwork(SEVEN), known_to_all(mask_of(0.6)), 0)
+        completed = DiffusionCompletion(5).complete(
+            SimulatedNetwork(SEVEN), known_to_all(mask_of(0.6)), 0
+        )
         assert completed.errors.shape == (0, 7)
 
     @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
     def test_the_answer_has_the_misfit_that_all_were_told(self, method):
         mask = mask_of(0.6)
-        with pytest.warns(NotConverged, match="raise iterations or tolerance, or share more distances"):
+        with pytest.warns(
+            NotConverged, match="raise iterations or tolerance, or share more distances"
+        ):
             completed = type(method)(method.rank, iterations=12).complete(
                 SimulatedNetwork(SEVEN), known_to_all(mask), 0
             )
         assert not completed.report.converged
         assert len(completed.report.residuals) == 2
-        assert min(completed.misfits[:, 0]) == pytest.approx(min(completed.report.residuals), rel=0.5)
+        assert min(completed.misfits[:, 0]) == pytest.approx(
+            min(completed.report.residuals), rel=0.5
+        )
         if method.name == "diffusion":  # of the other, half the matrix comes from other agents
             for D in completed.D:
                 np.testing.assert_array_equal(D[mask], TRUTH[mask])  # what is known stays as it is
@@ -179,7 +207,9 @@ class TestHistory:
         with pytest.warns(NotConverged):
             one = few.complete(SimulatedNetwork(SEVEN), known_to_all(mask_of(0.6)), 0)
         with pytest.warns(NotConverged):
-            other = few.complete(SimulatedNetwork(SEVEN), known_to_all(mask_of(0.6), TRUTH * unit**2), 0)
+            other = few.complete(
+                SimulatedNetwork(SEVEN), known_to_all(mask_of(0.6), TRUTH * unit**2), 0
+            )
         np.testing.assert_allclose(other.D[0], one.D[0] * unit**2, rtol=1e-6, atol=1e-9 * unit**2)
 
     def test_a_step_far_too_long_is_taken_back(self):
@@ -193,19 +223,29 @@ class TestHistory:
 
 
 class TestLittleIsKnown:
-    @pytest.mark.parametrize("method", [DiffusionCompletion(3, iterations=30), BlockCompletion(5, iterations=30)])
+    @pytest.mark.parametrize(
+        "method", [DiffusionCompletion(3, iterations=30), BlockCompletion(5, iterations=30)]
+    )
     @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
     def test_a_row_of_which_nobody_knows_anything(self, method):
         mask = mask_of(0.6)
         mask[17] = mask[:, 17] = False
         mask[17, 17] = True
         completed = method.complete(SimulatedNetwork(SEVEN), known_to_all(mask), 0, truth=TRUTH)
-        assert all(np.isfinite(array).all() for array in (*completed.D, completed.misfits, completed.errors))
+        assert all(
+            np.isfinite(array).all()
+            for array in (*completed.D, completed.misfits, completed.errors)
+        )
 
-    @pytest.mark.parametrize("method", [DiffusionCompletion(2, iterations=30), BlockCompletion(3, iterations=30)])
+    @pytest.mark.parametrize(
+        "method", [DiffusionCompletion(2, iterations=30), BlockCompletion(3, iterations=30)]
+    )
     @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
     def test_agents_with_one_row_or_none(self, method):
-        X = [np.random.default_rng(k).standard_normal((n, 2)) for k, n in enumerate((1, 0, 1, 5, 1, 1, 1))]
+        X = [
+            np.random.default_rng(k).standard_normal((n, 2))
+            for k, n in enumerate((1, 0, 1, 5, 1, 1, 1))
+        ]
         for rounds in (0, 6):
             known = Exchange(0.5, 0.2, rounds, rounds).share(SimulatedNetwork(SEVEN), X, seed=0)
             completed = method.complete(SimulatedNetwork(SEVEN), known, 0)
@@ -220,7 +260,9 @@ class TestLittleIsKnown:
 
     @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
     def test_rows_that_are_all_the_same(self, method):
-        completed = method.complete(SimulatedNetwork(SEVEN), known_to_all(mask_of(0.6), np.zeros((70, 70))), 0)
+        completed = method.complete(
+            SimulatedNetwork(SEVEN), known_to_all(mask_of(0.6), np.zeros((70, 70))), 0
+        )
         assert completed.D[0].max() == 0
         assert completed.report.converged
 
@@ -229,10 +271,13 @@ class TestWhatCannotBe:
     def test_rank_larger_than_the_data(self):
         known = known_to_all(mask_of(0.6))
         with pytest.raises(
-            DataError, match="rank is 70, but distances between 70 rows need 69 at most: give Diffusion"
+            DataError,
+            match="rank is 70, but distances between 70 rows need 69 at most: give Diffusion",
         ):
             DiffusionCompletion(70).complete(SimulatedNetwork(SEVEN), known, 0)
-        with pytest.raises(DataError, match="rank is 71, but distances between 70 rows need 70 at most: give Block"):
+        with pytest.raises(
+            DataError, match="rank is 71, but distances between 70 rows need 70 at most: give Block"
+        ):
             BlockCompletion(71).complete(SimulatedNetwork(SEVEN), known, 0)
 
     @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
@@ -242,15 +287,21 @@ class TestWhatCannotBe:
         for method in (DiffusionCompletion(iterations=20), BlockCompletion(iterations=20)):
             assert np.isfinite(method.complete(SimulatedNetwork(SEVEN), known, 0).D[0]).all()
 
-    @pytest.mark.parametrize("method", [DiffusionCompletion(), BlockCompletion()], ids=lambda method: method.name)
+    @pytest.mark.parametrize(
+        "method", [DiffusionCompletion(), BlockCompletion()], ids=lambda method: method.name
+    )
     def test_no_rank_and_no_columns(self, method):
-        with pytest.raises(InputError, match="needs to know how many columns the rows have: give it rank"):
+        with pytest.raises(
+            InputError, match="needs to know how many columns the rows have: give it rank"
+        ):
             method.complete(SimulatedNetwork(SEVEN), known_to_all(mask_of(0.6)), 0)
 
     @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
     def test_networks_that_do_not_fit(self, method):
         known = known_to_all(mask_of(0.6))
-        with pytest.raises(NetworkError, match="cannot agree on a round to stop in while messages get lost"):
+        with pytest.raises(
+            NetworkError, match="cannot agree on a round to stop in while messages get lost"
+        ):
             method.complete(SimulatedNetwork(SEVEN, faults=Faults(0.1, seed=0)), known, 0)
         with pytest.raises(InputError, match="share and complete over the same network"):
             method.complete(SimulatedNetwork(graphs.ring(5)), known, 0)

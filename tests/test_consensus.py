@@ -47,7 +47,9 @@ def test_the_slowest_start_still_meets_the_bound(graph, weights):
         start = slow[:, None] + 3.0
         for method in ("plain", "chebyshev"):
             for stopping in ("bound", "messages"):
-                assert error(average(network, start, method=method, stopping=stopping), start) <= 1e-6
+                assert (
+                    error(average(network, start, method=method, stopping=stopping), start) <= 1e-6
+                )
 
 
 def test_chebyshev_needs_the_square_root_of_the_rounds():
@@ -75,7 +77,9 @@ def test_tree_is_exact_in_twice_its_height(graph):
 
 def test_messages_stop_no_later_than_the_bound_and_earlier_on_easy_starts():
     graph = graphs.small_world(40, 3, 0.3)
-    easy = np.linalg.eigh(SimulatedNetwork(graph).weights.toarray())[1][:, 20:21]  # an eigenvector that mixes fast
+    easy = np.linalg.eigh(SimulatedNetwork(graph).weights.toarray())[1][
+        :, 20:21
+    ]  # an eigenvector that mixes fast
     by_bound, by_messages = SimulatedNetwork(graph), SimulatedNetwork(graph)
     average(by_bound, easy, method="plain")
     assert error(average(by_messages, easy, method="plain", stopping="messages"), easy) <= 1e-6
@@ -159,7 +163,9 @@ def test_totals_of_whole_numbers_on_a_tree_are_whole():
 def test_maximum_reaches_everybody_in_diameter_rounds(graph):
     network = SimulatedNetwork(graph)
     start = rows(network, 4)
-    np.testing.assert_array_equal(maximum(network, start), np.broadcast_to(start.max(axis=0), start.shape))
+    np.testing.assert_array_equal(
+        maximum(network, start), np.broadcast_to(start.max(axis=0), start.shape)
+    )
     assert network.ledger.rounds == network.diameter
 
 
@@ -206,7 +212,9 @@ class TestLostMessages:
             network = SimulatedNetwork(graph, faults=Faults(0.5, seed))
             start = rows(network, 2)
             assert network.flood_rounds > network.diameter
-            np.testing.assert_array_equal(maximum(network, start), np.broadcast_to(start.max(axis=0), start.shape))
+            np.testing.assert_array_equal(
+                maximum(network, start), np.broadcast_to(start.max(axis=0), start.shape)
+            )
             assert (broadcast_from_center(network, start) == start[network.tree.root]).all()
 
     def test_methods_that_need_every_message_refuse(self):
@@ -224,7 +232,9 @@ class TestLostMessages:
 def test_too_few_rounds_warn_with_the_numbers():
     network = SimulatedNetwork(graphs.linear(50))
     start = rows(network, 1)
-    with pytest.warns(NotConverged, match=r"tolerance 1e-06: 100 rounds are allowed, but 231 are needed.*0\.99868"):
+    with pytest.warns(
+        NotConverged, match=r"tolerance 1e-06: 100 rounds are allowed, but 231 are needed.*0\.99868"
+    ):
         average(network, start, method="chebyshev", max_rounds=100)
     assert network.ledger.rounds == 100
     with pytest.warns(NotConverged, match="not agreed to stop within the 60 rounds"):
@@ -235,7 +245,9 @@ def test_too_few_rounds_warn_with_the_numbers():
 
 def test_a_tree_does_not_take_more_rounds_than_allowed():
     network = SimulatedNetwork(graphs.linear(50))
-    with pytest.raises(NetworkError, match="a tree of this network needs 50 rounds, and max_rounds allows 49"):
+    with pytest.raises(
+        NetworkError, match="a tree of this network needs 50 rounds, and max_rounds allows 49"
+    ):
         average(network, rows(network, 1), method="tree", max_rounds=49)
     with pytest.warns(NotConverged, match="49 rounds are allowed"):
         average(network, rows(network, 1), max_rounds=49)  # auto falls back on plain
@@ -266,7 +278,10 @@ def test_an_oracle_needs_all_agents_here(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"method": "magic"}, "method 'magic' is not known: choose one of auto, plain, chebyshev, tree"),
+        (
+            {"method": "magic"},
+            "method 'magic' is not known: choose one of auto, plain, chebyshev, tree",
+        ),
         ({"stopping": "never"}, "stopping 'never' is not known"),
         ({"tolerance": 0.0}, "tolerance must be a number above 0, not 0.0"),
         ({"tolerance": float("nan")}, "tolerance must be a number above 0"),

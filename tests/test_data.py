@@ -35,7 +35,12 @@ def folder(tmp_path):
     splits = np.arange(6, dtype=np.int16).reshape(2, 3)
     images = rng.integers(0, 256, (6, 4, 4, 3)).astype(np.uint8)
     np.savez_compressed(tmp_path / "G50C.npz", X=rows, y=signs, idx_lab=splits)
-    np.savez(tmp_path / "Garageband.npz", X=np.abs(rows) / 20, y=signs, classes=np.array(["jazz", "rock"]))
+    np.savez(
+        tmp_path / "Garageband.npz",
+        X=np.abs(rows) / 20,
+        y=signs,
+        classes=np.array(["jazz", "rock"]),
+    )
     np.savez(tmp_path / "BCI.npz", X=rows, y=signs)
     np.savez(tmp_path / "PCMAC.npz", X=rows, y=signs)
     np.savez(tmp_path / "2Moons.npz", X=rows[:, :2], y=signs, is_test=signs > 0)
@@ -92,7 +97,9 @@ def test_data_sets_and_scalings_print_as_sentences():
         "g50c: 550 rows, 50 columns, classification; generated, seed 3; "
         "each of 50 columns scaled from its own range to [-1, 1]"
     )
-    assert str(load("digits").scaling).endswith("from its own range to [0, 1] (3 constant, sent to 0)")
+    assert str(load("digits").scaling).endswith(
+        "from its own range to [0, 1] (3 constant, sent to 0)"
+    )
     assert "columns as found" in str(load("two-moons"))
 
 
@@ -153,7 +160,9 @@ def test_scaling_reaches_both_ends_and_divides_by_no_zero(X, to):
     assert np.isfinite(scaled).all()
     assert np.array_equal(scaled.min(axis=0)[~constant], np.full((~constant).sum(), to[0]))
     assert np.array_equal(scaled.max(axis=0)[~constant], np.full((~constant).sum(), to[1]))
-    assert np.array_equal(scaled[:, constant], np.full((len(X), constant.sum()), min(max(0.0, to[0]), to[1])))
+    assert np.array_equal(
+        scaled[:, constant], np.full((len(X), constant.sum()), min(max(0.0, to[0]), to[1]))
+    )
 
 
 def test_scaling_new_rows_uses_the_old_range_and_leaves_the_input_alone():
@@ -207,7 +216,8 @@ def test_images_become_rows_and_test_images_scale_alike(folder):
 
 
 @pytest.mark.parametrize(
-    ("name", "task", "kind"), [("Mine", "regression", "float64"), ("Words", "classification", "<U1")]
+    ("name", "task", "kind"),
+    [("Mine", "regression", "float64"), ("Words", "classification", "<U1")],
 )
 def test_the_task_of_another_file_is_guessed_and_said(folder, name, task, kind):
     data = load(name, folder)
@@ -258,7 +268,12 @@ def test_the_list_is_exactly_what_load_takes(folder, monkeypatch, by_environment
     assert ("g50c" in names) == by_environment
     for info in infos:
         data = load(info.name, where)
-        assert (data.name, data.task, *data.X.shape) == (info.name, info.task, info.rows, info.columns)
+        assert (data.name, data.task, *data.X.shape) == (
+            info.name,
+            info.task,
+            info.rows,
+            info.columns,
+        )
         assert data.source.startswith("read from" if info.source == "file" else info.source)
 
 
@@ -294,7 +309,8 @@ def test_a_file_name_without_a_folder():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "nearest"), [("g50", "g50c"), ("Iris", "iris"), ("twomoons", "two-moons"), ("garageband", "Garageband")]
+    ("wrong", "nearest"),
+    [("g50", "g50c"), ("Iris", "iris"), ("twomoons", "two-moons"), ("garageband", "Garageband")],
 )
 def test_an_unknown_name_gets_the_nearest(wrong, nearest):
     text = sentence(wrong)
@@ -317,9 +333,14 @@ def test_a_folder_that_is_none(tmp_path, monkeypatch):
 
 
 def test_two_files_that_differ_in_case_alone():
-    held = {"Mine": Path("Mine.npz"), "mine": Path("mine.npz")}  # not on disk: some file systems ignore case
+    held = {
+        "Mine": Path("Mine.npz"),
+        "mine": Path("mine.npz"),
+    }  # not on disk: some file systems ignore case
     assert match("Mine", held) == Path("Mine.npz")
-    with pytest.raises(DataError, match="could be any of the files Mine, mine: give the name in their case"):
+    with pytest.raises(
+        DataError, match="could be any of the files Mine, mine: give the name in their case"
+    ):
         match("MINE", held)
 
 

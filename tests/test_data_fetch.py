@@ -40,7 +40,9 @@ def openml(monkeypatch):
 
     def fetch_openml(**asked):
         given = signature(FETCH_OPENML).bind(**asked).arguments
-        validate_parameter_constraints(FETCH_OPENML._skl_parameter_constraints, given, "fetch_openml")
+        validate_parameter_constraints(
+            FETCH_OPENML._skl_parameter_constraints, given, "fetch_openml"
+        )
         server.asked.append({**asked, "timeout": socket.getdefaulttimeout()})
         answer = server.answers[asked.get("name") or asked["data_id"]]
         if isinstance(answer, BaseException):
@@ -115,7 +117,9 @@ def test_pixels_lie_side_by_side_as_in_our_file():
     assert np.bincount(arrays["y_test"]).tolist() == [200] * 10
     assert arrays["idx_train"].max() < 50_000 <= arrays["idx_test"].min()
     with pytest.raises(ValueError, match="its pixels lie between 10 and 300"):
-        SOURCES["CIFAR10"].read(np.broadcast_to(np.where(row == 99, 300, row.astype(int)), (60_000, 3072)), y)
+        SOURCES["CIFAR10"].read(
+            np.broadcast_to(np.where(row == 99, 300, row.astype(int)), (60_000, 3072)), y
+        )
 
 
 def test_songs_are_of_those_that_the_thesis_takes_and_know_their_decade():
@@ -139,7 +143,11 @@ def test_songs_are_of_those_that_the_thesis_takes_and_know_their_decade():
         (sylva(14_394), PINES[1:], "it has 14394 rows and 216 columns, not 14395 and 216"),
         (sylva(columns=108), PINES, "it has 14395 rows and 108 columns"),
         (np.where(sylva() == 7, np.nan, sylva()), PINES, "it has missing values"),
-        (sylva(), np.roll(np.where(PINES == "1", "-1", "1"), 1), "its classes have {-1: 886, 1: 13509} rows"),
+        (
+            sylva(),
+            np.roll(np.where(PINES == "1", "-1", "1"), 1),
+            "its classes have {-1: 886, 1: 13509} rows",
+        ),
         (sylva(), np.full(14_395, "0.5"), "not whole numbers"),
         (sylva(), np.full(14_395, "pine"), "pine"),
         (np.full((14_395, 216), "wood"), PINES, "wood"),
@@ -148,7 +156,10 @@ def test_songs_are_of_those_that_the_thesis_takes_and_know_their_decade():
 def test_what_is_not_what_it_should_be_is_refused(openml, table, target, complaint):
     openml.answers["sylva_agnostic"] = table, target
     text = sentence(fetch, "Sylva")
-    assert "data set Sylva cannot be fetched, for what OpenML has as sylva_agnostic, version 1 is another table" in text
+    assert (
+        "data set Sylva cannot be fetched, for what OpenML has as sylva_agnostic, version 1 is another table"
+        in text
+    )
     assert complaint in text
     assert not is_at_hand("Sylva")
 
@@ -156,11 +167,17 @@ def test_what_is_not_what_it_should_be_is_refused(openml, table, target, complai
 @pytest.mark.parametrize(
     ("trouble", "said"),
     [
-        (URLError("Name or service not known"), "OpenML is out of reach (Name or service not known)"),
+        (
+            URLError("Name or service not known"),
+            "OpenML is out of reach (Name or service not known)",
+        ),
         (TimeoutError("timed out"), "OpenML is out of reach (timed out)"),
         (ConnectionResetError(104, "Connection reset by peer"), "OpenML is out of reach"),
         (IncompleteRead(b""), "OpenML is out of reach"),
-        (ValueError("md5 checksum does not match"), "OpenML does not give it (md5 checksum does not match)"),
+        (
+            ValueError("md5 checksum does not match"),
+            "OpenML does not give it (md5 checksum does not match)",
+        ),
     ],
 )
 def test_trouble_on_the_way_names_the_set_the_cause_and_the_way_by_hand(openml, trouble, said):
@@ -203,7 +220,9 @@ def test_many_missing_sets_wait_for_openml_once(openml, tmp_path, monkeypatch):
     fetch_missing("g50c")
     fetch_missing("BCI")  # OpenML does not have it: load says so
     assert openml.asked == []
-    assert "data set Sylva cannot be fetched, for OpenML is out of reach (no way)" in sentence(fetch_missing, "Sylva")
+    assert "data set Sylva cannot be fetched, for OpenML is out of reach (no way)" in sentence(
+        fetch_missing, "Sylva"
+    )
     text = sentence(fetch_missing, "CIFAR10")
     assert "data set CIFAR10 cannot be fetched, for OpenML is out of reach (no way)" in text
     assert "https://www.cs.toronto.edu/~kriz/cifar.html" in text
@@ -234,7 +253,9 @@ def test_sets_without_a_source_say_where_they_were_offered():
         if known.name not in SOURCES:
             assert known.offered in sentence(fetch, known.name)
     assert set(SOURCES) <= {known.name for known in KNOWN_FILES.values()}
-    assert "those that OpenML has are Sylva, CIFAR10, YearPredictionMSD" in sentence(fetch, "nothing")
+    assert "those that OpenML has are Sylva, CIFAR10, YearPredictionMSD" in sentence(
+        fetch, "nothing"
+    )
 
 
 def test_the_command_fetches_and_the_list_says_where_files_come_from(openml):

@@ -35,7 +35,11 @@ FILES = sorted([*SOURCES, *FIGURES])
 def narrow():
     """A smaller hidden layer: the same demo in half the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demos, "PROBLEMS", {name: {**given, "n_hidden": 150} for name, given in demos.PROBLEMS.items()})
+        patch.setattr(
+            demos,
+            "PROBLEMS",
+            {name: {**given, "n_hidden": 150} for name, given in demos.PROBLEMS.items()},
+        )
         yield
 
 
@@ -98,14 +102,20 @@ def test_all_files_are_there_and_nothing_else(demo, folder):
 
 def test_tables_say_what_the_record_says(demo, folder):
     for row, result in zip(read(folder / "results.csv"), demo.results, strict=True):
-        assert (row["data"], row["method"], row["converged"]) == (result.data, result.method, str(result.converged))
+        assert (row["data"], row["method"], row["converged"]) == (
+            result.data,
+            result.method,
+            str(result.converged),
+        )
         assert (int(row["rounds"]), int(row["bytes_sent"])) == (result.rounds, result.bytes_sent)
         assert float(row["test_error"]) == pytest.approx(result.test_error, rel=1e-4)
         assert float(row["distance"]) == pytest.approx(result.distance, rel=1e-4)
     for name in ("g50c", "digits"):
         agents = [row for row in read(folder / "agents.csv") if row["data"] == name]
         assert [int(row["agent"]) for row in agents] == list(range(5))
-        assert [int(row["neighbors"]) for row in agents] == [degree for _, degree in sorted(demo.graph.degree)]
+        assert [int(row["neighbors"]) for row in agents] == [
+            degree for _, degree in sorted(demo.graph.degree)
+        ]
         for key, method in (("error_alone", "alone"), ("error_together", "auto")):
             mean = np.mean([float(row[key]) for row in agents])
             assert mean == pytest.approx(of(demo, name)[method].test_error, rel=1e-4)
@@ -113,7 +123,11 @@ def test_tables_say_what_the_record_says(demo, folder):
 
 def test_agents_agree_round_by_round(demo):
     lines = {
-        method: [each.disagreement for each in demo.rounds if (each.data, each.method) == ("digits", method)]
+        method: [
+            each.disagreement
+            for each in demo.rounds
+            if (each.data, each.method) == ("digits", method)
+        ]
         for method in ("plain", "chebyshev", "tree")
     }
     assert [line[0] for line in lines.values()] == pytest.approx([1, 1, 1])
@@ -125,12 +139,17 @@ def test_agents_agree_round_by_round(demo):
 
 
 def test_the_command_leaves_the_same_results_as_the_function(demo, folder, tmp_path):
-    done = CliRunner().invoke(main, ["demo", "--agents", "5", "--seed", "3", "--output", str(tmp_path)])
+    done = CliRunner().invoke(
+        main, ["demo", "--agents", "5", "--seed", "3", "--output", str(tmp_path)]
+    )
     assert done.exit_code == 0, done.output
     assert sorted(path.name for path in tmp_path.iterdir()) == FILES
     for name in SOURCES:
         if name == "results.csv":
-            without_time = [[{**row, "seconds": ""} for row in read(place / name)] for place in (folder, tmp_path)]
+            without_time = [
+                [{**row, "seconds": ""} for row in read(place / name)]
+                for place in (folder, tmp_path)
+            ]
             assert without_time[0] == without_time[1]
         else:
             assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
@@ -188,7 +207,9 @@ def test_a_folder_without_results_gives_a_sentence(demo, folder, tmp_path, broke
     (tmp_path / "agents.csv").unlink()
     if broken is not None:
         (tmp_path / "agents.csv").write_text(broken)
-    with pytest.raises(InputError, match=r"does not hold the files of a demo .*: make them with peerlearn demo"):
+    with pytest.raises(
+        InputError, match=r"does not hold the files of a demo .*: make them with peerlearn demo"
+    ):
         draw_demo(tmp_path)
 
 
@@ -216,7 +237,11 @@ def test_a_method_that_did_not_converge_is_said_to(small, tmp_path, monkeypatch)
     monkeypatch.setitem(METHODS, "ADMM", ADMM(max_iterations=1))
     done = CliRunner().invoke(main, ["demo", "--agents", "4", "--output", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert next(line for line in done.stdout.splitlines() if line.startswith("ADMM")).rstrip().endswith("NO")
+    assert (
+        next(line for line in done.stdout.splitlines() if line.startswith("ADMM"))
+        .rstrip()
+        .endswith("NO")
+    )
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -226,7 +251,9 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
-    with pytest.raises(InputError, match=r"table.csv cannot be written \(No space left on device\): make room"):
+    with pytest.raises(
+        InputError, match=r"table.csv cannot be written \(No space left on device\): make room"
+    ):
         files.write(tmp_path / "table.csv", "new")
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
     assert (tmp_path / "table.csv").read_text() == "old"
@@ -234,6 +261,10 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
 def test_graphs_of_many_agents_are_drawn_without_numbers(demo, tmp_path):
     graph = graphs.erdos_renyi(31, 0.2)
-    agents = [demos.AgentErrors(name, agent, 1, 30, 99, 0.2, 0.01) for name in ("g50c", "digits") for agent in graph]
+    agents = [
+        demos.AgentErrors(name, agent, 1, 30, 99, 0.2, 0.01)
+        for name in ("g50c", "digits")
+        for agent in graph
+    ]
     demos.save(demos.Demo(demo.settings, graph, demo.results, agents, demo.rounds), tmp_path)
     assert (tmp_path / "demo.png").stat().st_size > 50_000

@@ -60,10 +60,16 @@ class TestPlaces:
         assert together == Places((3, 0, 2, 1, 4))
         assert (together.N, together.of(2), together.of(1)) == (10, slice(3, 5), slice(3, 3))
         counts = [3, 0, 2, 1, 4]
-        assert run_apart(GRAPHS["ring"], lambda network, k: Places.agreed(network, [counts[k]])) == [together] * 5
+        assert (
+            run_apart(GRAPHS["ring"], lambda network, k: Places.agreed(network, [counts[k]]))
+            == [together] * 5
+        )
 
     def test_one_row_in_all(self):
-        with pytest.raises(DataError, match="all agents together have 1 row, and a distance needs two: give more rows"):
+        with pytest.raises(
+            DataError,
+            match="all agents together have 1 row, and a distance needs two: give more rows",
+        ):
             Places.agreed(SimulatedNetwork(GRAPHS["ring"]), [1, 0, 0, 0, 0])
 
     def test_too_many_rows(self):
@@ -74,7 +80,9 @@ class TestPlaces:
 
     @pytest.mark.parametrize("said", [-4.0, np.nan, np.inf, 2.5, 1e17])
     def test_a_number_of_rows_that_cannot_be(self, said):
-        with pytest.raises(NetworkError, match=r"agent 3 (says to have|computed numbers that are not finite)"):
+        with pytest.raises(
+            NetworkError, match=r"agent 3 (says to have|computed numbers that are not finite)"
+        ):
             Places.agreed(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, said, 4])
 
 
@@ -101,7 +109,9 @@ class TestKnown:
 class TestLandmarks:
     @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
     @pytest.mark.parametrize(
-        "options", [{}, {"d": 1}, {"d": 60}, {"rows": (1,)}, {"offset": 1e6}, {"rows": (0, 5, 3)}], ids=str
+        "options",
+        [{}, {"d": 1}, {"d": 60}, {"rows": (1,)}, {"offset": 1e6}, {"rows": (0, 5, 3)}],
+        ids=str,
     )
     def test_are_exact(self, graph, options):
         X = tables(**options)
@@ -119,7 +129,9 @@ class TestLandmarks:
         assert away(alone.D[0], by_differences(X[1])) < 1e-13
 
     def test_rows_that_are_all_the_same(self):
-        known = Landmarks().share(SimulatedNetwork(GRAPHS["ring"]), [np.full((2, 3), 7.3)] * 5, seed=0)
+        known = Landmarks().share(
+            SimulatedNetwork(GRAPHS["ring"]), [np.full((2, 3), 7.3)] * 5, seed=0
+        )
         assert known.D[0].max() < 1e-25
 
     def test_what_travels(self):
@@ -130,7 +142,9 @@ class TestLandmarks:
 
     def test_rows_too_far_to_square(self):
         with pytest.raises(DataError, match="too far to square: scale the columns at all agents"):
-            Landmarks().share(SimulatedNetwork(GRAPHS["ring"]), [1e200 * X for X in tables()], seed=0)
+            Landmarks().share(
+                SimulatedNetwork(GRAPHS["ring"]), [1e200 * X for X in tables()], seed=0
+            )
 
     @pytest.mark.parametrize("wrong", [-1.0, 1e9])
     def test_distances_that_no_row_can_have(self, wrong, monkeypatch):
@@ -145,7 +159,9 @@ class TestLandmarks:
 
     def test_messages_that_get_lost(self):
         with pytest.raises(NetworkError, match="loses some"):
-            Landmarks().share(SimulatedNetwork(GRAPHS["ring"], faults=Faults(0.1, seed=0)), tables(), seed=0)
+            Landmarks().share(
+                SimulatedNetwork(GRAPHS["ring"], faults=Faults(0.1, seed=0)), tables(), seed=0
+            )
 
 
 class TestExchange:
@@ -202,7 +218,9 @@ class TestExchange:
         monkeypatch.setattr("peerlearn.algorithms.distances.exchange.Entries", Counted)
         Exchange(0.035, 0.035, 100, 0).share(SimulatedNetwork(SEVEN), X, seed=0)
         unbiased, patterns[:] = np.mean(patterns), []
-        monkeypatch.setattr("peerlearn.algorithms.distances.exchange.rounded", lambda number, rng: int(number))
+        monkeypatch.setattr(
+            "peerlearn.algorithms.distances.exchange.rounded", lambda number, rng: int(number)
+        )
         Exchange(0.035, 0.035, 100, 0).share(SimulatedNetwork(SEVEN), X, seed=0)
         assert 95 < unbiased < 125
         assert np.mean(patterns) < 35
@@ -216,9 +234,15 @@ class TestExchange:
     @pytest.mark.parametrize(
         ("options", "sentence"),
         [
-            ({"patterns": 1.5}, "patterns is 1.5: give the fraction to send in a round, from 0 to 1"),
+            (
+                {"patterns": 1.5},
+                "patterns is 1.5: give the fraction to send in a round, from 0 to 1",
+            ),
             ({"entries": -0.1}, "entries is -0.1"),
-            ({"pattern_rounds": -1}, "pattern_rounds is -1: give a whole number of rounds, 0 or more"),
+            (
+                {"pattern_rounds": -1},
+                "pattern_rounds is -1: give a whole number of rounds, 0 or more",
+            ),
             ({"entry_rounds": 2.5}, "entry_rounds is 2.5"),
         ],
     )
@@ -238,11 +262,15 @@ class Heard:
         return cls(Patterns(Places((2, 2, 1)), 1, np.array([[0.0, 0.0], [3.0, 4.0]])))
 
     def rows(self, rows, patterns, dtype=np.int32):
-        self.patterns.receive({"places": np.array(rows, dtype), "values": np.array(patterns, np.float64)}, 9)
+        self.patterns.receive(
+            {"places": np.array(rows, dtype), "values": np.array(patterns, np.float64)}, 9
+        )
 
     def entries(self, places, distances, dtype=np.int32):
         own = Entries(self.patterns)
-        own.receive({"places": np.array(places, dtype), "values": np.array(distances, np.float64)}, 9)
+        own.receive(
+            {"places": np.array(places, dtype), "values": np.array(distances, np.float64)}, 9
+        )
         return own
 
 
@@ -251,7 +279,9 @@ class TestHostileMessages:
 
     def test_good_ones_are_taken(self):
         heard = Heard.fresh()
-        heard.rows([4, 0, 2, 4], [[1.0, 1.0], [5.0, 5.0], [0.0, 0.0], [1.0, 1.0]])  # its own row came back
+        heard.rows(
+            [4, 0, 2, 4], [[1.0, 1.0], [5.0, 5.0], [0.0, 0.0], [1.0, 1.0]]
+        )  # its own row came back
         assert heard.patterns.received.tolist() == [0, 4]
         own = heard.entries([1 * 5 + 3, 2 * 5 + 3], [7.0, 25.0 * (1 + 1e-12)])
         D, mask = own.squares()
@@ -274,9 +304,13 @@ class TestHostileMessages:
         with pytest.raises(WireError, match="agent 9 sent no patterns"):
             Heard.fresh().rows(rows, patterns, dtype)
 
-    @pytest.mark.parametrize(("rows", "patterns"), [([2], [[1.0, 0.0]]), ([0, 0], [[1.0, 0.0], [1.0, 1.0]])])
+    @pytest.mark.parametrize(
+        ("rows", "patterns"), [([2], [[1.0, 0.0]]), ([0, 0], [[1.0, 0.0], [1.0, 1.0]])]
+    )
     def test_patterns_that_contradict(self, rows, patterns):
-        with pytest.raises(WireError, match="agent 9 sent patterns that differ from those known of the same rows"):
+        with pytest.raises(
+            WireError, match="agent 9 sent patterns that differ from those known of the same rows"
+        ):
             Heard.fresh().rows(rows, patterns)
 
     @pytest.mark.parametrize(
@@ -298,7 +332,9 @@ class TestHostileMessages:
 
     @pytest.mark.parametrize(("places", "distances"), [([13], [25.1]), ([1, 1], [2.0, 3.0])])
     def test_distances_that_contradict(self, places, distances):
-        with pytest.raises(WireError, match="agent 9 sent distances that differ from those known of the same rows"):
+        with pytest.raises(
+            WireError, match="agent 9 sent distances that differ from those known of the same rows"
+        ):
             Heard.fresh().entries(places, distances)
 
     def test_empty_messages(self):
@@ -308,7 +344,9 @@ class TestHostileMessages:
             Entries(Heard.fresh().patterns).receive({}, 9)
 
 
-@pytest.mark.parametrize("graph", [graphs.ring(4), graphs.star(5), graphs.erdos_renyi(7, 0.35, seed=0)], ids=str)
+@pytest.mark.parametrize(
+    "graph", [graphs.ring(4), graphs.star(5), graphs.erdos_renyi(7, 0.35, seed=0)], ids=str
+)
 @pytest.mark.parametrize("name", cases())
 @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")  # completions are cut short
 def test_apart_to_the_bit(name, graph):
@@ -327,5 +365,7 @@ def test_found_by_name():
     assert distances_of("landmarks") == Landmarks()
     assert distances_of("exchange") == Exchange()
     assert distances_of(Exchange(0.5)) == Exchange(0.5)
-    with pytest.raises(InputError, match="distances 'landmark' is not known, did you mean 'landmarks'"):
+    with pytest.raises(
+        InputError, match="distances 'landmark' is not known, did you mean 'landmarks'"
+    ):
         distances_of("landmark")

@@ -22,7 +22,10 @@ def server():
 
         def callers(count):
             """Connections, from the caller's end; the other end is an open file of this process too, as gRPC's."""
-            made = [held.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(count)]
+            made = [
+                held.enter_context(socket.create_connection(("127.0.0.1", port)))
+                for _ in range(count)
+            ]
             for _ in made:
                 held.enter_context(listening.accept()[0])
             return made
@@ -96,7 +99,9 @@ def test_as_many_files_as_are_allowed(monkeypatch):
     assert asked == [(4096, 4096)]
 
 
-@pytest.mark.parametrize(("files", "most"), [(1024, 512), (100, 67), (-1, 1 << 19), (1 << 30, 1 << 19)])
+@pytest.mark.parametrize(
+    ("files", "most"), [(1024, 512), (100, 67), (-1, 1 << 19), (1 << 30, 1 << 19)]
+)
 def test_half_of_the_files_are_for_connections(files, most, monkeypatch):
     monkeypatch.setattr("resource.getrlimit", lambda _: (files, files))
     assert most_connections(3) == most

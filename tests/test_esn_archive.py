@@ -21,7 +21,9 @@ NETWORK = {"network": SimulatedNetwork(graphs.ring(3)), "solver": "local"}
 
 
 def fitted(**options):
-    return ESNRegressor(**{"n_reservoir": 9, "washout": 4, "random_state": 0, **options}).fit(X, NEXT)
+    return ESNRegressor(**{"n_reservoir": 9, "washout": 4, "random_state": 0, **options}).fit(
+        X, NEXT
+    )
 
 
 @pytest.fixture(scope="module", params=[{}, FEEDBACK], ids=["open", "feedback"])
@@ -47,7 +49,9 @@ def test_the_same_outputs_and_forecasts_to_the_last_bit(tmp_path, options):
     assert loaded.sparsity_ == model.sparsity_
     assert np.array_equal(loaded.coefficients_, model.coefficients_[:1])
     archive.save(loaded, tmp_path / "again.npz")
-    assert np.array_equal(archive.load(tmp_path / "again.npz").model.forecast(10), model.forecast(10))
+    assert np.array_equal(
+        archive.load(tmp_path / "again.npz").model.forecast(10), model.forecast(10)
+    )
 
 
 def test_one_output_and_a_model_in_the_middle_of_a_stream(tmp_path):
@@ -64,21 +68,33 @@ def test_one_output_and_a_model_in_the_middle_of_a_stream(tmp_path):
 
 def test_columns_that_were_standardised(tmp_path):
     model = fitted()
-    archive.save(model, tmp_path / "m.npz", columns=["a", "b"], center=np.ones(2), scale=np.full(2, 2.0))
+    archive.save(
+        model, tmp_path / "m.npz", columns=["a", "b"], center=np.ones(2), scale=np.full(2, 2.0)
+    )
     saved = archive.load(tmp_path / "m.npz")
     assert np.array_equal(saved.predict(2 * X[0] + 1), model.predict(X[0]))
-    with pytest.raises(DataError, match=r"what was given is no table of numbers .*: give one table with the model's"):
+    with pytest.raises(
+        DataError,
+        match=r"what was given is no table of numbers .*: give one table with the model's",
+    ):
         saved.predict(X)
-    with pytest.raises(DataError, match=r"rows of shape \(2, 31, 2\) do not fit the model: give a table"):
+    with pytest.raises(
+        DataError, match=r"rows of shape \(2, 31, 2\) do not fit the model: give a table"
+    ):
         saved.predict([x[:31] for x in X[:2]])
 
 
-@pytest.mark.parametrize("done", [{"center": np.ones(2)}, {"scale": np.full(2, 2.0)}], ids=["center", "scale"])
+@pytest.mark.parametrize(
+    "done", [{"center": np.ones(2)}, {"scale": np.full(2, 2.0)}], ids=["center", "scale"]
+)
 def test_outputs_are_no_next_inputs_where_columns_were_standardised(tmp_path, done):
     archive.save(fitted(), tmp_path / "m.npz", **done)
     loaded = archive.load(tmp_path / "m.npz").model
     for history in ((), (X[0],), (X[0], NEXT[0])):
-        with pytest.raises(InputError, match="takes inputs that were standardised and gives outputs in the units of"):
+        with pytest.raises(
+            InputError,
+            match="takes inputs that were standardised and gives outputs in the units of",
+        ):
             loaded.forecast(5, *history)
     assert np.array_equal(loaded.fit(X, NEXT).forecast(5), fitted().forecast(5))
 
@@ -87,9 +103,18 @@ def test_outputs_are_no_next_inputs_where_columns_were_standardised(tmp_path, do
 def test_rows_of_the_washout_do_not_count_in_the_score(tmp_path, washout, lines):
     x = X[2][:lines]
     y = x[:, 0] + np.concatenate([[0], x[:-1, 1]])
-    model = ESNRegressor(9, washout=washout, random_state=0).fit(X[2], X[2][:, 0] + np.roll(X[2][:, 1], 1))
+    model = ESNRegressor(9, washout=washout, random_state=0).fit(
+        X[2], X[2][:, 0] + np.roll(X[2][:, 1], 1)
+    )
     archive.save(model, tmp_path / "m.npz", columns=["a", "b"], target="c")
-    np.savetxt(tmp_path / "r.csv", np.column_stack([x, y]), delimiter=",", header="a,b,c", comments="", fmt="%.17g")
+    np.savetxt(
+        tmp_path / "r.csv",
+        np.column_stack([x, y]),
+        delimiter=",",
+        header="a,b,c",
+        comments="",
+        fmt="%.17g",
+    )
     found = predict(tmp_path / "m.npz", tmp_path / "r.csv")
     after = " after the washout of 12" if washout else ""
     if lines == 50:
@@ -106,9 +131,15 @@ def test_rows_of_the_washout_do_not_count_in_the_score(tmp_path, washout, lines)
         ({"W_in": np.zeros((9, 4))}, r"W_in has shape \(9, 4\), which is not \(any, 3\)"),
         ({"W": np.zeros((9, 8))}, r"W has shape \(9, 8\), which is not \(9, 9\)"),
         ({"W": np.full((9, 9), np.nan)}, "W has NaN or infinite values"),
-        ({"W": np.full((9, 9), 1e200)}, r"W has values up to 1\.0e\+200, where no training goes beyond"),
+        (
+            {"W": np.full((9, 9), 1e200)},
+            r"W has values up to 1\.0e\+200, where no training goes beyond",
+        ),
         ({"W_fb": np.zeros((9, 3))}, r"coefficients has shape \(12, 2\), which is not \(12, 3\)"),
-        ({"coefficients": np.zeros((11, 2))}, r"coefficients has shape \(11, 2\), which is not \(12, 2\)"),
+        (
+            {"coefficients": np.zeros((11, 2))},
+            r"coefficients has shape \(11, 2\), which is not \(12, 2\)",
+        ),
         ({"state": np.zeros(8)}, r"state has shape \(8,\), which is not \(9\)"),
         ({"last": np.full(2, np.inf)}, "last has NaN or infinite values"),
         ({"last": np.zeros(2, dtype=int)}, "last has type int64, which is not float64"),
@@ -120,7 +151,10 @@ def test_rows_of_the_washout_do_not_count_in_the_score(tmp_path, washout, lines)
         ({"about": {"single_output": True}}, "it should have one output, but W_fb is for 2"),
         ({"about": {"n_features": 3}}, r"W_in has shape \(9, 3\), which is not \(any, 4\)"),
         ({"about": {"parameters": {"washout": "abc"}}}, "washout is 'abc': give a whole number"),
-        ({"about": {"parameters": {"washout": -5}}}, "washout is -5: give a whole number, 0 or more"),
+        (
+            {"about": {"parameters": {"washout": -5}}},
+            "washout is -5: give a whole number, 0 or more",
+        ),
         ({"about": {"parameters": {"leak": 10**400}}}, "leak is 1000"),
         ({"about": {"parameters": {"penalty": "l0"}}}, "penalty is 'l0'"),
         ({"drop": ["last"]}, "it has no array 'last'"),
@@ -129,7 +163,9 @@ def test_rows_of_the_washout_do_not_count_in_the_score(tmp_path, washout, lines)
 )
 def test_archives_whose_parts_do_not_fit(file, tmp_path, change, sentence):
     path = changed(file, tmp_path / "m.npz", **change)
-    with pytest.raises(DataError, match=rf"m\.npz holds no model that can be used, because .*{sentence}.*: copy it"):
+    with pytest.raises(
+        DataError, match=rf"m\.npz holds no model that can be used, because .*{sentence}.*: copy it"
+    ):
         archive.load(path)
 
 
@@ -147,7 +183,9 @@ def test_other_arrays_and_entries_are_refused_or_usable(file, data):
 
 
 def test_machines_of_another_byte_order(file, tmp_path):
-    other = {name: array.astype(">f8") for name, array in arrays_in(file).items() if array.dtype == "f8"}
+    other = {
+        name: array.astype(">f8") for name, array in arrays_in(file).items() if array.dtype == "f8"
+    }
     path = changed(file, tmp_path / "other.npz", **other)
     ours, theirs = (archive.load(each).model for each in (file, path))
     assert np.array_equal(ours.forecast(5), theirs.forecast(5))

@@ -20,11 +20,15 @@ class TestSignals:
 
     def fitted(self, last=700, outputs=1, **settings):
         x = np.column_stack([self.wave, self.lagged])[:, :outputs]
-        model = ESNRegressor(80, input_scaling=0.1, washout=100, alpha=1e-8, random_state=0, **settings)
+        model = ESNRegressor(
+            80, input_scaling=0.1, washout=100, alpha=1e-8, random_state=0, **settings
+        )
         return model.fit(x[: last - 1], x[1:last, 0] if outputs == 1 else x[1:last]), x
 
     @pytest.mark.parametrize(
-        "settings", [{}, {"feedback_scaling": 0.2, "noise": 1e-5}, {"teacher_scaling": 0.1}], ids=str
+        "settings",
+        [{}, {"feedback_scaling": 0.2, "noise": 1e-5}, {"teacher_scaling": 0.1}],
+        ids=str,
     )
     @pytest.mark.parametrize("outputs", [1, 2])
     def test_a_signal_goes_on(self, settings, outputs):
@@ -34,13 +38,17 @@ class TestSignals:
 
     def test_from_a_history(self):
         model, x = self.fitted()
-        after = model.forecast(60, x[200:400])  # what is the last of a history is the first that is forecast
+        after = model.forecast(
+            60, x[200:400]
+        )  # what is the last of a history is the first that is forecast
         assert np.abs(after - self.wave[400:460]).max() < 0.02
         assert after[0] == pytest.approx(model.predict(x[200:400])[-1], abs=1e-12)
         known = model.forecast(60, x[200:400], self.wave[201:401])
         assert np.abs(known - self.wave[401:461]).max() < 0.02
         assert np.array_equal(model.forecast(1, x[200:400]), after[:1])
-        np.testing.assert_allclose(model.forecast(100), model.forecast(100, x[:699], self.wave[1:700]), atol=1e-10)
+        np.testing.assert_allclose(
+            model.forecast(100), model.forecast(100, x[:699], self.wave[1:700]), atol=1e-10
+        )
 
     def test_over_a_network_it_goes_on_from_the_end_of_what_was_given(self):
         model, x = self.fitted(network=SimulatedNetwork(graphs.ring(4)))
@@ -50,7 +58,10 @@ class TestSignals:
         assert np.abs(model.forecast(50) - self.wave[700:750]).max() < 0.02
 
     def test_outputs_that_are_no_inputs(self):
-        with pytest.raises(InputError, match="there are 1 outputs and 2 inputs: train with the next inputs as outputs"):
+        with pytest.raises(
+            InputError,
+            match="there are 1 outputs and 2 inputs: train with the next inputs as outputs",
+        ):
             ESNRegressor(5, random_state=0).fit(X, NEXT[:, 0]).forecast(3)
 
     def test_a_loop_that_diverges(self):
@@ -58,11 +69,13 @@ class TestSignals:
         model.coefficients_ = model.coefficients_.copy()
         model.coefficients_[0, 1] = 3.0  # of the input
         with pytest.warns(
-            UserWarning, match="reach .* where those in training were at most 1.5e.00: the closed loop is"
+            UserWarning,
+            match="reach .* where those in training were at most 1.5e.00: the closed loop is",
         ):
             model.forecast(20)
         with pytest.raises(
-            DataError, match=r"the forecast: .* diverges, after \d+ samples they are beyond all numbers"
+            DataError,
+            match=r"the forecast: .* diverges, after \d+ samples they are beyond all numbers",
         ):
             model.forecast(400)
 

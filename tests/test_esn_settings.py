@@ -32,7 +32,10 @@ WRONG = [
     ({"n_reservoir": True}, "n_reservoir is True: give a whole number, 1 or more"),
     ({"n_reservoir": 2.0}, "n_reservoir is 2.0: give a whole number"),
     ({"washout": "abc"}, "washout is 'abc': give a whole number, 0 or more"),
-    ({"alpha": None}, "alpha, the weight of the penalty, must be a finite number of 0 or more, not None"),
+    (
+        {"alpha": None},
+        "alpha, the weight of the penalty, must be a finite number of 0 or more, not None",
+    ),
     ({"alpha": "1"}, "must be a finite number of 0 or more, not '1'"),
     ({"alpha": np.float32(np.inf)}, "must be a finite number of 0 or more"),
     ({"alpha": 10**400}, "must be a finite number of 0 or more"),
@@ -41,7 +44,10 @@ WRONG = [
     ({"solver": "newton"}, "solver 'newton' is not known"),
     ({"stream": "newton"}, "stream 'newton' is not known"),
     ({"network": "ring"}, "network must be a peerlearn Network"),
-    ({"alpha": 0.0, "n_reservoir": 500}, "samples of the whole network after the washout do not determine 503 coeff"),
+    (
+        {"alpha": 0.0, "n_reservoir": 500},
+        "samples of the whole network after the washout do not determine 503 coeff",
+    ),
 ]
 
 
@@ -51,7 +57,9 @@ def test_wrong_settings(settings, sentence):
         ESNRegressor(**{"random_state": 0, **settings}).fit(X, Y)
 
 
-@pytest.mark.parametrize(("radius", "sentence"), [(0, "forget at once"), (1.2, "states may never forget where they")])
+@pytest.mark.parametrize(
+    ("radius", "sentence"), [(0, "forget at once"), (1.2, "states may never forget where they")]
+)
 def test_spectral_radii_that_are_warned_of(radius, sentence):
     with pytest.warns(UserWarning, match=f"with a spectral radius of {radius:g} .*{sentence}"):
         model = ESNRegressor(20, radius, random_state=0).fit(X, Y)
@@ -62,9 +70,15 @@ def test_spectral_radii_that_are_warned_of(radius, sentence):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"penalty": "lasso", "solver": "cg"}, "ConjugateGradient solves ridge problems only: for a Lasso penalty use"),
+        (
+            {"penalty": "lasso", "solver": "cg"},
+            "ConjugateGradient solves ridge problems only: for a Lasso penalty use",
+        ),
         ({"penalty": "lasso", "solver": "consensus"}, "Consensus solves ridge problems only"),
-        ({"alpha": 0.0, "solver": ADMM()}, "ADMM cannot tell whether the data determine the coefficients when alpha"),
+        (
+            {"alpha": 0.0, "solver": ADMM()},
+            "ADMM cannot tell whether the data determine the coefficients when alpha",
+        ),
         ({"alpha": 0.0, "solver": "cg"}, "ConjugateGradient cannot tell whether"),
         ({"density": 1e-4}, "10 units of density 0.0001 were drawn without a loop"),
     ],
@@ -72,7 +86,9 @@ def test_spectral_radii_that_are_warned_of(radius, sentence):
 def test_what_no_solver_or_reservoir_can_do_is_said_before_the_first_message(settings, sentence):
     network = SimulatedNetwork(RING)
     with pytest.raises(InputError, match=sentence):
-        ESNRegressor(**{"n_reservoir": 10, "random_state": 0, **settings}, network=network).fit(SHARES)
+        ESNRegressor(**{"n_reservoir": 10, "random_state": 0, **settings}, network=network).fit(
+            SHARES
+        )
     assert network.ledger.rounds == 0
 
 
@@ -89,11 +105,16 @@ def test_alone_every_solver_is_the_same(solver):
     assert 0 < model.sparsity_ < 1
 
 
-@pytest.mark.parametrize(("samples", "said"), [(6, "the 6 samples .* do not determine 7 coefficients"), (7, None)])
+@pytest.mark.parametrize(
+    ("samples", "said"), [(6, "the 6 samples .* do not determine 7 coefficients"), (7, None)]
+)
 def test_without_a_penalty_samples_must_be_as_many_as_coefficients(samples, said):
     model = ESNRegressor(5, alpha=0.0, random_state=0, input_scaling=2.0)
     if said is None:
-        assert model.fit(X[0][:samples, :1], Y[0][:samples]).score(X[0][:samples, :1], Y[0][:samples]) > 1 - 1e-6
+        assert (
+            model.fit(X[0][:samples, :1], Y[0][:samples]).score(X[0][:samples, :1], Y[0][:samples])
+            > 1 - 1e-6
+        )
         return
     with pytest.raises(DataError, match=said):
         model.fit(X[0][:samples, :1], Y[0][:samples])
@@ -101,15 +122,30 @@ def test_without_a_penalty_samples_must_be_as_many_as_coefficients(samples, said
 
 def test_states_that_are_alike():
     still = [np.zeros_like(x) for x in X]
-    with pytest.raises(DataError, match=r"linearly dependent.*raise alpha, or use fewer units \(n_hidden, or n_reserv"):
+    with pytest.raises(
+        DataError,
+        match=r"linearly dependent.*raise alpha, or use fewer units \(n_hidden, or n_reserv",
+    ):
         ESNRegressor(10, alpha=0.0, random_state=0).fit(still, Y)
 
 
 def test_numbers_of_half_the_precision(tmp_path):
-    names = ("spectral_radius", "density", "input_scaling", "feedback_scaling", "teacher_scaling", "leak", "alpha")
-    settings = dict(zip(names, np.array([0.9, 0.3, 0.4, 0.2, 0.7, 0.1, 0.01], dtype=np.float32), strict=True))
+    names = (
+        "spectral_radius",
+        "density",
+        "input_scaling",
+        "feedback_scaling",
+        "teacher_scaling",
+        "leak",
+        "alpha",
+    )
+    settings = dict(
+        zip(names, np.array([0.9, 0.3, 0.4, 0.2, 0.7, 0.1, 0.01], dtype=np.float32), strict=True)
+    )
     short, plain = (
-        ESNRegressor(10, random_state=0, **{name: form(x) for name, x in settings.items()}).fit(X, Y)
+        ESNRegressor(10, random_state=0, **{name: form(x) for name, x in settings.items()}).fit(
+            X, Y
+        )
         for form in (np.float32, float)
     )
     assert short.coefficients_.tobytes() == plain.coefficients_.tobytes()

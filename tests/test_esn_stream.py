@@ -32,25 +32,42 @@ def chunks(sizes, X=X, Y=Y):
     """The next samples of each agent, so many at agent k in call n: sizes[n][k]."""
     ends = np.cumsum(sizes, axis=0)
     for n, here in enumerate(sizes):
-        yield [(X[k][ends[n][k] - m : ends[n][k]], Y[k][ends[n][k] - m : ends[n][k]]) for k, m in enumerate(here)]
+        yield [
+            (X[k][ends[n][k] - m : ends[n][k]], Y[k][ends[n][k] - m : ends[n][k]])
+            for k, m in enumerate(here)
+        ]
 
 
 def streamed(sizes, **settings):
-    options = {"n_reservoir": 15, "washout": 10, "alpha": 0.1, "random_state": 0, "network": SimulatedNetwork(RING)}
+    options = {
+        "n_reservoir": 15,
+        "washout": 10,
+        "alpha": 0.1,
+        "random_state": 0,
+        "network": SimulatedNetwork(RING),
+    }
     model = ESNRegressor(**options | settings)
     for shares in chunks(sizes):
         model.partial_fit(shares)
     return model
 
 
-RAGGED = [(7, 1, 0, 30), (0, 0, 0, 0), (1, 21, 6, 10), (60, 8, 60, 3), (52, 90, 54, 77)]  # all of the 120 samples
+RAGGED = [
+    (7, 1, 0, 30),
+    (0, 0, 0, 0),
+    (1, 21, 6, 10),
+    (60, 8, 60, 3),
+    (52, 90, 54, 77),
+]  # all of the 120 samples
 STATES = ("reservoir", "teacher", "samples", "largest")
 
 
 @pytest.mark.parametrize("settings", [{}, FEEDBACK, {"noise": 1e-3}, {"washout": 0}], ids=str)
 def test_exactly_what_fit_finds_however_samples_are_cut(settings):
     stream = streamed(RAGGED, stream="exact", **settings)
-    fitted = ESNRegressor(15, **{"washout": 10, **settings}, alpha=0.1, random_state=0, network=SimulatedNetwork(RING))
+    fitted = ESNRegressor(
+        15, **{"washout": 10, **settings}, alpha=0.1, random_state=0, network=SimulatedNetwork(RING)
+    )
     fitted.fit([*zip(X, Y, strict=True)])
     assert distance(stream.coefficients_, fitted.coefficients_[0]) < 1e-8
     if not stream.noise:  # which is in the state of a stream
@@ -72,7 +89,12 @@ def test_every_learner(learner):
 @pytest.mark.parametrize(("learner", "gap"), [("consensus", 1.15), ("rls", 1.3), ("exact", 1.0001)])
 def test_a_long_stream_comes_close_to_fit(learner, gap):
     x, d = signals(1500)
-    settings = {"n_reservoir": 30, "washout": 20, "random_state": 0, "network": SimulatedNetwork(RING)}
+    settings = {
+        "n_reservoir": 30,
+        "washout": 20,
+        "random_state": 0,
+        "network": SimulatedNetwork(RING),
+    }
     model = ESNRegressor(**settings, stream=learner)
     errors = []
     for shares in chunks([(50,) * 4] * 30, x, d):
@@ -86,7 +108,9 @@ def test_a_long_stream_comes_close_to_fit(learner, gap):
 def test_the_washout_counts_samples_not_calls():
     model = streamed([(4, 4, 4, 4)] * 2)
     assert not model.coefficients_.any()
-    assert model.partial_fit([(X[k][8 : 10 + (k == 2)], Y[k][8 : 10 + (k == 2)]) for k in range(4)]).coefficients_.any()
+    assert model.partial_fit(
+        [(X[k][8 : 10 + (k == 2)], Y[k][8 : 10 + (k == 2)]) for k in range(4)]
+    ).coefficients_.any()
 
 
 def test_an_agent_that_has_seen_nothing_has_nothing_to_go_on_from(tmp_path):
@@ -94,7 +118,9 @@ def test_an_agent_that_has_seen_nothing_has_nothing_to_go_on_from(tmp_path):
     archive.save(model, tmp_path / "m.npz")
     loaded = archive.load(tmp_path / "m.npz").model
     for each in (model, loaded):
-        with pytest.raises(DataError, match=r"the first hosted agent has no samples yet.*call forecast\(n, X\)"):
+        with pytest.raises(
+            DataError, match=r"the first hosted agent has no samples yet.*call forecast\(n, X\)"
+        ):
             each.forecast(5)
     assert np.array_equal(loaded.forecast(5, X[1], Y[1]), model.forecast(5, X[1], Y[1]))
     assert np.array_equal(loaded.predict(X[1]), model.predict(X[1]))
@@ -103,7 +129,10 @@ def test_an_agent_that_has_seen_nothing_has_nothing_to_go_on_from(tmp_path):
 def test_outputs_are_far_only_from_the_targets_of_all_agents(tmp_path):
     """The first hosted agent has seen one sample, of nearly nothing."""
     model = streamed([(0, 60, 60, 60)], stream="exact")
-    still = [(X[0][:1] * 0, Y[0][:1] * 0 + 1e-9), *((X[k][60:70], Y[k][60:70]) for k in range(1, 4))]
+    still = [
+        (X[0][:1] * 0, Y[0][:1] * 0 + 1e-9),
+        *((X[k][60:70], Y[k][60:70]) for k in range(1, 4)),
+    ]
     model.partial_fit(still)
     assert 1e-7 < np.abs(model.forecast(5)).max() < 10
     archive.save(model, tmp_path / "m.npz")
@@ -114,7 +143,9 @@ def test_agents_apart_learn_as_they_do_together():
     together = streamed(RAGGED, **FEEDBACK, noise=1e-3)
 
     def alone(network, k):
-        model = ESNRegressor(15, washout=10, alpha=0.1, random_state=0, network=network, **FEEDBACK, noise=1e-3)
+        model = ESNRegressor(
+            15, washout=10, alpha=0.1, random_state=0, network=network, **FEEDBACK, noise=1e-3
+        )
         for shares in chunks(RAGGED):
             model.partial_fit(*shares[k])
         return model
@@ -130,9 +161,15 @@ def test_a_refused_chunk_changes_nothing():
     bad[2][1][1] = np.nan
     for shares, sentence in [
         (bad, "the share of agent 2: y has NaN .* the first is time 1"),
-        ([(x[:3], y[:2]) for x, y in zip(X, Y, strict=True)], "the share of agent 0: X has 3 samples and y has 2"),
+        (
+            [(x[:3], y[:2]) for x, y in zip(X, Y, strict=True)],
+            "the share of agent 0: X has 3 samples and y has 2",
+        ),
         ([(np.hstack([x, x])[:3], y[:3]) for x, y in zip(X, Y, strict=True)], "X has 2 features"),
-        ([(x[:3], np.stack([y, y], axis=1)[:3]) for x, y in zip(X, Y, strict=True)], r"y has shape \(3, 2\), where"),
+        (
+            [(x[:3], np.stack([y, y], axis=1)[:3]) for x, y in zip(X, Y, strict=True)],
+            r"y has shape \(3, 2\), where",
+        ),
     ]:
         with pytest.raises(DataError, match=sentence):
             model.partial_fit(shares)
@@ -174,7 +211,9 @@ def test_settings_that_no_stream_can_have(settings, sentence):
 
 def test_settings_stay_while_a_stream_is_under_way():
     model = streamed([(5,) * 4])
-    with pytest.raises(InputError, match=r"washout was changed from 10 to 3 while a stream is under way"):
+    with pytest.raises(
+        InputError, match=r"washout was changed from 10 to 3 while a stream is under way"
+    ):
         model.set_params(washout=3).partial_fit([(X[k][5:6], Y[k][5:6]) for k in range(4)])
 
 
@@ -218,7 +257,9 @@ def test_agents_that_do_not_fit_together_all_say_so(call, name):
     *values, named = ALIKE[name]
 
     def caught(network, k):
-        model = ESNRegressor(**{"n_reservoir": 8, "random_state": 0, name: values[k == 2]}, network=network)
+        model = ESNRegressor(
+            **{"n_reservoir": 8, "random_state": 0, name: values[k == 2]}, network=network
+        )
         with pytest.raises(InputError) as error:
             getattr(model, call)(X[k], Y[k])
         return str(error.value)
@@ -248,21 +289,41 @@ class TestSaved:
             ({"drop": ["W_fb"]}, "it has no array 'W_fb'"),
             ({"W": np.zeros((15, 14))}, r"W has shape \(15, 14\), which is not \(15, 15\)"),
             ({"drop": ["state teacher"]}, "it has no array 'state teacher'"),
-            ({"state reservoir": np.zeros((4, 14))}, r"state reservoir has shape \(4, 14\), which is not \(4, 15\)"),
+            (
+                {"state reservoir": np.zeros((4, 14))},
+                r"state reservoir has shape \(4, 14\), which is not \(4, 15\)",
+            ),
             ({"state samples": np.full(4, np.nan)}, "state samples has NaN or infinite values"),
-            ({"state samples": np.array([1.0, -5, 1, 1])}, "state samples are not whole numbers of 0 or more"),
-            ({"state samples": np.array([1.0, 0.5, 1, 1])}, "state samples are not whole numbers of 0 or more"),
+            (
+                {"state samples": np.array([1.0, -5, 1, 1])},
+                "state samples are not whole numbers of 0 or more",
+            ),
+            (
+                {"state samples": np.array([1.0, 0.5, 1, 1])},
+                "state samples are not whole numbers of 0 or more",
+            ),
             ({"state samples": np.full(4, 1e300)}, r"state samples has values up to 1\.0e\+300"),
             ({"state largest": np.array([1.0, 1, 1, -1])}, "state largest is below 0"),
-            ({"state teacher": np.full((4, 1), 1e200)}, r"state teacher has values up to 1\.0e\+200"),
-            ({"state reservoir": np.full((4, 15), -1e200)}, r"state reservoir has values up to 1\.0e\+200"),
+            (
+                {"state teacher": np.full((4, 1), 1e200)},
+                r"state teacher has values up to 1\.0e\+200",
+            ),
+            (
+                {"state reservoir": np.full((4, 15), -1e200)},
+                r"state reservoir has values up to 1\.0e\+200",
+            ),
             ({"about": {"seed": "x"}}, "its seed is 'x', which is no int"),
             ({"about": {"seed": -1}}, "its seed is -1, which is not between"),
-            ({"about": {"parameters": {"alpha": 0.1, "noise": "loud"}}}, "noise must be an instance of"),
+            (
+                {"about": {"parameters": {"alpha": 0.1, "noise": "loud"}}},
+                "noise must be an instance of",
+            ),
         ],
     )
     def test_files_that_do_not_fit(self, tmp_path, change, sentence):
         save_stream(streamed(RAGGED[:3], **FEEDBACK), tmp_path / "s.npz")
         path = changed(tmp_path / "s.npz", tmp_path / "t.npz", **change)
-        with pytest.raises(DataError, match=rf"t\.npz holds no stream that can go on, because .*{sentence}"):
+        with pytest.raises(
+            DataError, match=rf"t\.npz holds no stream that can go on, because .*{sentence}"
+        ):
             resume_stream(path, SimulatedNetwork(RING))

@@ -11,8 +11,16 @@ from peerlearn.models.registry import models
 KINDS = [kind for kind in models().values() if hasattr(kind, "fit")]  # no filters
 WAYS = {  # hidden units are fewer only to be quick
     "alone": dict,
-    "network": lambda: {"n_hidden": 30, "n_reservoir": 20, "network": SimulatedNetwork(graphs.ring(2))},
-    "linked": lambda: {"n_hidden": 15, "direct_links": True, "network": SimulatedNetwork(graphs.ring(2))},
+    "network": lambda: {
+        "n_hidden": 30,
+        "n_reservoir": 20,
+        "network": SimulatedNetwork(graphs.ring(2)),
+    },
+    "linked": lambda: {
+        "n_hidden": 15,
+        "direct_links": True,
+        "network": SimulatedNetwork(graphs.ring(2)),
+    },
 }
 
 
@@ -21,10 +29,14 @@ def checked():
         known = kind().get_params()
         for way, settings in WAYS.items():
             if way != "linked" or "direct_links" in known:
-                yield way, kind(**{name: value for name, value in settings().items() if name in known})
+                yield (
+                    way,
+                    kind(**{name: value for name, value in settings().items() if name in known}),
+                )
 
 
-# These call partial_fit(X, y) with one table, which cannot be dealt to agents that have a running sequence each.
+# These call partial_fit(X, y) with one table, which cannot be dealt to agents that have a running
+# sequence each.
 TABLE_IN_TIME = (
     "check_fit_score_takes_y",
     "check_n_features_in_after_fitting",
@@ -64,7 +76,8 @@ def test_scikit_learn_contract(model, check):
     if model.takes == "sequences" and check.func.__name__ == "check_pipeline_consistency":
         check.func(type(model).__name__, in_order(model))
     elif model.partly_labelled and check.func.__name__ == "check_classifiers_classes":
-        # It has -1 for a class, but with those of scikit-learn's semi-supervised estimators that it knows by name.
+        # It has -1 for a class, but with those of scikit-learn's semi-supervised estimators that it
+        # knows by name.
         check.func("SelfTrainingClassifier", model)
     else:
         check(model)

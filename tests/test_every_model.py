@@ -17,7 +17,13 @@ from peerlearn.experiments import read
 from peerlearn.models import archive
 from peerlearn.models.base import NetworkModel
 from peerlearn.models.registry import models, saved_models
-from peerlearn.sites.training import classifies, learns_in_order, make_model, may_lack_labels, read_model
+from peerlearn.sites.training import (
+    classifies,
+    learns_in_order,
+    make_model,
+    may_lack_labels,
+    read_model,
+)
 from peerlearn.toml_reader import Table, toml
 from tests import model_problems
 from tests.archives import tampered, usable_or_refused
@@ -26,7 +32,11 @@ from tests.split_network import run_apart
 
 FITTED = [kind for kind in models().values() if hasattr(kind, "fit")]  # no filters
 DATA = {  # of comparisons
-    "rows": {"classes": {"name": "iris"}, "two classes": {"name": "g50c"}, "numbers": {"name": "diabetes"}},
+    "rows": {
+        "classes": {"name": "iris"},
+        "two classes": {"name": "g50c"},
+        "numbers": {"name": "diabetes"},
+    },
     "sequences": {"name": "n10", "source": "narma10", "options": {"sequences": 6, "length": 60}},
     "signals": {"name": "w", "source": "wiener", "options": {"samples": 300, "order": 3}},
 }
@@ -50,7 +60,10 @@ def test_a_file_has_all_that_predictions_need(saved):
     assert type(loaded.model) is type(model)
     assert loaded.predict(rows).tobytes() == model.predict(rows).tobytes()
     if hasattr(model, "decision_function"):
-        assert loaded.model.decision_function(rows).tobytes() == model.decision_function(rows).tobytes()
+        assert (
+            loaded.model.decision_function(rows).tobytes()
+            == model.decision_function(rows).tobytes()
+        )
 
 
 @settings(deadline=None, max_examples=30)
@@ -70,7 +83,10 @@ def test_a_site_trains_what_can_be_saved(kind, tmp_path):
     given = {"kind": kind.__name__, "random_state": 0}
     table = Table(given, tmp_path / "site.toml", "model.")
     if not kind.can_be_saved():
-        with pytest.raises(InputError, match=rf"\[model\] in .* cannot be used: kind {kind.__name__} (has no|cannot)"):
+        with pytest.raises(
+            InputError,
+            match=rf"\[model\] in .* cannot be used: kind {kind.__name__} (has no|cannot)",
+        ):
             read_model(table)
         return
     assert read_model(table) == given
@@ -81,7 +97,11 @@ def test_a_site_trains_what_can_be_saved(kind, tmp_path):
 
 
 def comparison_of(kind):
-    small = {name: value for name, value in SMALL.items() if name in kind().get_params() and name != "rows"}
+    small = {
+        name: value
+        for name, value in SMALL.items()
+        if name in kind().get_params() and name != "rows"
+    }
     protocol, data = kind.takes, DATA["rows" if kind.takes == "columns" else kind.takes]
     if protocol in ("rows", "columns"):
         tags = get_tags(kind()).classifier_tags
@@ -92,7 +112,10 @@ def comparison_of(kind):
         "title": "t",
         "protocol": {"name": protocol, **PROTOCOLS.get(protocol, {})},
         "data": [data],
-        "models": [{"name": where, "kind": kind.__name__, "where": where, **small} for where in ("network", "alone")],
+        "models": [
+            {"name": where, "kind": kind.__name__, "where": where, **small}
+            for where in ("network", "alone")
+        ],
         "networks": [{"name": "ring", "graph": "ring", "agents": 3}],
     }
 
@@ -114,11 +137,17 @@ def numbers_of(kind):
     """Each parameter that is a number, and another number for it."""
     for name, parameter in signature(kind).parameters.items():
         value = SMALL.get(name, parameter.default)
-        if isinstance(value, int | float) and not isinstance(value, bool) and name != "random_state":
+        if (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and name != "random_state"
+        ):
             yield name, value + 1 if isinstance(value, int) else 0.5 * value + 0.01
 
 
-@pytest.mark.parametrize(("kind", "name", "other"), [(k, *each) for k in FITTED for each in numbers_of(k)])
+@pytest.mark.parametrize(
+    ("kind", "name", "other"), [(k, *each) for k in FITTED for each in numbers_of(k)]
+)
 def test_agents_with_other_settings_are_told_so(kind, name, other):
     def agent(network, k):
         return model_problems.fit(make(kind, {name: other} if k == 1 else {}, network), [k])
@@ -134,7 +163,9 @@ def test_the_report_has_all_that_was_sent_and_an_error_leaves_the_model_as_it_wa
     assert model.report_.sent == network.ledger.since()
     assert model.report_.sent.rounds > 0
     held = dict(vars(model))
-    with pytest.raises(InputError, match=r"1 (shares|tables) were given, but this process hosts 4 agents"):
+    with pytest.raises(
+        InputError, match=r"1 (shares|tables) were given, but this process hosts 4 agents"
+    ):
         model_problems.fit(model, [0])
     model.set_params(network=None)
     with pytest.raises(DataError, match="infinite"):
@@ -146,7 +177,10 @@ def test_the_report_has_all_that_was_sent_and_an_error_leaves_the_model_as_it_wa
 
 class TestFinding:
     def test_public_models_of_files_alone(self):
-        assert all(issubclass(kind, NetworkModel) and kind.__name__ == name for name, kind in models().items())
+        assert all(
+            issubclass(kind, NetworkModel) and kind.__name__ == name
+            for name, kind in models().items()
+        )
         assert list(models()) == sorted(models())
         assert len(models()) == len(set(models().values())) >= 10
 

@@ -28,20 +28,31 @@ def row(where, error=None, status="done", failure="", source="", **more):
 ROWS = [
     *(row(CENTRALISED, error) for error in (0.05, 0.06, 0.07)),
     *(row(LOCAL, error) for error in (0.15, 0.17)),
-    *(row(TOGETHER, error, **{"curve.gap": [1.0, 0.5, 0.1], "curve.gap.at": [0, 10, 20]}) for error in (0.06, 0.064)),
+    *(
+        row(TOGETHER, error, **{"curve.gap": [1.0, 0.5, 0.1], "curve.gap.at": [0, 10, 20]})
+        for error in (0.06, 0.064)
+    ),
     row({"data": "Iris", "model": "SVM"}, status="not applicable", failure="SVM needs two classes"),
-    *(row({"data": "Iris", "model": "C-RVFL"}, status="failed", failure="it broke") for _ in range(2)),
+    *(
+        row({"data": "Iris", "model": "C-RVFL"}, status="failed", failure="it broke")
+        for _ in range(2)
+    ),
     row({"data": "Wine", "model": "C-RVFL"}, 0.3),
     row({"data": "Wine", "model": "C-RVFL"}, status="failed", failure="it broke"),
     row({"data": "Skin", "model": "C-RVFL"}, float("nan")),
     row({"data": "Wave", "model": "C-RVFL"}, float("inf")),
     row({"data": "Song", "model": "C-RVFL"}, 0.4, source="digits"),
 ]
-MISSING = {"Sylva": "data set Sylva cannot be fetched, for OpenML is out of reach", "Song": "not at hand"}
+MISSING = {
+    "Sylva": "data set Sylva cannot be fetched, for OpenML is out of reach",
+    "Song": "not at hand",
+}
 
 
 def judge(size="full", missing=MISSING, **expected):
-    expectation = Expectation(**{"metric": "error", "source": "table 4.2", "where": CENTRALISED, **expected})
+    expectation = Expectation(
+        **{"metric": "error", "source": "table 4.2", "where": CENTRALISED, **expected}
+    )
     layout = Layout(expectations=(expectation,), missing=missing, size=size)
     (judgement,) = judged(Results(Path(), ROWS, layout, {}, {}))
     assert judgement.expectation is expectation
@@ -123,21 +134,31 @@ def test_numbers_below_zero_are_compared_by_their_size():
     """Decibels: -39 is 25 % below -31.2, and not 30 %."""
     rows = [row(CENTRALISED, -39.0), row(LOCAL, -31.2)]
     for within, verdict in {0.24: "within", 0.26: "outside"}.items():
-        claim = Expectation("error", CENTRALISED, "figure", relation="below", to=LOCAL, within=within)
+        claim = Expectation(
+            "error", CENTRALISED, "figure", relation="below", to=LOCAL, within=within
+        )
         (judgement,) = judged(Results(Path(), rows, Layout(expectations=(claim,)), {}, {}))
         assert judgement.verdict == verdict
 
 
 def test_curves_are_read_where_they_are_asked_and_at_their_end_if_not():
     for at, value in {0: 1.0, 10: 0.5, 15: 0.5, 20: 0.1, None: 0.1}.items():
-        assert judge(metric="curve.gap", where=TOGETHER, at=at, value=value, spread=0.01).verdict == "within"
-    assert "gap at 10: G50C" in judge(metric="curve.gap", where=TOGETHER, at=10, value=0.5, spread=0).sentence
+        assert (
+            judge(metric="curve.gap", where=TOGETHER, at=at, value=value, spread=0.01).verdict
+            == "within"
+        )
+    assert (
+        "gap at 10: G50C"
+        in judge(metric="curve.gap", where=TOGETHER, at=10, value=0.5, spread=0).sentence
+    )
 
 
 def test_what_is_outside_with_a_reason_is_explained():
     judgement = judge(value=0.2, spread=0.01, reason="the printed row is another")
     assert judgement.verdict == "explained"
-    assert judgement.sentence.endswith("0.2 ± 0.01: outside, and explained: the printed row is another")
+    assert judgement.sentence.endswith(
+        "0.2 ± 0.01: outside, and explained: the printed row is another"
+    )
     met = judge(value=0.06, spread=0.01, reason="the printed row is another")
     assert (met.verdict, met.reason) == ("within", "")
 
@@ -151,7 +172,10 @@ def test_a_mean_that_is_no_number_or_infinite_is_outside(name):
         assert judge(where=lost, relation=relation, to=LOCAL).verdict == "outside"
     assert judge(where=LOCAL, relation="equal", to=lost, within=1.0).verdict == "outside"
     assert judge(where=LOCAL, relation="above", to=lost).verdict == "outside"
-    for within in (0.0, 0.5):  # what diverged is above everything, and what is no number above nothing
+    for within in (
+        0.0,
+        0.5,
+    ):  # what diverged is above everything, and what is no number above nothing
         verdict = "within" if name == "Wave" else "outside"
         assert judge(where=LOCAL, relation="below", to=lost, within=within).verdict == verdict
 
@@ -159,7 +183,10 @@ def test_a_mean_that_is_no_number_or_infinite_is_outside(name):
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ({"data": "Sylva", "model": "C-RVFL"}, "data set Sylva cannot be fetched, for OpenML is out of reach"),
+        (
+            {"data": "Sylva", "model": "C-RVFL"},
+            "data set Sylva cannot be fetched, for OpenML is out of reach",
+        ),
         ({"data": ["Sylva", "Fish"]}, "data set Sylva cannot be fetched"),
         ({"data": "Iris", "model": "SVM"}, "it is not applicable: SVM needs two classes"),
         ({"data": "Iris", "model": "C-RVFL"}, "2 runs failed, the first with: it broke"),
@@ -168,24 +195,39 @@ def test_a_mean_that_is_no_number_or_infinite_is_outside(name):
     ],
 )
 def test_what_was_not_run_says_why(where, said):
-    for expected in ({"where": where, "value": 1.0, "spread": 1.0}, {"relation": "below", "where": LOCAL, "to": where}):
+    for expected in (
+        {"where": where, "value": 1.0, "spread": 1.0},
+        {"relation": "below", "where": LOCAL, "to": where},
+    ):
         judgement = judge(**expected)
         assert judgement.verdict == "not run"
-        assert (judgement.ours, judgement.spread, judgement.runs, judgement.found) == (None, None, 0, "")
+        assert (judgement.ours, judgement.spread, judgement.runs, judgement.found) == (
+            None,
+            None,
+            0,
+            "",
+        )
         assert f"was not run: {said}" in judgement.sentence
 
 
 def test_a_small_size_and_a_metric_that_nobody_measured_say_so():
     small = judge("quick", where={**TOGETHER, "agents": 50}, value=1.0, spread=1.0)
-    assert "was not run: the size quick has no run of agents 50; the full size may" in small.sentence
-    assert "was not run: no run measured rounds" in judge(metric="rounds", value=1.0, spread=1.0).sentence
+    assert (
+        "was not run: the size quick has no run of agents 50; the full size may" in small.sentence
+    )
+    assert (
+        "was not run: no run measured rounds"
+        in judge(metric="rounds", value=1.0, spread=1.0).sentence
+    )
 
 
 def test_runs_that_failed_are_not_counted_and_told():
     judgement = judge(where={"data": "Wine"}, value=0.3, spread=0.0)
     assert (judgement.verdict, judgement.runs) == ("within", 1)
     assert judgement.found == "0.3"  # one run has no spread
-    assert judgement.sentence.endswith("(1 run), expected 0.3 ± 0: within; 1 run failed and not counted")
+    assert judgement.sentence.endswith(
+        "(1 run), expected 0.3 ± 0: within; 1 run failed and not counted"
+    )
 
 
 def test_a_data_set_in_place_of_another_explains_what_is_outside():
@@ -203,14 +245,19 @@ def test_a_data_set_in_place_of_another_explains_what_is_outside():
 
 def test_of_a_data_set_that_is_replaced_something_else_may_be_missing():
     song = {"data": "Song", "model": "L-RVFL"}
-    assert judge(where=song, value=0.4, spread=0.01).reason == "the file describes no run of Song, L-RVFL"
+    assert (
+        judge(where=song, value=0.4, spread=0.01).reason
+        == "the file describes no run of Song, L-RVFL"
+    )
     few = judge("quick", where={"data": "Song", "agents": 50}, value=0.4, spread=0.01)
     assert few.reason == "the size quick has no run of agents 50; the full size may"
 
 
 def test_data_sets_that_are_replaced_or_missing_among_several_are_named():
     """On either side of a claim."""
-    several = judge(where={"data": ["Wine", "Sylva", "Song"], "model": "C-RVFL"}, value=0.35, spread=0.01)
+    several = judge(
+        where={"data": ["Wine", "Sylva", "Song"], "model": "C-RVFL"}, value=0.35, spread=0.01
+    )
     assert (several.verdict, several.runs) == ("within", 2)
     assert several.what.endswith("(digits for Song, without Sylva)")
     song = {"data": "Song", "model": "C-RVFL"}
@@ -222,8 +269,14 @@ def test_data_sets_that_are_replaced_or_missing_among_several_are_named():
 
 def test_claims_and_numbers_in_words():
     assert judge(where=TOGETHER, relation="below", to=LOCAL).theirs == "below L-RVFL"
-    assert judge(where=TOGETHER, relation="below", to=LOCAL, within=0.3).theirs == "at least 30 % below L-RVFL"
-    assert judge(where=TOGETHER, relation="equal", to=CENTRALISED, within=0.05).theirs == "within 5 % of C-RVFL"
+    assert (
+        judge(where=TOGETHER, relation="below", to=LOCAL, within=0.3).theirs
+        == "at least 30 % below L-RVFL"
+    )
+    assert (
+        judge(where=TOGETHER, relation="equal", to=CENTRALISED, within=0.05).theirs
+        == "within 5 % of C-RVFL"
+    )
     few = judge(where=TOGETHER, relation="above", to={**TOGETHER, "agents": 5})
     assert (few.what, few.theirs) == ("error: G50C, CONS-RVFL, agents 20", "above agents 5")
     several = judge(where={"model": ["C-RVFL", "L-RVFL"]}, value=1.0, spread=1.0, missing={})

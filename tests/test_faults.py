@@ -47,7 +47,9 @@ def ring(tmp_path):
 def test_undisturbed(ring):
     ring.start()
     ring.must_end_as_expected()
-    assert not list((ring.path(0) / "checkpoints").glob("sent-*")), "a finished run leaves no frames behind"
+    assert not list((ring.path(0) / "checkpoints").glob("sent-*")), (
+        "a finished run leaves no frames behind"
+    )
 
 
 @pytest.mark.parametrize("moment", [EARLY, MIDDLE])
@@ -131,7 +133,10 @@ def test_a_torn_checkpoint_is_noticed_and_the_one_before_will_do(ring):
     ring.start()
     ring.wait_for_round(MIDDLE)
     ring.kill(3)
-    newest = max((ring.path(3) / "checkpoints").glob("checkpoint-*.bin"), key=lambda path: path.stat().st_mtime_ns)
+    newest = max(
+        (ring.path(3) / "checkpoints").glob("checkpoint-*.bin"),
+        key=lambda path: path.stat().st_mtime_ns,
+    )
     newest.write_bytes(newest.read_bytes()[:-20])
     ring.start(3)
     ring.must_end_as_expected()
@@ -139,7 +144,9 @@ def test_a_torn_checkpoint_is_noticed_and_the_one_before_will_do(ring):
 
 
 def test_a_lost_checkpoint_is_said_to_whoever_lost_it(ring):
-    ring.start(silence=0.4)  # agents tell often what they have saved, so that neighbors have nothing left of it
+    ring.start(
+        silence=0.4
+    )  # agents tell often what they have saved, so that neighbors have nothing left of it
     ring.wait_for_round(MIDDLE)
     ring.kill(3)
     kept = ring.path(3) / "checkpoints"
@@ -171,7 +178,9 @@ def test_survivors_give_up_together_and_all_can_go_on_later(ring):
     codes = ring.ends()
     assert [codes[k] for k in (0, 2, 3, 4)] == [GAVE_UP] * 4
     assert "gave up after agent agent-1 had been silent for" in ring.log(0)
-    assert all("agent agent-1 had been silent" in ring.log(k) for k in (3, 4)), "who is far away is told why"
+    assert all("agent agent-1 had been silent" in ring.log(k) for k in (3, 4)), (
+        "who is far away is told why"
+    )
     ring.start()
     ring.must_end_as_expected()
 
@@ -186,10 +195,14 @@ def test_strangers_are_turned_away_each_with_a_sentence(ring, tmp_path):
     port = ring.ports[2]
     for sign, knock in {
         "the caller has no certificate": lambda: call(port, ring.folder),
-        "is not signed by our authority": lambda: call(port, ring.folder, tmp_path / "foreign" / "agent-1"),
+        "is not signed by our authority": lambda: call(
+            port, ring.folder, tmp_path / "foreign" / "agent-1"
+        ),
         "certificate has expired": lambda: call(port, ring.folder, expired / "agent-1"),
         "does not speak TLS": lambda: call_in_the_clear(port),
-        "refused agent visitor, which is not a neighbor": lambda: call_as_agent(port, ring.folder, "visitor"),
+        "refused agent visitor, which is not a neighbor": lambda: call_as_agent(
+            port, ring.folder, "visitor"
+        ),
     }.items():
         assert knock() in ("hung up", "PERMISSION_DENIED"), sign
         ring.wait_for_log(2, sign)
@@ -228,7 +241,11 @@ def test_no_claim_makes_the_real_agent_unwelcome(ring, claimed):
     ring.wait_for_round(EARLY, agent=1)
     ring.kill(1)
     liar = speaker_of_agent_1(done=claimed)
-    for frames in ([liar.hello()], [liar.hello(claimed, 7)], [liar.hello(), liar.word(Kind.ALIVE, claimed, 7)]):
+    for frames in (
+        [liar.hello()],
+        [liar.hello(claimed, 7)],
+        [liar.hello(), liar.word(Kind.ALIVE, claimed, 7)],
+    ):
         assert call_as_agent(ring.ports[2], ring.folder, "agent-1", frames) in HUNG_UP
     ring.start(1)
     ring.must_end_as_expected()
@@ -256,7 +273,8 @@ def test_a_hello_of_somebody_else_after_a_restart_bars_nobody(ring):
     ring.wait_for_log(2, "going on from the checkpoint")
     liar = speaker_of_agent_1(done=3)
     ring.wait_until(
-        lambda: call_as_agent(ring.ports[2], ring.folder, "agent-1", [liar.hello()]) == "OK", "agent 2 to listen"
+        lambda: call_as_agent(ring.ports[2], ring.folder, "agent-1", [liar.hello()]) == "OK",
+        "agent 2 to listen",
     )
     ring.start(1)
     ring.must_end_as_expected()
@@ -293,7 +311,11 @@ def test_an_empty_second_stream_does_not_hurt_the_first(ring):
         yield from ()
 
     threads = [
-        threading.Thread(target=call_as_agent, args=(ring.ports[2], ring.folder, "agent-1", nothing()), daemon=True)
+        threading.Thread(
+            target=call_as_agent,
+            args=(ring.ports[2], ring.folder, "agent-1", nothing()),
+            daemon=True,
+        )
         for _ in range(3)
     ]
     for thread in threads:
@@ -307,7 +329,10 @@ def test_an_agent_that_is_started_twice_is_told_so_and_the_first_goes_on(ring):
     ring.start()
     ring.wait_for_round(EARLY, agent=1)
     ring.start_again(1, "agent-1-elsewhere")
-    ring.wait_for_log(2, "refused a second process of agent agent-1, whose first one is connected (started twice?)")
+    ring.wait_for_log(
+        2,
+        "refused a second process of agent agent-1, whose first one is connected (started twice?)",
+    )
     ring.must_end_as_expected()
     assert ring.log(2).count("connected to agent agent-1") == 1
     second = ring.folder / "agent-1-elsewhere" / "agent.log"
@@ -322,7 +347,9 @@ def test_a_second_process_ends_by_itself_if_the_first_stays(ring):
     assert ring.seconds[0].exitcode == GAVE_UP
     said = (ring.folder / "agent-1-elsewhere" / "agent.log").read_text()
     assert "stop one of the two, and start this one again if it is the right one" in said
-    assert all(process.is_alive() for process in ring.processes.values()), "the others need not hear of it"
+    assert all(process.is_alive() for process in ring.processes.values()), (
+        "the others need not hear of it"
+    )
 
 
 def test_a_stream_that_is_replaced_ends_with_a_status(ring):
@@ -346,7 +373,10 @@ def test_a_stream_that_is_replaced_ends_with_a_status(ring):
     ]
     for number, stream in enumerate(streams, start=1):
         stream.start()
-        ring.wait_until(lambda n=number: ring.log(2).count("connected to agent agent-1") == n, "the stream to be up")
+        ring.wait_until(
+            lambda n=number: ring.log(2).count("connected to agent agent-1") == n,
+            "the stream to be up",
+        )
     streams[0].join(10)
     assert ended == ["UNAVAILABLE"]
     enough.set()
@@ -367,10 +397,15 @@ def test_an_agent_comes_back_though_another_process_took_its_place_while_it_was_
         place_taken.wait(4)
 
     thread = threading.Thread(
-        target=call_as_agent, args=(ring.ports[2], ring.folder, "agent-1", hello_and_no_more()), daemon=True
+        target=call_as_agent,
+        args=(ring.ports[2], ring.folder, "agent-1", hello_and_no_more()),
+        daemon=True,
     )
     thread.start()
-    ring.wait_until(lambda: ring.log(2).count("connected to agent agent-1") == 2, "the second process to be let in")
+    ring.wait_until(
+        lambda: ring.log(2).count("connected to agent agent-1") == 2,
+        "the second process to be let in",
+    )
     ring.signal(1, signal.SIGCONT)
     thread.join()
     ring.must_end_as_expected()
@@ -382,12 +417,20 @@ def test_a_neighbor_that_is_alive_and_sends_nothing_is_named_and_given_up_in_the
     ring.wait_for_log(2, "has waited for agent agent-1 for 1.")
     assert "it is there, but its message has not come" in ring.log(2)
     assert "agent agent-1 has been silent" not in ring.log(2)
-    ring.wait_until(lambda: "waiting for agent-1: no message of this round for 3 s" in ring.state(2), "the state")
-    ring.wait_until(lambda: "which waits for agent-1" in ring.state(3), "agent 3 to know whom its neighbor waits for")
+    ring.wait_until(
+        lambda: "waiting for agent-1: no message of this round for 3 s" in ring.state(2),
+        "the state",
+    )
+    ring.wait_until(
+        lambda: "which waits for agent-1" in ring.state(3),
+        "agent 3 to know whom its neighbor waits for",
+    )
     codes = ring.ends(but=(1,))
     assert [codes[k] for k in (0, 2, 3, 4)] == [GAVE_UP] * 4
     assert "had waited for agent" in ring.log(0)
-    assert "agent-1" in ring.log(0).rpartition("gave up after round")[2], "whoever gives up first knows who it is"
+    assert "agent-1" in ring.log(0).rpartition("gave up after round")[2], (
+        "whoever gives up first knows who it is"
+    )
     ring.kill(1)
     ring.start()
     ring.must_end_as_expected()
@@ -407,8 +450,9 @@ def test_a_program_that_makes_other_calls_is_named_and_ends_the_run(ring):
     ring.start(0, 2, 3, 4)
     ring.start(1, program={"shorter": 1})
     assert all(ring.ends(seconds=30))
-    assert "agent agent-1 sent a row of float64 (301,) where 300 numbers of float64 were due" in ring.log(0) + ring.log(
-        2
+    assert (
+        "agent agent-1 sent a row of float64 (301,) where 300 numbers of float64 were due"
+        in ring.log(0) + ring.log(2)
     )
     assert "it runs another program: run the same one at all agents" in ring.log(3)
 

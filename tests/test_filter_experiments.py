@@ -1,7 +1,8 @@
 """Filters over the network against slow ones, written once more from the formulas: no span, no kernel, no engine.
 
-A slow filter knows the spline as cubic Hermite interpolation with the slopes of the neighbors' chords, which is what
-Catmull-Rom means, and takes phi's derivatives to all control points from its being linear in them.
+A slow filter knows the spline as cubic Hermite interpolation with the slopes of the neighbors'
+chords, which is what Catmull-Rom means, and takes phi's derivatives to all control points from its
+being linear in them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def spline_rows(s):
 
 def buffers(signal, order=ORDER):
     """x_n = (x[n], ..., x[n - order + 1]) of one agent, for every n."""
-    return np.stack([np.concatenate([np.zeros(j), signal[: len(signal) - j]]) for j in range(order)], axis=1)
+    return np.stack(
+        [np.concatenate([np.zeros(j), signal[: len(signal) - j]]) for j in range(order)], axis=1
+    )
 
 
 def mixing(graph):
@@ -94,7 +97,8 @@ STEPS = np.array([0.002, 0.02, 0.05, 0.01])
 def slow_rls(x, d, C, forgetting):
     """Recursive Gauss-Newton on [w, q] with dense matrices, then combine: g = P h / (f + h'P h), P <- (P - g h'P) / f.
 
-    Memory is shorter at first, f[n] = forgetting (1 - 0.02 0.997^n), and no variance grows beyond what it began with.
+    Memory is shorter at first, f[n] = forgetting (1 - 0.02 0.997^n), and no variance grows beyond
+    what it began with.
     """
     L, prior = len(x), np.repeat([0.3, 0.1], [ORDER, len(KNOTS)])
     theta, y = np.tile(np.concatenate([np.eye(ORDER)[0], KNOTS]), (L, 1)), np.zeros_like(x)
@@ -124,7 +128,12 @@ def spline_filter(graph, **settings):
 def test_the_diffusion_spline_filter_is_the_one_of_the_formulas(graph, drawn, exchange):
     mu_q = STEPS[::-1]
     model = spline_filter(
-        graph, update="lms", step_size=STEPS, spline_step_size=mu_q, cooperation="combine-then-adapt", exchange=exchange
+        graph,
+        update="lms",
+        step_size=STEPS,
+        spline_step_size=mu_q,
+        cooperation="combine-then-adapt",
+        exchange=exchange,
     )
     run = model.run(drawn.x, drawn.d)
     y, w, q = slow_spline(drawn.x, drawn.d, mixing(graph), STEPS, mu_q, span=exchange == "span")
@@ -141,7 +150,9 @@ def test_signals_leave_the_knots_here(drawn):
 
 
 def test_diffusion_lms_is_the_one_of_the_formulas(graph, drawn):
-    model = LMSFilter(ORDER, step_size=STEPS, cooperation="combine-then-adapt", network=SimulatedNetwork(graph))
+    model = LMSFilter(
+        ORDER, step_size=STEPS, cooperation="combine-then-adapt", network=SimulatedNetwork(graph)
+    )
     run = model.run(drawn.x, drawn.d)
     y, w = slow_lms(drawn.x, drawn.d, mixing(graph), STEPS)
     np.testing.assert_allclose(run.outputs, y, atol=1e-12)
@@ -154,7 +165,9 @@ def test_joint_rls_is_the_one_of_the_formulas(graph, drawn, forgetting):
     run = model.run(drawn.x, drawn.d)
     y, theta = slow_rls(drawn.x, drawn.d, mixing(graph), forgetting)
     np.testing.assert_allclose(run.outputs, y, atol=1e-10)
-    np.testing.assert_allclose(np.hstack([model.coefficients_, model.control_points_]), theta, atol=1e-10)
+    np.testing.assert_allclose(
+        np.hstack([model.coefficients_, model.control_points_]), theta, atol=1e-10
+    )
 
 
 def test_deviations_are_from_the_filter_that_gave_the_output(graph, drawn):
@@ -244,4 +257,7 @@ def test_the_figure_is_drawn_from_plain_arrays(tmp_path):
     text = svg.read_text()
     for words in ("Together is better", *curves):
         assert text.count(f"<!-- {words} -->") == 1
-    assert draw_filters("Together is better", curves, 100, tmp_path, "again")[0].read_bytes() == png.read_bytes()
+    assert (
+        draw_filters("Together is better", curves, 100, tmp_path, "again")[0].read_bytes()
+        == png.read_bytes()
+    )

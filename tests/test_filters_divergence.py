@@ -26,7 +26,10 @@ class TestDivergence:
     steps = np.array([0.01, 0.01, 0.01, 1.5, 0.01, 0.01])  # agent 3 is too quick
 
     def sentence(self, kind, network, hosted=slice(None), **settings):
-        steps = {"step_size": self.steps[hosted], **({} if kind is LMSFilter else {"spline_step_size": 0.01})}
+        steps = {
+            "step_size": self.steps[hosted],
+            **({} if kind is LMSFilter else {"spline_step_size": 0.01}),
+        }
         model = kind(update="lms", network=network, **(steps | settings))
         with pytest.raises(InputError, match="diverged") as raised:
             model.run(self.x[hosted], self.d[hosted])
@@ -44,7 +47,9 @@ class TestDivergence:
 
         def apart(network, k):
             quick = {} if kind is LMSFilter else {"spline_step_size": 0.01}
-            kind(update="lms", network=network, step_size=self.steps[k], **quick, **settings).run(self.x[k], self.d[k])
+            kind(update="lms", network=network, step_size=self.steps[k], **quick, **settings).run(
+                self.x[k], self.d[k]
+            )
 
         with pytest.raises(InputError, match=re.escape(says)):
             run_apart(GRAPH, apart)
@@ -53,9 +58,13 @@ class TestDivergence:
         (step,) = self.suggested(self.sentence(LMSFilter, NETWORK))
         np.testing.assert_allclose(step, 1 / (5 * np.abs(self.x[3]).max() ** 2), rtol=0.05)
         LMSFilter(step_size=step, network=NETWORK).run(self.x, self.d)
-        step, spline_step = self.suggested(self.sentence(SplineFilter, NETWORK, spline_step_size=1.5))
+        step, spline_step = self.suggested(
+            self.sentence(SplineFilter, NETWORK, spline_step_size=1.5)
+        )
         assert 0 < spline_step < 0.5
-        SplineFilter(update="lms", step_size=step, spline_step_size=spline_step, network=NETWORK).run(self.x, self.d)
+        SplineFilter(
+            update="lms", step_size=step, spline_step_size=spline_step, network=NETWORK
+        ).run(self.x, self.d)
 
     def suggested(self, says):
         return [float(step) for step in re.findall(r"step_size of (\S+) or less", says)]
@@ -68,7 +77,9 @@ class TestDivergence:
     def test_a_loud_stretch_is_no_divergence(self):
         rng = np.random.default_rng(0)
         x = rng.standard_normal(3000)
-        x[500:520] = 8 * np.sign(x[500:520])  # every share is 3.2 there, and what was learned is right
+        x[500:520] = 8 * np.sign(
+            x[500:520]
+        )  # every share is 3.2 there, and what was learned is right
         d = np.convolve(x, [0.5, -0.3])[:3000] + 0.1 * rng.standard_normal(3000)
         errors = LMSFilter(step_size=0.01).run(x, d).mse[0]
         assert errors[-500:].mean() < 0.012
@@ -82,7 +93,10 @@ class TestDivergence:
 
     def test_coefficients_are_watched_wherever_they_change(self):
         still = {"update": "lms", "step_size": 0.0, "spline_step_size": 0.0}
-        for settings, j in ((still, 5 + 10), ({"update": "rls"}, 5 + 20)):  # in the span of 0; and far from it
+        for settings, j in (
+            (still, 5 + 10),
+            ({"update": "rls"}, 5 + 20),
+        ):  # in the span of 0; and far from it
             model = SplineFilter(**settings)
             model.run([1, 0, 0, 0, 0], [1, 0, 0, 0, 0])
             model._listening.state["theta"][0, j] = 1e7
@@ -93,11 +107,15 @@ class TestDivergence:
         model = LMSFilter(update="rls")
         x = 0.1 * self.x[0]
         model.run(x, 1e6 * np.convolve(x, [1e2, 5e1])[:3000])
-        model.step(x[:5], np.zeros(5))  # a coefficient of 1e8 would be none of signals that are all so small
+        model.step(
+            x[:5], np.zeros(5)
+        )  # a coefficient of 1e8 would be none of signals that are all so small
 
     def test_one_agent_in_silence(self):
         for x in (np.zeros(50), 1e-200 * self.x[0], 1e-160 * self.x[0]):
-            with pytest.raises(InputError, match=r"give a spline_step_size of 0\.5 or less, not 3, or") as raised:
+            with pytest.raises(
+                InputError, match=r"give a spline_step_size of 0\.5 or less, not 3, or"
+            ) as raised:
                 SplineFilter(update="lms", spline_step_size=3.0).run(x, np.ones(len(x)))
             assert NEIGHBOR not in str(raised.value)
         LMSFilter().run(1e-310 * self.x[0], self.d[0])
@@ -112,8 +130,12 @@ class TestDivergence:
         assert str(raised.value).endswith(NEIGHBOR) != alone
 
     def test_a_linear_filter_under_strain_has_itself_to_blame(self):
-        assert NEIGHBOR not in self.sentence(LMSFilter, NETWORK, step_size=[0.01] * 3 + [0.3] + [0.01] * 2)
-        assert self.sentence(SplineFilter, NETWORK).endswith(NEIGHBOR)  # its slopes are its neighbors' as well
+        assert NEIGHBOR not in self.sentence(
+            LMSFilter, NETWORK, step_size=[0.01] * 3 + [0.3] + [0.01] * 2
+        )
+        assert self.sentence(SplineFilter, NETWORK).endswith(
+            NEIGHBOR
+        )  # its slopes are its neighbors' as well
 
     @pytest.mark.parametrize(
         ("update", "spline", "forgetting", "says"),
@@ -124,8 +146,18 @@ class TestDivergence:
                 1.0,
                 "its steps are small enough for inputs up to 2, but its spline got too steep; give",
             ),
-            (LMS, False, 1.0, "its steps are small enough for inputs up to 2; give smaller ones, or update='nlms'"),
-            (NLMS, True, 1.0, "since: give a step_size and a spline_step_size well below 1, leave out"),
+            (
+                LMS,
+                False,
+                1.0,
+                "its steps are small enough for inputs up to 2; give smaller ones, or update='nlms'",
+            ),
+            (
+                NLMS,
+                True,
+                1.0,
+                "since: give a step_size and a spline_step_size well below 1, leave out",
+            ),
             (NLMS, False, 1.0, "since: give a step_size well below 1, leave out"),
             (RLS, True, 1.0, "since: scale its signals to the size of the knots$"),
             (RLS, False, 0.9, "since: scale its signals, or bring forgetting nearer to 1$"),

@@ -55,8 +55,15 @@ class TestSignals:
         model.run(X[:, :30], D[:, :30])
         before = model.coefficients_
         ragged = [[1.0, 2.0], *[[1.0]] * 5]
-        for x, d in ((X[:, 30:] * np.nan, D[:, 30:]), (X[:3, 30], D[:3, 30]), (0.5, 0.5), (ragged, ragged)):
-            with pytest.raises(DataError, match=r"of agent 0 is nan|one number each|x is no array of real numbers"):
+        for x, d in (
+            (X[:, 30:] * np.nan, D[:, 30:]),
+            (X[:3, 30], D[:3, 30]),
+            (0.5, 0.5),
+            (ragged, ragged),
+        ):
+            with pytest.raises(
+                DataError, match=r"of agent 0 is nan|one number each|x is no array of real numbers"
+            ):
                 model.step(x, d)
         with pytest.raises(DataError, match="x is no array of real numbers"):
             model.predict(ragged)
@@ -76,7 +83,10 @@ class TestSignals:
         def orders(network, k):
             SplineFilter(3 + (k == 4), network=network).step(X[k, 0], D[k, 0])
 
-        for work, says in ((samples, "the number of samples, from 35 to 40"), (orders, "order, from 3 to 4")):
+        for work, says in (
+            (samples, "the number of samples, from 35 to 40"),
+            (orders, "order, from 3 to 4"),
+        ):
             with pytest.raises(InputError, match=f"agents disagree on {says}"):
                 run_apart(GRAPH, work)
 
@@ -105,7 +115,9 @@ class TestSignals:
     def test_bad_curves(self):
         run = LMSFilter().run(X[0], D[0])
         for clean in (D[:2], D[0, :20], 0.0):
-            with pytest.raises(DataError, match=rf"clean has shape {re.escape(str(np.shape(clean)))}"):
+            with pytest.raises(
+                DataError, match=rf"clean has shape {re.escape(str(np.shape(clean)))}"
+            ):
                 run.excess(clean)
         assert np.array_equal(run.excess(D[0]), run.mse)
         with pytest.raises(DataError, match="clean is no array of real numbers"):
@@ -137,16 +149,25 @@ class TestSettings:
             ({"forgetting": 0.0}, "forgetting is 0.0"),
             ({"forgetting": 1.1}, "forgetting is 1.1"),
             ({"forgetting": True}, "forgetting is True"),
-            ({"update": "lms", "forgetting": 0.9}, "update='lms' has no forgetting: leave it 1, or give update='rls'"),
+            (
+                {"update": "lms", "forgetting": 0.9},
+                "update='lms' has no forgetting: leave it 1, or give update='rls'",
+            ),
             ({"update": "nlms", "forgetting": 0.9}, "update='nlms' has no forgetting"),
             ({"order": 10_000, "update": "rls"}, "more than the 2,000 coefficients"),
             ({"update": "lms", "step_size": -0.1}, "the step_size of agent 0 is -0.1"),
             ({"update": "lms", "step_size": np.nan}, "the step_size of agent 0 is nan"),
-            ({"update": "lms", "step_size": [0.1, 0.1, -1.0, 0.1, 0.1, 0.1]}, "the step_size of agent 2 is -1"),
+            (
+                {"update": "lms", "step_size": [0.1, 0.1, -1.0, 0.1, 0.1, 0.1]},
+                "the step_size of agent 2 is -1",
+            ),
             ({"update": "lms", "step_size": [0.1, 0.2]}, "one for each of the 6 agents"),
             ({"update": "lms", "step_size": "small"}, "step_size is 'small'"),
             ({"update": "lms", "step_size": ["0.1"] * 6}, "step_size is .'0.1'"),
-            ({"update": "nlms", "step_size": 2.0}, "the step_size of agent 0 is 2: filters diverge with 2 or more"),
+            (
+                {"update": "nlms", "step_size": 2.0},
+                "the step_size of agent 0 is 2: filters diverge with 2 or more",
+            ),
             ({"update": "rls", "step_size": 0.1}, "update='rls' has no step_size"),
             ({"network": "ring"}, "network must be a peerlearn Network"),
         ],
@@ -168,8 +189,14 @@ class TestSettings:
             ({"exchange": "span", "update": "lms", "threshold": 0.1}, "give exchange='full'"),
             ({"update": "lms", "spline_step_size": -1.0}, "the spline_step_size of agent 0 is -1"),
             ({"spline_step_size": 0.1}, "update='rls' has no spline_step_size"),
-            ({"update": "lms", "spline_step_size": [0.1, 3.2, 0.1, 0.1, 0.1, 0.1]}, "agent 1 is 3.2: .* 3.12 or more"),
-            ({"update": "lms", "spline_step_size": 4.4, "basis": "bspline"}, "agent 0 is 4.4: .* 4.35 or more"),
+            (
+                {"update": "lms", "spline_step_size": [0.1, 3.2, 0.1, 0.1, 0.1, 0.1]},
+                "agent 1 is 3.2: .* 3.12 or more",
+            ),
+            (
+                {"update": "lms", "spline_step_size": 4.4, "basis": "bspline"},
+                "agent 0 is 4.4: .* 4.35 or more",
+            ),
         ],
     )
     def test_bad_spline(self, settings, says):
@@ -182,7 +209,9 @@ class TestSettings:
         model = SplineFilter(update="lms", network=NETWORK)
         model.step(X[:, 0], D[:, 0])
         model.set_params(step_size=0.001).step(X[:, 1], D[:, 1])
-        with pytest.raises(InputError, match="every was changed from 1 to 2 while the filter listens"):
+        with pytest.raises(
+            InputError, match="every was changed from 1 to 2 while the filter listens"
+        ):
             model.set_params(every=2).step(X[:, 2], D[:, 2])
         with pytest.raises(InputError, match="network was changed"):
             model.set_params(every=1, network=SimulatedNetwork(GRAPH)).step(X[:, 2], D[:, 2])
@@ -195,7 +224,9 @@ class TestSettings:
             def exchange(self, outbox, to=None):
                 return [{0: self.said[to is not None]} for _ in outbox]
 
-        model = SplineFilter(update="lms", exchange="span", network=Strange(GRAPH, exact_order=True))
+        model = SplineFilter(
+            update="lms", exchange="span", network=Strange(GRAPH, exact_order=True)
+        )
         fine = {"span": np.array([3])}
         for said, says in (
             ([{"span": np.array([20])}, {}], "asked for no span from 0 to 19"),

@@ -28,7 +28,9 @@ class TestLearning:
         rng = np.random.default_rng(0)
         x = rng.standard_normal((6, 1500))
         x[3, 500:1000] *= 1e-6
-        d = np.stack([np.convolve(row, [0.5, -0.3])[:1500] for row in x]) + 0.1 * rng.standard_normal(x.shape)
+        d = np.stack(
+            [np.convolve(row, [0.5, -0.3])[:1500] for row in x]
+        ) + 0.1 * rng.standard_normal(x.shape)
         model = LMSFilter(update="nlms", network=SimulatedNetwork(GRAPH, exact_order=exact))
         run = model.run(x, d)
         assert run.mse[:, 400:].mean(axis=1).max() < 0.02
@@ -49,9 +51,14 @@ class TestLearning:
         network = SimulatedNetwork(graphs.erdos_renyi(agents, 0.6, seed=0))
         system = wiener(agents=agents, samples=5000, nonlinearity=kind)
         mu = np.random.default_rng(0).uniform(0.001, 0.01, agents)
-        thesis = SplineFilter(update="lms", step_size=mu, spline_step_size=mu, cooperation=BEFORE, exchange="span")
+        thesis = SplineFilter(
+            update="lms", step_size=mu, spline_step_size=mu, cooperation=BEFORE, exchange="span"
+        )
         settings = {"thesis": thesis, "rls": SplineFilter(), "rare": SplineFilter(every=256)}
-        runs = {name: model.set_params(network=network).run(system.x, system.d) for name, model in settings.items()}
+        runs = {
+            name: model.set_params(network=network).run(system.x, system.d)
+            for name, model in settings.items()
+        }
         excess = {name: decibels(run.excess(system.clean), 500)[-1] for name, run in runs.items()}
         assert excess["rls"] < excess["thesis"] - 12
         assert excess["rare"] < excess["thesis"]
@@ -61,15 +68,23 @@ class TestLearning:
         network = SimulatedNetwork(graphs.erdos_renyi(10, 0.6, seed=0))
         system = wiener(agents=10, samples=4000)
         together, alone = (
-            SplineFilter(network=network, cooperation=how).run(system.x, system.d).excess(system.clean)[:, -1000:]
+            SplineFilter(network=network, cooperation=how)
+            .run(system.x, system.d)
+            .excess(system.clean)[:, -1000:]
             for how in (AFTER, "none")
         )
-        assert decibels(together.mean(axis=1).max()[None])[0] < decibels(alone.mean(axis=1).min()[None])[0]
+        assert (
+            decibels(together.mean(axis=1).max()[None])[0]
+            < decibels(alone.mean(axis=1).min()[None])[0]
+        )
 
     def test_follows_a_system_that_changes(self):
         x, d = wave(1, 4000)
         d[:, 2000:] = np.convolve(x[0], [-0.2, 0.9])[2000:4000]
-        late = [LMSFilter(update="rls", forgetting=f).run(x, d).mse[:, -500:].mean() for f in (1.0, 0.98)]
+        late = [
+            LMSFilter(update="rls", forgetting=f).run(x, d).mse[:, -500:].mean()
+            for f in (1.0, 0.98)
+        ]
         assert late[1] < 0.01 * late[0]
 
 
@@ -77,14 +92,18 @@ class TestResults:
     def test_deviations_do_not_depend_on_the_scale_of_w(self):
         x, d = wave(1, 50)
         model = SplineFilter(update="lms", step_size=0.0, spline_step_size=0.0)
-        run = model.run(x, d, truth=([-0.25, 0.0, 0.0, 0.0, 0.0], lambda s: -4.0 * s))  # the identity in other words
+        run = model.run(
+            x, d, truth=([-0.25, 0.0, 0.0, 0.0, 0.0], lambda s: -4.0 * s)
+        )  # the identity in other words
         close(run.msd, 0.0)
         close(run.msd_spline, 0.0)
 
     def test_deviations_by_hand(self):
         x, d = wave(1, 50)
         w0, q0 = np.array([2.0, 1.0, 0.0, 0.0, 0.0]), 3 * Spline(2.2, 0.2).knots
-        run = SplineFilter(update="lms", step_size=0.0, spline_step_size=0.0).run(x, d, truth=(w0, q0))
+        run = SplineFilter(update="lms", step_size=0.0, spline_step_size=0.0).run(
+            x, d, truth=(w0, q0)
+        )
         close(run.msd, 1.0)  # a = 2
         close(run.msd_spline, np.sum((q0[1:-1] - q0[1:-1] / 6) ** 2))
         linear = LMSFilter(step_size=0.0).run(x, d, truth=w0)

@@ -57,7 +57,9 @@ def sealed(data, **changed):
     for name, value in changed.items():
         at, format = FIELDS[name]
         struct.pack_into(f"<{format}", data, at, value)
-    struct.pack_into("<Q", data, HEAD, framing._checksum(bytes(data[:HEAD]), memoryview(data)[HEADER:]))
+    struct.pack_into(
+        "<Q", data, HEAD, framing._checksum(bytes(data[:HEAD]), memoryview(data)[HEADER:])
+    )
     return bytes(data)
 
 
@@ -65,7 +67,11 @@ def sealed(data, **changed):
 @given(
     arrays,
     st.sampled_from([Kind.ROW, Kind.LETTER]),
-    st.tuples(st.binary(min_size=16, max_size=16), st.integers(0, 2**32 - 1), st.integers(0, MOST_ROUNDS - 1)),
+    st.tuples(
+        st.binary(min_size=16, max_size=16),
+        st.integers(0, 2**32 - 1),
+        st.integers(0, MOST_ROUNDS - 1),
+    ),
     st.sampled_from([8, 16, 24, 64, CHUNK]),
 )
 def test_what_is_sent_comes_back_with_the_same_bits(x, kind, numbers, chunk):
@@ -108,7 +114,10 @@ def test_no_frame_is_larger_than_a_chunk_and_its_header():
         ({"epoch": 1}, "a frame of epoch 1: this release of peerlearn knows only epoch 0"),
         ({"round": 2**64 - 1}, "a frame of round 18446744073709551615 .*: no run is so long"),
         ({"round": MOST_ROUNDS}, "no run is so long"),
-        ({"kind": Kind.ALIVE, "saved": 2**64 - 1}, "claims to have saved round 18446744073709551615: no run is so"),
+        (
+            {"kind": Kind.ALIVE, "saved": 2**64 - 1},
+            "claims to have saved round 18446744073709551615: no run is so",
+        ),
         ({"saved": 1}, "a row that claims to have saved round 1: rows claim nothing"),
         ({"receipt": 1}, "rows claim nothing"),
         ({"kind": Kind.LETTER, "saved": 1}, "a letter that claims"),
@@ -117,7 +126,10 @@ def test_no_frame_is_larger_than_a_chunk_and_its_header():
         ({"shape": 4}, "brings bytes 0 to 24 of 32, which is no chunk of it"),
         ({"shape": 2}, "brings bytes 0 to 24 of 16"),
         ({"shape": 0}, "brings bytes 0 to 24 of 0"),
-        ({"shape": MOST_BYTES // 8 + 1}, "an array of 268435464 bytes was announced, and 268435456 are the most"),
+        (
+            {"shape": MOST_BYTES // 8 + 1},
+            "an array of 268435464 bytes was announced, and 268435456 are the most",
+        ),
         ({"shape": 2**32 - 1}, "was announced"),
         ({"offset": 8}, "brings bytes 8 to 32 of 24"),
         ({"offset": CHUNK}, "is no chunk of it"),
@@ -158,7 +170,11 @@ def test_every_flipped_bit_is_noticed():
 
 def test_every_truncation_and_addition_is_noticed():
     data = row()
-    for wrong in [data[:length] for length in range(len(data))] + [data + b"x", data + data, bytes(HEADER + CHUNK + 1)]:
+    for wrong in [data[:length] for length in range(len(data))] + [
+        data + b"x",
+        data + data,
+        bytes(HEADER + CHUNK + 1),
+    ]:
         with pytest.raises(WireError):
             decode(wrong, run=RUN)
 
@@ -181,7 +197,9 @@ class TestTexts:
         assert self.said("a" * 10 * MOST_TEXT) == "a" * MOST_TEXT
         cut = self.said("é" * MOST_TEXT)
         assert cut == "é" * (MOST_TEXT // 2)
-        assert self.said("a" + "é" * MOST_TEXT).rstrip("\N{REPLACEMENT CHARACTER}") == "a" + "é" * (MOST_TEXT // 2 - 1)
+        assert self.said("a" + "é" * MOST_TEXT).rstrip("\N{REPLACEMENT CHARACTER}") == "a" + "é" * (
+            MOST_TEXT // 2 - 1
+        )
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
     def test_cannot_steer_a_terminal(self, text):
@@ -200,7 +218,9 @@ class TestTexts:
 @settings(deadline=None)
 @given(st.lists(arrays, max_size=4), st.sampled_from([8, 40, CHUNK]))
 def test_joined_frames_are_split_again(some, chunk):
-    sent = [data for x in some for data in encode(Kind.ROW, x, run=RUN, sender=0, round=1, chunk=chunk)]
+    sent = [
+        data for x in some for data in encode(Kind.ROW, x, run=RUN, sender=0, round=1, chunk=chunk)
+    ]
     assert split(b"".join(sent)) == sent
     assert split(memoryview(b"".join(sent))) == sent
 
@@ -234,7 +254,25 @@ def valid_frames():
     yield from south.frames(Kind.LETTER, np.empty(0, np.uint8), 6)
 
 
-ODD = (0, 1, 2, 3, 4, 5, 7, 8, 12, 255, 1 << 16, 1 << 20, 1 << 25, 1 << 31, (1 << 32) - 1, 1 << 63, (1 << 64) - 1)
+ODD = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    8,
+    12,
+    255,
+    1 << 16,
+    1 << 20,
+    1 << 25,
+    1 << 31,
+    (1 << 32) - 1,
+    1 << 63,
+    (1 << 64) - 1,
+)
 
 
 def mutated(data, chance):
@@ -282,7 +320,9 @@ def test_100_000_mutated_frames_bring_nobody_down_and_cost_no_memory():
             try:
                 link.heard(data)
                 taken += 1
-                assert link.outbox.after(SAVED[0]) == SENT[4] + SENT[5], "no lie deletes what the neighbor may need"
+                assert link.outbox.after(SAVED[0]) == SENT[4] + SENT[5], (
+                    "no lie deletes what the neighbor may need"
+                )
             except PeerlearnError as error:
                 refused.add(type(error).__name__)
                 link = connected_link()

@@ -27,7 +27,9 @@ def test_all_agents_get_all_tables(graph):
         np.testing.assert_array_equal(own, table(agent))
 
 
-@pytest.mark.parametrize("shape", [graphs.ring(5), graphs.star(5), graphs.linear(5, 1)], ids=["ring", "star", "line"])
+@pytest.mark.parametrize(
+    "shape", [graphs.ring(5), graphs.star(5), graphs.linear(5, 1)], ids=["ring", "star", "line"]
+)
 def test_agents_that_live_apart_get_them_too(shape):
     found = run_apart(shape, lambda network, k: all_gather(network, [table(k)], WIDTH))
     for tables in found:
@@ -41,7 +43,11 @@ def test_every_table_crosses_a_link_of_the_tree_once_each_way_it_must_go():
     rows_up, rows_down = 2 + 2, 6 + 6
     lengths_up, lengths_down = 1 + 1, 3 + 3
     numbers = WIDTH * (rows_up + rows_down) + lengths_up + lengths_down
-    assert (network.ledger.rounds, network.ledger.messages, network.ledger.bytes) == (2, 4, 8 * numbers)
+    assert (network.ledger.rounds, network.ledger.messages, network.ledger.bytes) == (
+        2,
+        4,
+        8 * numbers,
+    )
 
 
 def test_one_agent_asks_nobody():
@@ -53,7 +59,11 @@ def test_one_agent_asks_nobody():
 
 def test_lost_messages_are_refused():
     with pytest.raises(NetworkError, match="cannot tell silence from a lost message"):
-        all_gather(SimulatedNetwork(graphs.ring(4), faults=Faults(0.1, seed=0)), [table(k) for k in range(4)], WIDTH)
+        all_gather(
+            SimulatedNetwork(graphs.ring(4), faults=Faults(0.1, seed=0)),
+            [table(k) for k in range(4)],
+            WIDTH,
+        )
 
 
 GOOD = {"rows": np.array([2]), "table": np.ones((2, WIDTH))}
@@ -81,7 +91,10 @@ class Tampered(SimulatedNetwork):
 
     def exchange(self, outbox, to=None):
         inbox = super().exchange(outbox, to)
-        return [{k: (self.message or {"else": np.zeros(1)}) if k == 2 else sent[k] for k in sent} for sent in inbox]
+        return [
+            {k: (self.message or {"else": np.zeros(1)}) if k == 2 else sent[k] for k in sent}
+            for sent in inbox
+        ]
 
 
 @pytest.mark.parametrize("message", STRANGE.values(), ids=STRANGE)

@@ -49,7 +49,9 @@ def graph(request):
 @pytest.fixture
 def no_work(monkeypatch):
     """Fails the test if weights are computed."""
-    monkeypatch.setattr(graph_report, "describe", lambda *_, **__: pytest.fail("work was done before the check"))
+    monkeypatch.setattr(
+        graph_report, "describe", lambda *_, **__: pytest.fail("work was done before the check")
+    )
 
 
 @pytest.fixture
@@ -126,13 +128,29 @@ def test_a_long_line_is_described_to_the_end():
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_every_kind_works(kind, tmp_path):
-    values = {"n": 9, "p": 0.5, "k": 1, "rewire": 0.2, "m": 1, "radius": 0.9, "rows": 2, "columns": 3, "seed": 4}
+    values = {
+        "n": 9,
+        "p": 0.5,
+        "k": 1,
+        "rewire": 0.2,
+        "m": 1,
+        "radius": 0.9,
+        "rows": 2,
+        "columns": 3,
+        "seed": 4,
+    }
     wanted = {name: values[name] for name in KINDS[kind]}
-    options = [text for name, value in wanted.items() for text in ("--agents" if name == "n" else f"--{name}", value)]
+    options = [
+        text
+        for name, value in wanted.items()
+        for text in ("--agents" if name == "n" else f"--{name}", value)
+    ]
     done = run(kind.replace("_", "-"), *options, "--output", tmp_path)
     assert done.exit_code == 0, done.output
     assert sorted(path.name for path in tmp_path.iterdir()) == FILES
-    assert graphs.from_file(tmp_path / "graph.graphml").edges == getattr(graphs, kind)(**wanted).edges
+    assert (
+        graphs.from_file(tmp_path / "graph.graphml").edges == getattr(graphs, kind)(**wanted).edges
+    )
 
 
 def test_kinds_are_all_the_generators_and_the_help_has_them():
@@ -141,10 +159,15 @@ def test_kinds_are_all_the_generators_and_the_help_has_them():
     lines = run("--help").stdout.splitlines()
     for kind, takes in KINDS.items():
         line = next(line for line in lines if line.strip().startswith(kind) or f", {kind}" in line)
-        options = [word[2:].replace("agents", "n") for word in line.split() if word.startswith("--")]
+        options = [
+            word[2:].replace("agents", "n") for word in line.split() if word.startswith("--")
+        ]
         assert options == list(takes)
     needed = {
-        name for takes in KINDS.values() for name, each in takes.items() if each.default is inspect.Parameter.empty
+        name
+        for takes in KINDS.values()
+        for name, each in takes.items()
+        if each.default is inspect.Parameter.empty
     }
     assert needed == set(SHOWN)
 
@@ -154,13 +177,31 @@ def test_what_the_sentence_about_missing_options_suggests_works(no_work, kind):
     refused = run(kind)
     assert refused.exit_code == 2
     words = refused.stderr.split("peerlearn graph ")[1].split()
-    options = {option.removeprefix("--"): text for option, text in zip(words[1::2], words[2::2], strict=True)}
-    graph = named(words[0], {name: float(text) if "." in text else int(text) for name, text in options.items()})
+    options = {
+        option.removeprefix("--"): text
+        for option, text in zip(words[1::2], words[2::2], strict=True)
+    }
+    graph = named(
+        words[0],
+        {name: float(text) if "." in text else int(text) for name, text in options.items()},
+    )
     assert len(graph) == 20
 
 
 def test_the_command_shows_and_writes_what_describe_says(tmp_path):
-    done = run("erdos_renyi", "--agents", 12, "--p", 0.3, "--seed", 1, "--payload", 40, "--output", tmp_path)
+    done = run(
+        "erdos_renyi",
+        "--agents",
+        12,
+        "--p",
+        0.3,
+        "--seed",
+        1,
+        "--payload",
+        40,
+        "--output",
+        tmp_path,
+    )
     report = describe(GRAPHS["random"], payload=40)
     assert done.exit_code == 0, done.output
     assert "\x1b" not in done.stdout
@@ -170,18 +211,29 @@ def test_the_command_shows_and_writes_what_describe_says(tmp_path):
     assert f"height {report.height}: {report.tree_rounds} rounds" in done.stdout
     for row, each in zip(read(tmp_path / "weightings.csv"), report.weightings, strict=True):
         cells = next(line.split() for line in shown if line.startswith(f"{each.weights} "))
-        assert cells[1:4] == [f"{each.contraction:.4f}", f"{each.plain_rounds:,}", f"{each.chebyshev_rounds:,}"]
+        assert cells[1:4] == [
+            f"{each.contraction:.4f}",
+            f"{each.plain_rounds:,}",
+            f"{each.chebyshev_rounds:,}",
+        ]
         assert (row["weights"], int(row["plain_rounds"])) == (each.weights, each.plain_rounds)
         assert float(row["contraction"]) == pytest.approx(each.contraction, rel=1e-11)
     summary = json.loads((tmp_path / "summary.json").read_text())
-    assert (summary["diameter"], summary["tree_rounds"], summary["payload"]) == (report.diameter, 2 * report.height, 40)
+    assert (summary["diameter"], summary["tree_rounds"], summary["payload"]) == (
+        report.diameter,
+        2 * report.height,
+        40,
+    )
     assert summary["bytes_per_round"] == report.bytes_per_round
 
 
 def test_without_arguments_it_is_the_graph_of_the_demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run().exit_code == 0
-    assert graphs.from_file(tmp_path / "peerlearn-graph" / "graph.graphml").edges == graphs.erdos_renyi(20, 0.2).edges
+    assert (
+        graphs.from_file(tmp_path / "peerlearn-graph" / "graph.graphml").edges
+        == graphs.erdos_renyi(20, 0.2).edges
+    )
 
 
 def test_the_graph_file_has_the_weights_and_is_a_graph_file(tmp_path):
@@ -195,9 +247,13 @@ def test_the_graph_file_has_the_weights_and_is_a_graph_file(tmp_path):
     assert [written.nodes[k]["name"] for k in range(6)] == list("abcdef")
     places = [(written.nodes[k]["x"], written.nodes[k]["y"]) for k in range(6)]
     assert places == [graph.nodes[label]["pos"] for label in "abcdef"]
-    done = run(tmp_path / "one" / "graph.graphml", "--weights", "max-degree", "--output", tmp_path / "two")
+    done = run(
+        tmp_path / "one" / "graph.graphml", "--weights", "max-degree", "--output", tmp_path / "two"
+    )
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "two" / "graph.graphml").read_text() == (tmp_path / "one" / "graph.graphml").read_text()
+    assert (tmp_path / "two" / "graph.graphml").read_text() == (
+        tmp_path / "one" / "graph.graphml"
+    ).read_text()
 
 
 def test_a_list_of_links_is_a_graph_too(tmp_path):
@@ -238,21 +294,28 @@ def test_negative_weights_are_seen(tmp_path):
     assert "#d55e00" not in (tmp_path / "graph.svg").read_text().lower()
 
 
-@pytest.mark.parametrize("broken", [None, "", "{", "weights\n", "weights,contraction\nmetropolis,0.5\n"])
+@pytest.mark.parametrize(
+    "broken", [None, "", "{", "weights\n", "weights,contraction\nmetropolis,0.5\n"]
+)
 @pytest.mark.parametrize("file", ["weightings.csv", "summary.json"])
 def test_a_folder_without_results_gives_a_sentence(tmp_path, file, broken):
     run_graph(tmp_path, GRAPHS["two"])
     (tmp_path / file).unlink()
     if broken is not None:
         (tmp_path / file).write_text(broken)
-    with pytest.raises(InputError, match=r"does not hold the files of a graph .*: make them with peerlearn graph"):
+    with pytest.raises(
+        InputError, match=r"does not hold the files of a graph .*: make them with peerlearn graph"
+    ):
         draw_graph(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["rnig"], "there is no graph called 'rnig': there are erdos_renyi, .*; did you mean 'ring'?"),
+        (
+            ["rnig"],
+            "there is no graph called 'rnig': there are erdos_renyi, .*; did you mean 'ring'?",
+        ),
         (["lin"], "did you mean 'line'?"),
         (["scalefree"], "did you mean 'scale_free'?"),
         (["qqq"], "geometric. A file is named with its ending"),
@@ -260,17 +323,32 @@ def test_a_folder_without_results_gives_a_sentence(tmp_path, file, broken):
         (["missing.graphml", "--agents", 3], "says itself what the graph is: leave out --agents"),
         (["ring", "--p", 0.5], "ring takes --agents, and not --p: leave that out"),
         (["grid", "--rows", 2, "--agents", 4], "grid takes --rows and --columns, and not --agents"),
-        (["small_world"], "small_world needs --k and --rewire as well: for example, peerlearn graph small_world --k 2"),
+        (
+            ["small_world"],
+            "small_world needs --k and --rewire as well: for example, peerlearn graph small_world --k 2",
+        ),
         (["grid", "--rows", 2], "grid needs --columns as well"),
-        (["erdos_renyi", "--p", 1.5], "the link probability p is 1.5: give a number between 0 and 1"),
+        (
+            ["erdos_renyi", "--p", 1.5],
+            "the link probability p is 1.5: give a number between 0 and 1",
+        ),
         (["ring", "--agents", 0], "the number of agents is 0"),
-        (["ring", "--agents", 1], "the graph has 1 agent, who has nobody to talk to: give at least 2"),
-        (["complete", "--agents", 10**6], "1,000,000 agents are more than can be drawn: choose at most 1,000"),
+        (
+            ["ring", "--agents", 1],
+            "the graph has 1 agent, who has nobody to talk to: give at least 2",
+        ),
+        (
+            ["complete", "--agents", 10**6],
+            "1,000,000 agents are more than can be drawn: choose at most 1,000",
+        ),
         (["complete", "--agents", 400], "79,800 links are more than can be drawn: .* 50,000 links"),
         (["grid", "--rows", 10**4, "--columns", 10**4], "100,000,000 agents are more"),
         (["--seed", -1], "seed -1 cannot be used"),
         (["--p", 0.001, "--agents", 50], "practically never connected: raise p"),
-        (["--weights", "metropols"], "there are no weights called 'metropols': .*did you mean 'metropolis'?"),
+        (
+            ["--weights", "metropols"],
+            "there are no weights called 'metropols': .*did you mean 'metropolis'?",
+        ),
         (["--payload", 0], "a payload of 0 numbers is no message: give at least 1"),
         (["--accuracy", 0], "accuracy is 0: give a number between 0 and 1, such as 1e-6"),
         (["--accuracy", 1], "accuracy is 1: "),
@@ -305,11 +383,17 @@ def test_without_cvxpy_the_other_weights_are_compared(no_cvxpy, tmp_path):
     assert done.exit_code == 0, done.output
     assert "No fastest weights: weights='fastest' needs the package cvxpy" in done.stdout
     assert "pip install cvxpy" in done.stdout
-    assert next(line.split() for line in done.stdout.splitlines() if line.startswith("fastest")) == [
+    assert next(
+        line.split() for line in done.stdout.splitlines() if line.startswith("fastest")
+    ) == [
         "fastest",
         *"-----",
     ]
-    assert [row["weights"] for row in read(tmp_path / "weightings.csv")] == ["max-degree", "metropolis", "laplacian"]
+    assert [row["weights"] for row in read(tmp_path / "weightings.csv")] == [
+        "max-degree",
+        "metropolis",
+        "laplacian",
+    ]
     assert "not computed" in (tmp_path / "graph.svg").read_text()
 
 
@@ -325,7 +409,10 @@ def test_fastest_weights_that_are_asked_for_need_cvxpy(no_cvxpy, no_work, tmp_pa
 def test_large_graphs_have_fastest_weights_only_if_asked(monkeypatch):
     monkeypatch.setattr(graph_report, "FASTEST_UP_TO", 8)
     skipped = describe(GRAPHS["ring"]).skipped["fastest"]
-    assert skipped == "weights='fastest' can take minutes or more for 9 agents: ask for them by name, --weights fastest"
+    assert (
+        skipped
+        == "weights='fastest' can take minutes or more for 9 agents: ask for them by name, --weights fastest"
+    )
     assert describe(GRAPHS["ring"], weights="fastest").skipped == {}
     assert describe(GRAPHS["line"]).skipped == {}
 

@@ -57,14 +57,18 @@ def test_another_seed_gives_another_graph(name: str) -> None:
 def test_seeds_may_be_any_whole_number() -> None:
     for make in (graphs.erdos_renyi, graphs.geometric):
         assert links(make(12, 0.5, 3)) == links(make(12, 0.5, np.int64(3)))
-    assert links(graphs.small_world(12, 2, 0.5, 3)) == links(graphs.small_world(12, 2, 0.5, np.int64(3)))
+    assert links(graphs.small_world(12, 2, 0.5, 3)) == links(
+        graphs.small_world(12, 2, 0.5, np.int64(3))
+    )
     assert links(graphs.scale_free(12, 2, 3)) == links(graphs.scale_free(12, 2, np.int64(3)))
 
 
 def test_erdos_renyi_is_the_distribution_given_that_it_connects() -> None:
     """Four agents, p = 0.3: of the 38 connected graphs, those with m links come in proportion p^m (1-p)^(6-m)."""
     draws, p = 4000, 0.3
-    seen = np.bincount([graphs.erdos_renyi(4, p, seed).number_of_edges() for seed in range(draws)], minlength=7)
+    seen = np.bincount(
+        [graphs.erdos_renyi(4, p, seed).number_of_edges() for seed in range(draws)], minlength=7
+    )
     connected = np.array([0, 0, 0, 16, 15, 6, 1])
     share = connected * p ** np.arange(7) * (1 - p) ** (6 - np.arange(7))
     expected = draws * share / share.sum()
@@ -97,7 +101,10 @@ def test_erdos_renyi_of_ten_thousand_agents() -> None:
 
 @pytest.mark.parametrize(("n", "p"), [(5, 0), (20, 0.03), (2, 0.0), (10_000, 1e-4)])
 def test_erdos_renyi_gives_up_where_it_is_hopeless(n: int, p: float) -> None:
-    with pytest.raises(GraphError, match=rf"{n} agents with p = .* agents without a link .* raise p to log\(n\)/n = 0"):
+    with pytest.raises(
+        GraphError,
+        match=rf"{n} agents with p = .* agents without a link .* raise p to log\(n\)/n = 0",
+    ):
         graphs.erdos_renyi(n, p)
 
 
@@ -118,7 +125,13 @@ def test_ring_star_complete_and_single_agents() -> None:
     assert links(graphs.ring(4)) == {(0, 1), (1, 2), (2, 3), (0, 3)}
     assert links(graphs.star(4)) == {(0, 1), (0, 2), (0, 3)}
     assert graphs.complete(7).number_of_edges() == 21
-    alone = [graphs.ring(1), graphs.star(1), graphs.linear(1), graphs.complete(1), graphs.grid(1, 1)]
+    alone = [
+        graphs.ring(1),
+        graphs.star(1),
+        graphs.linear(1),
+        graphs.complete(1),
+        graphs.grid(1, 1),
+    ]
     assert all(list(graph) == [0] for graph in [*alone, graphs.geometric(1, 0.1)])
 
 
@@ -136,7 +149,9 @@ def test_small_world_redraws_until_connected() -> None:
 def test_small_world_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphs, "_connects", lambda n, links: False)
     monkeypatch.setattr(graphs, "MOST_WORK", 1.0)
-    with pytest.raises(GraphError, match=r"small world of 9 agents with k = 1 .* 0\.5 .* raise k or lower"):
+    with pytest.raises(
+        GraphError, match=r"small world of 9 agents with k = 1 .* 0\.5 .* raise k or lower"
+    ):
         graphs.small_world(9, 1, 0.5)
 
 
@@ -164,16 +179,24 @@ def test_geometric_links_what_is_near() -> None:
 
 
 def test_geometric_gives_up() -> None:
-    with pytest.raises(GraphError, match=r"10000 agents linked up to radius 0.001 .* raise the radius to 0.0"):
+    with pytest.raises(
+        GraphError, match=r"10000 agents linked up to radius 0.001 .* raise the radius to 0.0"
+    ):
         graphs.geometric(10_000, 0.001)
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: graphs.erdos_renyi(0, 0.5), "number of agents is 0: give a whole number of at least 1"),
+        (
+            lambda: graphs.erdos_renyi(0, 0.5),
+            "number of agents is 0: give a whole number of at least 1",
+        ),
         (lambda: graphs.erdos_renyi(2.5, 0.5), "number of agents is 2.5"),
-        (lambda: graphs.erdos_renyi(5, 1.5), "link probability p is 1.5: give a number between 0 and 1"),
+        (
+            lambda: graphs.erdos_renyi(5, 1.5),
+            "link probability p is 1.5: give a number between 0 and 1",
+        ),
         (lambda: graphs.erdos_renyi(5, math.nan), "link probability p is nan"),
         (lambda: graphs.erdos_renyi(5, "0.2"), "link probability p is '0.2'"),
         (lambda: graphs.linear(5, 0), "number of successors k is 0"),
@@ -183,7 +206,10 @@ def test_geometric_gives_up() -> None:
         (lambda: graphs.complete(0), "number of agents is 0"),
         (lambda: graphs.grid(0, 3), "number of rows is 0"),
         (lambda: graphs.grid(3, 0), "number of columns is 0"),
-        (lambda: graphs.small_world(12, 6, 0.1), "k = 6 per side needs more than 12 agents, not 12: lower k"),
+        (
+            lambda: graphs.small_world(12, 6, 0.1),
+            "k = 6 per side needs more than 12 agents, not 12: lower k",
+        ),
         (lambda: graphs.small_world(12, 2, -0.1), "probability rewire is -0.1"),
         (lambda: graphs.scale_free(3, 3), "m = 3 needs more than 3 agents, not 3: lower m"),
         (lambda: graphs.scale_free(3, 0), "number of links per new agent m is 0"),
@@ -211,7 +237,9 @@ def test_edge_list_round_trip(tmp_path: Path) -> None:
 
 
 def test_edge_list_with_comments_and_names(tmp_path: Path) -> None:
-    (tmp_path / "sites.txt").write_text("# our sites\nrome  paris # fast\n\nparis oslo\n", encoding="utf-8")
+    (tmp_path / "sites.txt").write_text(
+        "# our sites\nrome  paris # fast\n\nparis oslo\n", encoding="utf-8"
+    )
     graph = graphs.from_file(tmp_path / "sites.txt")
     assert [graph.nodes[k]["name"] for k in graph] == ["oslo", "paris", "rome"]
     assert links(graph) == {(0, 1), (1, 2)}
@@ -220,7 +248,11 @@ def test_edge_list_with_comments_and_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "sentence"),
     [
-        ("a.txt", "0 1\n1 2 3\n", r"line 2 of .*a\.txt reads '1 2 3': write the two agents of one link, as in '0 1'"),
+        (
+            "a.txt",
+            "0 1\n1 2 3\n",
+            r"line 2 of .*a\.txt reads '1 2 3': write the two agents of one link, as in '0 1'",
+        ),
         ("a.txt", "0 1\n\n# 2\n7\n", r"line 4 of .*a\.txt reads '7'"),
         ("a.txt", "# nothing\n", r"a\.txt holds no agents"),
         ("a.txt", "", r"a\.txt holds no agents"),
@@ -231,7 +263,9 @@ def test_edge_list_with_comments_and_names(tmp_path: Path) -> None:
         ("a.graphml", "<graphml/>", r"a\.graphml cannot be read as GraphML"),
     ],
 )
-def test_unreadable_files_get_a_sentence(tmp_path: Path, file: str, text: str, sentence: str) -> None:
+def test_unreadable_files_get_a_sentence(
+    tmp_path: Path, file: str, text: str, sentence: str
+) -> None:
     (tmp_path / file).write_text(text, encoding="utf-8")
     with pytest.raises(GraphError, match=sentence):
         graphs.from_file(tmp_path / file)
@@ -281,7 +315,13 @@ def test_checked_keeps_names_attributes_and_its_input_apart() -> None:
 def test_checked_accepts_what_is_harmless() -> None:
     both_ways = nx.DiGraph([(0, 1), (1, 0), (1, 2), (2, 1)])
     parallel = nx.MultiGraph([(0, 1), (0, 1), (1, 2)])
-    for graph in (both_ways, parallel, nx.MultiDiGraph(both_ways), nx.freeze(nx.path_graph(3)), nx.path_graph(3)):
+    for graph in (
+        both_ways,
+        parallel,
+        nx.MultiDiGraph(both_ways),
+        nx.freeze(nx.path_graph(3)),
+        nx.path_graph(3),
+    ):
         accepted = graphs.checked(graph)
         assert type(accepted) is nx.Graph
         assert not nx.is_frozen(accepted)
@@ -297,10 +337,22 @@ def test_checked_accepts_what_is_harmless() -> None:
         (np.eye(3), "a graph has to be a networkx.Graph, not ndarray"),
         (nx.Graph(), "the graph has no agents"),
         (nx.DiGraph([(0, 1), (1, 2), (2, 1)]), "links go one way only: (0, 1); add the way back"),
-        (nx.Graph([(0, 1), (1, 1), (2, 1), (2, 2)]), "agents linked to themselves: 1, 2; remove the self-loops"),
-        (nx.Graph([("a", "b"), ("b", "c"), ("x", "y")]), "agents [x, y] cannot reach the other 3; link the parts"),
-        (nx.disjoint_union(nx.path_graph(20), nx.path_graph(10)), "[20, 21, 22, 23, 24, 25, ... (10 in all)] cannot"),
-        (nx.empty_graph(8), "agents [1] and [2] and [3] and 4 more parts cannot reach the other 1;"),
+        (
+            nx.Graph([(0, 1), (1, 1), (2, 1), (2, 2)]),
+            "agents linked to themselves: 1, 2; remove the self-loops",
+        ),
+        (
+            nx.Graph([("a", "b"), ("b", "c"), ("x", "y")]),
+            "agents [x, y] cannot reach the other 3; link the parts",
+        ),
+        (
+            nx.disjoint_union(nx.path_graph(20), nx.path_graph(10)),
+            "[20, 21, 22, 23, 24, 25, ... (10 in all)] cannot",
+        ),
+        (
+            nx.empty_graph(8),
+            "agents [1] and [2] and [3] and 4 more parts cannot reach the other 1;",
+        ),
     ],
 )
 def test_checked_says_what_is_wrong(graph: nx.Graph, sentence: str) -> None:
@@ -341,7 +393,9 @@ def test_above_the_exact_size_the_diameter_is_bounded(name: str, seed: int) -> N
     assert all(graph.has_edge(k, parent[k]) for k in others)
 
 
-def test_the_middle_of_long_graphs_is_found_without_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_middle_of_long_graphs_is_found_without_all_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(graphs, "EXACT_UP_TO", 1)
     assert graphs.spanning_tree(graphs.linear(101))[0][50] == 50
     assert graphs.diameter(graphs.linear(101)) == 100

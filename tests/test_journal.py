@@ -29,7 +29,9 @@ def saved(folder, rounds=2):
     journal = Journal(folder)
     for n in range(1, rounds + 1):
         journal.add(Call("mix", (np.full((1, 2), float(n)),)))
-        journal.save(Checkpoint({"round": n}, {"now": np.full(2, float(n))}, {n: {"frames": np.array([n])}}))
+        journal.save(
+            Checkpoint({"round": n}, {"now": np.full(2, float(n))}, {n: {"frames": np.array([n])}})
+        )
     return journal
 
 
@@ -38,7 +40,9 @@ def rounds_of(journal):
     checkpoint = journal.load()
     calls = list(journal.calls())
     n = checkpoint.about["round"]
-    assert [(call.what, call.arrays[0].tolist()) for call in calls] == [("mix", [[k, k]]) for k in range(1, n + 1)]
+    assert [(call.what, call.arrays[0].tolist()) for call in calls] == [
+        ("mix", [[k, k]]) for k in range(1, n + 1)
+    ]
     assert checkpoint.arrays["now"].tolist() == [n, n]
     return n
 
@@ -57,7 +61,11 @@ class Full:
         def refuse(*_, **__):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        owner, name = {"open": (journals, "open_private"), "fsync": (os, "fsync"), "replace": (Path, "replace")}[what]
+        owner, name = {
+            "open": (journals, "open_private"),
+            "fsync": (os, "fsync"),
+            "replace": (Path, "replace"),
+        }[what]
         context = self.monkeypatch.context()
         patch = context.__enter__()
         patch.setattr(owner, name, refuse)
@@ -72,7 +80,9 @@ class TestJournal:
 
     def test_a_folder_that_cannot_be_made_gets_its_sentence(self, tmp_path):
         (tmp_path / "file").touch()
-        with pytest.raises(NetworkError, match=r"checkpoints cannot be kept in .*file.*: name another folder"):
+        with pytest.raises(
+            NetworkError, match=r"checkpoints cannot be kept in .*file.*: name another folder"
+        ):
             Journal(tmp_path / "file" / "folder")
 
     def test_what_was_saved_is_loaded_bit_by_bit(self, tmp_path):
@@ -146,7 +156,10 @@ class TestJournal:
         content = path.read_bytes()
         record = len(content) // 3
         for at in range(2 * record, len(content)):
-            for wrong in (content[:at], content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]):
+            for wrong in (
+                content[:at],
+                content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :],
+            ):
                 path.write_bytes(wrong)
                 journal = Journal(tmp_path)
                 assert rounds_of(journal) == 2
@@ -163,9 +176,7 @@ class TestJournal:
 
     def test_where_nothing_is_whole_the_sentence_has_the_way_out(self, tmp_path):
         saved(tmp_path)
-        way_out = (
-            r"no checkpoint in .* is whole \(.*\): bring a copy back, or empty the checkpoint folders of all agents"
-        )
+        way_out = r"no checkpoint in .* is whole \(.*\): bring a copy back, or empty the checkpoint folders of all agents"
         shutil.copytree(tmp_path, tmp_path / "copy")
         (tmp_path / JOURNAL).unlink()
         with pytest.raises(NetworkError, match=way_out):
@@ -176,10 +187,14 @@ class TestJournal:
             Journal(tmp_path / "copy").load()
 
     @pytest.mark.parametrize("what", ["open", "fsync", "replace"])
-    def test_a_full_disk_leaves_what_was_there_and_the_next_save_works(self, tmp_path, monkeypatch, what):
+    def test_a_full_disk_leaves_what_was_there_and_the_next_save_works(
+        self, tmp_path, monkeypatch, what
+    ):
         journal = saved(tmp_path)
         journal.add(Call("mix", (np.full((1, 2), 3.0),)))
-        third = Checkpoint({"round": 3}, {"now": np.full(2, 3.0)}, {2: {}, 3: {"frames": np.ones(3)}})
+        third = Checkpoint(
+            {"round": 3}, {"now": np.full(2, 3.0)}, {2: {}, 3: {"frames": np.ones(3)}}
+        )
         for _ in range(2):
             enough = Full(monkeypatch)(what)
             with pytest.raises(OSError, match="No space left"):
@@ -192,7 +207,9 @@ class TestJournal:
         assert list(Journal(tmp_path).load().sent) == [2, 3]
 
     @pytest.mark.parametrize("fails_at", range(5))
-    def test_a_disk_that_gets_full_at_any_moment_of_a_save_leaves_a_checkpoint(self, tmp_path, monkeypatch, fails_at):
+    def test_a_disk_that_gets_full_at_any_moment_of_a_save_leaves_a_checkpoint(
+        self, tmp_path, monkeypatch, fails_at
+    ):
         journal, times = saved(tmp_path), iter(range(100))
         journal.add(Call("mix", (np.full((1, 2), 3.0),)))
         third = Checkpoint({"round": 3}, {"now": np.full(2, 3.0)}, {3: {"frames": np.ones(3)}})
@@ -215,7 +232,11 @@ class TestJournal:
             kept = {k: ({"frames": np.array([k])} if k == n else {}) for k in (n - 1, n) if k}
             journal.save(Checkpoint({"round": n}, {}, kept))
         # The last two checkpoints count on 4 and 5, and on 5 and 6.
-        assert sorted(path.name for path in tmp_path.glob("sent-*")) == ["sent-4.bin", "sent-5.bin", "sent-6.bin"]
+        assert sorted(path.name for path in tmp_path.glob("sent-*")) == [
+            "sent-4.bin",
+            "sent-5.bin",
+            "sent-6.bin",
+        ]
 
     def test_frames_that_nobody_counts_on_are_removed_after_a_restart_too(self, tmp_path):
         for n in range(1, 9):
@@ -283,7 +304,9 @@ def tear(folder, number):
 
 
 class TestMemory:
-    def test_a_restarted_agent_is_where_its_checkpoint_was_before_its_program_begins(self, tmp_path):
+    def test_a_restarted_agent_is_where_its_checkpoint_was_before_its_program_begins(
+        self, tmp_path
+    ):
         """A neighbor may be greeted at any moment, also while calls are being given back."""
         Agent(tmp_path).run(7, save=(3, 5))
         agent = Agent(tmp_path)
@@ -330,7 +353,9 @@ class TestMemory:
             agent.mix()
             for link in agent.links.values():
                 receipts.append(link.outbox.receipt)
-                assert n < 3 or link.outbox.saved(n - 2, receipts[-5])  # two rounds ago, of two neighbors
+                assert n < 3 or link.outbox.saved(
+                    n - 2, receipts[-5]
+                )  # two rounds ago, of two neighbors
             agent.memory.save()
         assert len(list(tmp_path.glob("sent-*"))) <= 4
         again = Agent(tmp_path)
@@ -341,7 +366,8 @@ class TestMemory:
         Agent(tmp_path).run(3, save=(2, 3))
         monkeypatch.setattr(memories, "VERSION", VERSION + 1)
         with pytest.raises(
-            Mismatch, match=rf"another release of peerlearn \(wire format {VERSION} there, {VERSION + 1}"
+            Mismatch,
+            match=rf"another release of peerlearn \(wire format {VERSION} there, {VERSION + 1}",
         ):
             Agent(tmp_path)
 
@@ -351,7 +377,8 @@ class TestMemory:
         del about["wire"]
         Journal(tmp_path).save(Checkpoint(about))
         with pytest.raises(
-            Mismatch, match=r"wire format 1 there, 2 here.: go on with that release, or start all agents"
+            Mismatch,
+            match=r"wire format 1 there, 2 here.: go on with that release, or start all agents",
         ):
             Agent(tmp_path)
 
@@ -383,7 +410,9 @@ class TestMemory:
         agent.memory.save()
         assert (Agent(tmp_path).me.done, agent.saved) == (4, 2)
         assert [n for n, _ in Agent(tmp_path).links[1].outbox.entries(0, 99)] == [1, 2, 3, 4]
-        warnings = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+        warnings = [
+            record.message for record in caplog.records if record.levelno == logging.WARNING
+        ]
         assert len(warnings) == 2  # once when it begins and once when it ends
         assert "no checkpoint could be written" in warnings[0]
         assert "are written to" in warnings[1]
@@ -411,7 +440,9 @@ class TestMemory:
         last = Agent(tmp_path)
         assert (last.memory.finished, last.me.done) == (True, 3)
 
-    def test_a_finished_run_is_known_to_be_finished_though_its_last_checkpoint_is_torn(self, tmp_path):
+    def test_a_finished_run_is_known_to_be_finished_though_its_last_checkpoint_is_torn(
+        self, tmp_path
+    ):
         """Its neighbors have heard that it is done, and may have forgotten the run."""
         agent = Agent(tmp_path).run(3, save=(1, 2))
         agent.memory.save(finished=True)
@@ -433,13 +464,17 @@ class TestMemory:
     def test_a_checkpoint_of_another_run_is_refused_with_the_key(self, tmp_path, changed, said):
         Agent(tmp_path).run(2, save=(2,))
         with pytest.raises(
-            Mismatch, match=f"is of a run that differs in {said}; set it back, or start all agents anew"
+            Mismatch,
+            match=f"is of a run that differs in {said}; set it back, or start all agents anew",
         ):
             Agent(tmp_path, **changed)
 
     def test_another_program_is_refused(self, tmp_path):
         Agent(tmp_path).run(3, save=(3,))
-        with pytest.raises(NetworkError, match="is of another program, mix there and flood here: go on with the one"):
+        with pytest.raises(
+            NetworkError,
+            match="is of another program, mix there and flood here: go on with the one",
+        ):
             Agent(tmp_path).mix("flood")
 
     def test_a_program_with_other_rounds_is_refused(self, tmp_path):
@@ -447,7 +482,9 @@ class TestMemory:
         agent = Agent(tmp_path)
         agent.mix()
         agent.memory.call("mix", 2, lambda: ())
-        with pytest.raises(NetworkError, match="is of another program, round 3 there and round 4 here"):
+        with pytest.raises(
+            NetworkError, match="is of another program, round 3 there and round 4 here"
+        ):
             agent.mix()
 
 
@@ -458,7 +495,13 @@ class Alone(DistributedNetwork):
         super().__init__(nx.empty_graph(1), "metropolis", np.zeros(1, np.intp), 0)
         self.me, self.save_at, self.computed = Speaker("run", 0, "north", {}), save_at, 0
         self.memory = Replay(
-            self.me, {}, Journal(folder), lock=threading.Lock(), own_settings={}, save_every=1e9, bytes_sent=lambda: 0
+            self.me,
+            {},
+            Journal(folder),
+            lock=threading.Lock(),
+            own_settings={},
+            save_every=1e9,
+            bytes_sent=lambda: 0,
         )
 
     def _new_halo(self, links, width, dtype):
@@ -483,7 +526,9 @@ class Alone(DistributedNetwork):
             self.memory.save()
 
 
-STEPS = np.array([[1.0, 0.5, 0.0], [0.5, 0.1, 0.3], [1.5, -0.2, 0.1], [0.3, 0.3, 0.3], [1.1, 0.1, -0.4]])
+STEPS = np.array(
+    [[1.0, 0.5, 0.0], [0.5, 0.1, 0.3], [1.5, -0.2, 0.1], [0.3, 0.3, 0.3], [1.1, 0.1, -0.4]]
+)
 
 
 class TestRecurrence:
@@ -511,7 +556,9 @@ class TestRecurrence:
         with pytest.raises(NetworkError, match="another program, recur there and mix here"):
             Alone(tmp_path).mix(x)
 
-    @pytest.mark.parametrize(("width", "rounds"), [(3, 2), (1, 5)], ids=["fewer rounds", "other rows"])
+    @pytest.mark.parametrize(
+        ("width", "rounds"), [(3, 2), (1, 5)], ids=["fewer rounds", "other rows"]
+    )
     def test_of_fewer_rounds_or_other_rows_is_refused(self, tmp_path, width, rounds):
         Alone(tmp_path, save_at=(3,)).recur(np.array([[1.0, -2.0, 0.7]]), STEPS)
         with pytest.raises(NetworkError, match="another program"):

@@ -23,7 +23,9 @@ def written_out(C, x, before, a, b, c):
 
 @pytest.mark.parametrize("kernel", [sparse_step, plain_step], ids=["compiled", "plain"])
 @pytest.mark.parametrize("width", [1, 7, BLOCK - 1, BLOCK, 2 * BLOCK + 3, PLAIN_BLOCK + 5])
-@pytest.mark.parametrize("step", [(1.0, 0.0, 0.0), (0.7, -0.2, 0.0), (1.3, 0.0, -0.4), (1.3, 0.1, -0.4)])
+@pytest.mark.parametrize(
+    "step", [(1.0, 0.0, 0.0), (0.7, -0.2, 0.0), (1.3, 0.0, -0.4), (1.3, 0.1, -0.4)]
+)
 def test_every_degree_and_width(kernel, step, width):
     # A clique with a path at one end and leaves at the other: degrees from 1 to 9.
     graph = nx.convert_node_labels_to_integers(nx.lollipop_graph(6, 4))

@@ -24,12 +24,18 @@ RULE = Averaging("plain", 1e-3, stopping="thesis")
 def table(seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(90) % 3
-    return DataSet("points", rng.normal(size=(90, 4)) + y[:, None], y, "classification", "made here", None)
+    return DataSet(
+        "points", rng.normal(size=(90, 4)) + y[:, None], y, "classification", "made here", None
+    )
 
 
 def trial_of(averaging, protocol, net=LINE, **more):
-    model = Model("m", estimator=RVFLClassifier(B, 0.5, solver=Consensus(averaging, variant="thesis")))
-    return next(Comparison((Data("points", given=table()),), (model,), (net,), protocol, 3, **more).trials())
+    model = Model(
+        "m", estimator=RVFLClassifier(B, 0.5, solver=Consensus(averaging, variant="thesis"))
+    )
+    return next(
+        Comparison((Data("points", given=table()),), (model,), (net,), protocol, 3, **more).trials()
+    )
 
 
 def readouts(trial, rows=None):
@@ -37,7 +43,9 @@ def readouts(trial, rows=None):
     fold = fold_of(trial)
     chosen = np.random.default_rng(trial.seed("deal")).permutation(len(fold.y))[:rows]
     network = SimulatedNetwork(graphs.complete(L))
-    model = RVFLClassifier(B, 0.5, solver=Local(), network=network, random_state=trial.seed("model"))
+    model = RVFLClassifier(
+        B, 0.5, solver=Local(), network=network, random_state=trial.seed("model")
+    )
     return model.fit(fold.X[chosen], fold.y[chosen]).coefficients_
 
 
@@ -59,15 +67,21 @@ def test_the_printed_rule_round_by_round(rows):
     protocol = Averages(rows=rows, watched=12)
     trial = trial_of(RULE, protocol)
     steps = mixed(readouts(trial, rows or None), 200)
-    stopped = next(n for n in range(1, 200) if (((steps[n] - steps[n - 1]) ** 2).sum(axis=1) < 1e-3).all())
+    stopped = next(
+        n for n in range(1, 200) if (((steps[n] - steps[n - 1]) ** 2).sum(axis=1) < 1e-3).all()
+    )
     outcome = protocol.run(trial)
     assert 2 < stopped == outcome.sent.rounds
     assert (outcome.sent.messages, outcome.sent.bytes) == (16 * stopped, 16 * stopped * 8 * B * 3)
     end, truth = steps[stopped], steps[0].mean(axis=0)
     assert outcome.values["left"] == pytest.approx(away(end) / away(steps[0]))
-    assert outcome.values["off"] == pytest.approx(np.linalg.norm(end - truth, axis=1).max() / np.linalg.norm(truth))
+    assert outcome.values["off"] == pytest.approx(
+        np.linalg.norm(end - truth, axis=1).max() / np.linalg.norm(truth)
+    )
     assert outcome.curves["disagreement"][0] == [float(n) for n in range(13)]
-    assert outcome.curves["disagreement"][1] == pytest.approx([away(x) / away(steps[0]) for x in steps[:13]])
+    assert outcome.curves["disagreement"][1] == pytest.approx(
+        [away(x) / away(steps[0]) for x in steps[:13]]
+    )
     assert outcome.converged is False  # small updates, and a tenth of the disagreement left
 
 
@@ -86,7 +100,8 @@ def test_a_tree_is_exact_once_all_have_heard():
     x, half = readouts(trial).reshape(L, -1), L // 2
     assert outcome.sent.rounds == 2 * half
     assert outcome.values["left"] < 1e-14
-    # Until the sum is at the root nobody has it; then the root has, then those beside it, and so on.
+    # Until the sum is at the root nobody has it; then the root has, then those beside it, and so
+    # on.
     heard = [0] * half + [1 + 2 * n for n in range(half + 1)]
     outwards = np.argsort(abs(np.arange(L) - half), kind="stable")
     left = [np.linalg.norm((x - x.mean(axis=0))[outwards[n:]]) / away(x) for n in heard]
@@ -119,7 +134,9 @@ def test_who_agrees_from_the_start_stays_so():
 
 def test_weightings_are_compared_on_the_same_graphs():
     nets = [Net(name, "erdos_renyi", 8, {"p": 0.5}, name) for name in ("metropolis", "laplacian")]
-    whole = Comparison((Data("points", given=table()),), (Model("m", "RVFL"),), tuple(nets), repetitions=2)
+    whole = Comparison(
+        (Data("points", given=table()),), (Model("m", "RVFL"),), tuple(nets), repetitions=2
+    )
     drawn = [graph_of(trial.network, trial.seed("graph")) for trial in whole.trials()]
     assert len(drawn) == 4
     assert set(drawn[0].edges) == set(drawn[1].edges) != set(drawn[2].edges) == set(drawn[3].edges)
@@ -133,7 +150,9 @@ def test_the_solver_takes_the_rounds_that_are_told():
     rounds = {}
     for solver in (Local(), Consensus(RULE, variant="thesis")):
         network = SimulatedNetwork(LINE.fixed, "max-degree")
-        model = RVFLClassifier(B, 0.5, solver=solver, network=network, random_state=trial.seed("model"))
+        model = RVFLClassifier(
+            B, 0.5, solver=solver, network=network, random_state=trial.seed("model")
+        )
         rounds[solver.name] = model.fit(fold.X[order], fold.y[order]).report_.sent.rounds
     assert rounds["consensus"] - rounds["local"] == trial.comparison.protocol.run(trial).sent.rounds
 
@@ -142,11 +161,24 @@ def test_the_solver_takes_the_rounds_that_are_told():
     ("model", "why"),
     [
         (Model("m", "RVFL", settings={"solver": "consensus"}), ""),
-        (Model("m", "RVFL", settings={"solver": {"name": "consensus", "averaging": {"method": "plain"}}}), ""),
+        (
+            Model(
+                "m",
+                "RVFL",
+                settings={"solver": {"name": "consensus", "averaging": {"method": "plain"}}},
+            ),
+            "",
+        ),
         (Model("m", "RVFL", "centralised", {"solver": "consensus"}), "has nobody to agree with"),
         (Model("m", "RVFL"), "does not average readouts: solver = 'consensus' does"),
-        (Model("m", estimator=RVFLClassifier(solver=ADMM())), "does not average readouts: solver = 'consensus' does"),
-        (Model("m", "sklearn.svm.SVC", "network"), "does not average readouts: solver = 'consensus' does"),
+        (
+            Model("m", estimator=RVFLClassifier(solver=ADMM())),
+            "does not average readouts: solver = 'consensus' does",
+        ),
+        (
+            Model("m", "sklearn.svm.SVC", "network"),
+            "does not average readouts: solver = 'consensus' does",
+        ),
         (
             Model("m", estimator=RVFLRegressor(solver=Consensus())),
             "predicts numbers, and the targets are classes",

@@ -49,7 +49,9 @@ def opened(page, place, *flags):
     command = [BROWSER, *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout, [line for line in done.stderr.splitlines() if re.search(r":CONSOLE[:(]", line)]
+    return done.stdout, [
+        line for line in done.stderr.splitlines() if re.search(r":CONSOLE[:(]", line)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,12 @@ def report(tmp_path_factory):
     """A page with everything on it, and names that are long or mean something to a browser."""
     folder = tmp_path_factory.mktemp("report")
     wide = {f"a_rather_long_name_of_a_model_{k} <b>&amp;": 0.1 + k / 50 for k in range(9)}
-    rows = usual(data=("G50C", "Garageband", "Skills"), models={"C-RVFL": 0.06, **wide}, agents=(5, 20), runs=2)
+    rows = usual(
+        data=("G50C", "Garageband", "Skills"),
+        models={"C-RVFL": 0.06, **wide},
+        agents=(5, 20),
+        runs=2,
+    )
     rows.append(
         row(
             "G50C",
@@ -76,12 +83,16 @@ def report(tmp_path_factory):
             FigureSpec("none", "bars", "mae"),
         ),
         statistics=(StatisticsSpec("error"),),
-        expectations=(Expectation("error", {"data": "G50C", "model": "C-RVFL"}, "table 1", 0.06, 0.01),),
+        expectations=(
+            Expectation("error", {"data": "G50C", "model": "C-RVFL"}, "table 1", 0.06, 0.01),
+        ),
         missing={"Sylva": "it is nowhere to be had"},
         size="quick",
         text="title = 'x'\n" + "y" * 300,
     )
-    networks = [graph_of(folder, "ER", graphs.erdos_renyi(n, 0.4, seed=1), agents=n) for n in (5, 10)]
+    networks = [
+        graph_of(folder, "ER", graphs.erdos_renyi(n, 0.4, seed=1), agents=n) for n in (5, 10)
+    ]
     results_of(folder, rows, layout, ("agents",), graphs=networks)
     return make_report(folder)[-1]
 
@@ -107,7 +118,9 @@ def test_images_are_there_and_nothing_is_too_wide(report, tmp_path):
         for width in WIDTHS
     )
     wrapper = tmp_path / "wrapper.html"
-    wrapper.write_text(f'{frames}<pre id="told"></pre><script>onload = () => {{ {MEASURE} }}</script>')
+    wrapper.write_text(
+        f'{frames}<pre id="told"></pre><script>onload = () => {{ {MEASURE} }}</script>'
+    )
     dom, said = opened(wrapper, tmp_path, "--dump-dom")
     assert said == []
     told = json.loads(html.unescape(re.search(r'<pre id="told">(.*?)</pre>', dom, re.DOTALL)[1]))

@@ -42,23 +42,42 @@ def test_plain_objects_will_do():
 
 
 def test_swept_entries_share_a_name():
-    models = tuple(Model("m", "RVFL", "centralised", {"alpha": a}, swept={"alpha": a}) for a in (1.0, 2.0))
+    models = tuple(
+        Model("m", "RVFL", "centralised", {"alpha": a}, swept={"alpha": a}) for a in (1.0, 2.0)
+    )
     assert len(list(checked(Comparison(G50C, models)).trials())) == 2
-    with pytest.raises(InputError, match=r"^models\['m'\].name in the comparison stands twice: give each"):
+    with pytest.raises(
+        InputError, match=r"^models\['m'\].name in the comparison stands twice: give each"
+    ):
         checked(Comparison(G50C, (models[0], models[0])))
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"data": ()}, "data in the comparison is empty, which leaves nothing to run: give one Data or more"),
+        (
+            {"data": ()},
+            "data in the comparison is empty, which leaves nothing to run: give one Data or more",
+        ),
         ({"data": Data("g50c")}, "data in the comparison is Data(name='g50c'"),
         ({"models": (SVC(),)}, "models in the comparison is (SVC(),): give a list of Model"),
         ({"folds": True}, "folds in the comparison is True: give a whole number of 1 or more"),
-        ({"repetitions": 0}, "repetitions in the comparison is 0: give a whole number of 1 or more"),
-        ({"seed": 2**40}, "seed in the comparison is 1099511627776: give a whole number from 0 to 4294967295"),
-        ({"test_fraction": 0}, "test_fraction in the comparison is 0: give a number between 0 and 1"),
-        ({"metrics": ("eror",)}, "metrics in the comparison has 'eror', which is not known: did you mean error?"),
+        (
+            {"repetitions": 0},
+            "repetitions in the comparison is 0: give a whole number of 1 or more",
+        ),
+        (
+            {"seed": 2**40},
+            "seed in the comparison is 1099511627776: give a whole number from 0 to 4294967295",
+        ),
+        (
+            {"test_fraction": 0},
+            "test_fraction in the comparison is 0: give a number between 0 and 1",
+        ),
+        (
+            {"metrics": ("eror",)},
+            "metrics in the comparison has 'eror', which is not known: did you mean error?",
+        ),
         (
             {"models": (Model("m", where="centralised"),)},
             "models['m'].kind in the comparison is missing: give kind='RVFL' or another model of peerlearn, kind=",
@@ -125,7 +144,11 @@ def test_swept_entries_share_a_name():
             "statistics[1].tests in the comparison is 'friedman': give a list of which each is a text in quotes",
         ),
         (
-            {"layout": Layout(expectations=(Expectation("error", {}, "table 1", 1.0, relation="under"),))},
+            {
+                "layout": Layout(
+                    expectations=(Expectation("error", {}, "table 1", 1.0, relation="under"),)
+                )
+            },
             "expect['table 1'].relation in the comparison is 'under': give one of below, above, equal",
         ),
         (
@@ -147,8 +170,16 @@ def test_mistakes_name_the_object(given, said):
 @pytest.mark.parametrize(
     ("rows", "given", "said"),
     [
-        (10, {"folds": 11}, "folds in the comparison is 11, but mine has 10 rows: give fewer folds"),
-        (3, {"test_fraction": 0.9}, "test_fraction in the comparison is 0.9, which leaves 0 of the 3 rows of mine"),
+        (
+            10,
+            {"folds": 11},
+            "folds in the comparison is 11, but mine has 10 rows: give fewer folds",
+        ),
+        (
+            3,
+            {"test_fraction": 0.9},
+            "test_fraction in the comparison is 0.9, which leaves 0 of the 3 rows of mine",
+        ),
         (
             10,
             {"folds": 5, "networks": (Net("ring", "ring", 9),)},
@@ -172,7 +203,10 @@ def test_enough_rows_for_folds_and_agents(rows, given, said):
 def test_classes_with_one_row():
     table = data.load("iris")
     lonely = data.DataSet("few", table.X[:51], table.y[:51], "classification", "made up", None)
-    with pytest.raises(InputError, match=r"^data\['mine'\] in the comparison has a class with one row, which cannot"):
+    with pytest.raises(
+        InputError,
+        match=r"^data\['mine'\] in the comparison has a class with one row, which cannot",
+    ):
         checked(Comparison((Data("mine", given=lonely),), RIVAL))
 
 
@@ -187,7 +221,10 @@ def test_classes_with_one_row():
     ],
 )
 def test_whole_numbers_that_may_be_amounts(folds, said):
-    X, way_out = data.load("iris").X[:60], "; or, if its 30 classes are amounts, give it task = 'regression'"
+    X, way_out = (
+        data.load("iris").X[:60],
+        "; or, if its 30 classes are amounts, give it task = 'regression'",
+    )
     amounts = [*np.arange(29).repeat(2).tolist(), 28, 99]
 
     def refused(y):
@@ -207,7 +244,10 @@ def test_whole_numbers_that_may_be_amounts(folds, said):
     ("given", "said"),
     [
         ("my.toml", "a comparison is needed, and 'my.toml' is a text: give read('my.toml')"),
-        ({"data": "iris"}, "a comparison is needed, and this is a dict: give Comparison(data=..., models=...) of peer"),
+        (
+            {"data": "iris"},
+            "a comparison is needed, and this is a dict: give Comparison(data=..., models=...) of peer",
+        ),
     ],
 )
 def test_what_is_no_comparison(given, said, tmp_path):
@@ -218,18 +258,25 @@ def test_what_is_no_comparison(given, said, tmp_path):
 
 def test_very_many_runs_are_said_before_they_are_checked(caplog):
     checked(Comparison(G50C, RIVAL, repetitions=5_001))
-    assert caplog.messages == ["the comparison makes 5,001 runs, and it takes a while to check them"]
+    assert caplog.messages == [
+        "the comparison makes 5,001 runs, and it takes a while to check them"
+    ]
 
 
 def test_runs_are_counted_without_making_them():
     models = (*RIVAL, Model("m", "RVFL"), Model("n", "RVFL", "alone"))
-    whole = Comparison((*G50C, Data("iris")), models, (*RING, Net("r", "ring", 3)), folds=3, repetitions=2)
+    whole = Comparison(
+        (*G50C, Data("iris")), models, (*RING, Net("r", "ring", 3)), folds=3, repetitions=2
+    )
     assert whole.runs == len(list(whole.trials())) == 2 * 3 * 2 * 5
 
 
 def test_a_model_that_cannot_do_a_task_is_no_mistake():
     comparison = Comparison((Data("diabetes"), *G50C), RIVAL, folds=2)
-    assert [bool(comparison.protocol.refuses(entry, RIVAL[0])) for entry in comparison.data] == [True, False]
+    assert [bool(comparison.protocol.refuses(entry, RIVAL[0])) for entry in comparison.data] == [
+        True,
+        False,
+    ]
     checked(comparison)
 
 
@@ -239,7 +286,9 @@ def test_settings_that_only_go_together_may_come_from_both():
     comparison = Comparison((entry,), (model,), RING, protocol=Signals())
     assert not comparison.protocol.refuses(entry, model)
     assert checked(comparison) == comparison
-    with pytest.raises(InputError, match=r"^models\['m'\] in the comparison cannot be used: update='lms' has no"):
+    with pytest.raises(
+        InputError, match=r"^models\['m'\] in the comparison cannot be used: update='lms' has no"
+    ):
         checked(replace(comparison, data=(replace(entry, settings={}),)))
 
 
@@ -254,7 +303,9 @@ def test_settings_are_seen_over_the_network_that_they_are_for():
     model = Model("m", "VerticalRVFL", settings={"n_hidden": [3, 4]})
     pair = (Net("pair", "ring", 2),)
     assert checked(Comparison(G50C, (model,), pair, protocol=Columns()))
-    with pytest.raises(InputError, match=r"^models\['m'\] in the comparison cannot be used: n_hidden has 2 "):
+    with pytest.raises(
+        InputError, match=r"^models\['m'\] in the comparison cannot be used: n_hidden has 2 "
+    ):
         checked(Comparison(G50C, (model,), (*pair, *RING), protocol=Columns()))
 
 
@@ -267,19 +318,28 @@ def test_nothing_is_run_or_written_of_what_cannot_be_run(tmp_path):
 @pytest.mark.parametrize("name", ["averaging", "convergence"])
 def test_a_protocol_that_does_not_search(name):
     ours = Model("m", "RVFL", settings={"solver": "consensus"})
-    whole = Comparison(G50C, (ours,), RING, protocol_named(name), search=Search({"alpha": [0.1, 1.0]}))
-    with pytest.raises(InputError, match=f"^search in the comparison is not for the protocol {name}: leave it out, or"):
+    whole = Comparison(
+        G50C, (ours,), RING, protocol_named(name), search=Search({"alpha": [0.1, 1.0]})
+    )
+    with pytest.raises(
+        InputError,
+        match=f"^search in the comparison is not for the protocol {name}: leave it out, or",
+    ):
         checked(whole)
 
 
 def test_a_setting_that_a_protocol_lacks():
-    with pytest.raises(InputError, match=r"chunks is no setting of the protocol stream: did you mean chunk\?"):
+    with pytest.raises(
+        InputError, match=r"chunks is no setting of the protocol stream: did you mean chunk\?"
+    ):
         protocol_named("stream", chunks=3)
 
 
 def test_what_is_always_measured_may_be_asked_for(tmp_path):
     asked = ("error", "bytes", "seconds")
-    whole = Comparison((Data("iris"),), (Model("m", "RVFL", settings={"n_hidden": 5}),), RING, metrics=asked)
+    whole = Comparison(
+        (Data("iris"),), (Model("m", "RVFL", settings={"n_hidden": 5}),), RING, metrics=asked
+    )
     results = run(whole, tmp_path, jobs=1)
     assert [spec.metric for spec in shown_tables(results)] == list(asked)
 
@@ -289,18 +349,28 @@ def test_agents_need_sequences_too():
     net, search = Net("ring", "ring", 5), Search({"alpha": [1.0]}, where="network", folds=2)
     whole = Comparison((data,), (Model("m", "ESN"),), (net,), protocol_named("sequences"), folds=2)
     checked(whole)
-    with pytest.raises(InputError, match="is 5, but s has 2 sequences to train on in a fold of the search: give fewer"):
+    with pytest.raises(
+        InputError,
+        match="is 5, but s has 2 sequences to train on in a fold of the search: give fewer",
+    ):
         checked(replace(whole, search=search))
-    with pytest.raises(InputError, match="is 6, but s has 5 sequences to train on: give fewer agents"):
+    with pytest.raises(
+        InputError, match="is 6, but s has 5 sequences to train on: give fewer agents"
+    ):
         checked(replace(whole, networks=(replace(net, agents=6),)))
 
 
 def test_agents_need_rows_in_every_fold_of_a_search_over_the_network():
     search = Search({"alpha": [1.0]}, where="network", folds=2)
     for agents in (206, 207):  # half of 412 training rows
-        whole = Comparison(G50C, (Model("m", "RVFL"),), (Net("ring", "ring", agents),), search=search)
+        whole = Comparison(
+            G50C, (Model("m", "RVFL"),), (Net("ring", "ring", agents),), search=search
+        )
         if agents == 206:
             checked(whole)
         else:
-            with pytest.raises(InputError, match="is 207, but g50c has 206 rows to train on in a fold of the search"):
+            with pytest.raises(
+                InputError,
+                match="is 207, but g50c has 206 rows to train on in a fold of the search",
+            ):
                 checked(whole)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from peerlearn import RVFLClassifier, SharingADMM, SimulatedNetwork, VerticalRVFLClassifier, graphs, partition
+from peerlearn import (
+    RVFLClassifier,
+    SharingADMM,
+    SimulatedNetwork,
+    VerticalRVFLClassifier,
+    graphs,
+    partition,
+)
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, protocol_named
 from peerlearn.experiments.lab.training.loading import split
@@ -35,7 +42,9 @@ def test_over_a_network_as_by_hand(units, each, solver):
     for trial, outcome in ran(whole):
         tables, y, tests, y_test = by_hand(trial)
         network = SimulatedNetwork(graphs.ring(AGENTS))
-        expected = VerticalRVFLClassifier(each, 0.1, solver=solver, network=network, random_state=trial.seed("model"))
+        expected = VerticalRVFLClassifier(
+            each, 0.1, solver=solver, network=network, random_state=trial.seed("model")
+        )
         scores = expected.fit(tables, y).agent_scores(tests, y_test)
         assert outcome.agents["error"] == pytest.approx(1 - scores)
         assert outcome.sent == expected.report_.sent
@@ -56,23 +65,37 @@ def test_in_one_place_and_alone():
         if trial.model.name == "C-RVFL":
             table, (train, test) = trial.data.given, split(trial, trial.data.given.y, stratify=True)
             expected = RVFLClassifier(10, random_state=trial.seed("model")).fit(table.X[train], y)
-            assert outcome.values["error"] == pytest.approx(1 - expected.score(table.X[test], y_test))
+            assert outcome.values["error"] == pytest.approx(
+                1 - expected.score(table.X[test], y_test)
+            )
             continue
-        own = GaussianNB() if trial.model.name == "NB" else RVFLClassifier(3, random_state=trial.seed("model"))
-        errors = [1 - own.fit(X, y).score(X_test, y_test) for X, X_test in zip(tables, tests, strict=True)]
+        own = (
+            GaussianNB()
+            if trial.model.name == "NB"
+            else RVFLClassifier(3, random_state=trial.seed("model"))
+        )
+        errors = [
+            1 - own.fit(X, y).score(X_test, y_test) for X, X_test in zip(tables, tests, strict=True)
+        ]
         assert outcome.agents["error"] == pytest.approx(errors)
 
 
 def test_distance_is_to_the_closed_form():
     settings = {"max_iterations": 20, "averaging": "tree"}
-    sharing = model(kind="VerticalRVFL", n_hidden=5, alpha=0.1, solver={"name": "sharing", **settings})
-    whole = comparison(classes(), sharing, protocol="columns", metrics=("distance", "disagreement"), folds=2)
+    sharing = model(
+        kind="VerticalRVFL", n_hidden=5, alpha=0.1, solver={"name": "sharing", **settings}
+    )
+    whole = comparison(
+        classes(), sharing, protocol="columns", metrics=("distance", "disagreement"), folds=2
+    )
     with pytest.warns(match="SharingADMM stopped"):
         found = ran(whole)
     for trial, outcome in found:
         tables, y, _, _ = by_hand(trial)
         network, solver = SimulatedNetwork(graphs.ring(4)), SharingADMM(**settings)
-        ours = VerticalRVFLClassifier(5, 0.1, solver=solver, network=network, random_state=trial.seed("model"))
+        ours = VerticalRVFLClassifier(
+            5, 0.1, solver=solver, network=network, random_state=trial.seed("model")
+        )
         with pytest.warns(match="SharingADMM stopped"):
             ours.fit(tables, y)
         H = np.hstack([h(X) for h, X in zip(ours.features_, tables, strict=True)])
@@ -85,7 +108,9 @@ def test_distance_is_to_the_closed_form():
 
 def test_an_exact_solver_is_at_no_distance():
     dual = model(kind="VerticalRVFL", n_hidden=5, solver={"name": "dual", "tolerance": 1e-8})
-    for _, outcome in ran(comparison(classes(), dual, protocol="columns", metrics=("distance",), folds=2)):
+    for _, outcome in ran(
+        comparison(classes(), dual, protocol="columns", metrics=("distance",), folds=2)
+    ):
         assert outcome.values["distance"] < 1e-7
 
 
@@ -96,7 +121,8 @@ def test_who_learns_rows_is_refused():
     assert protocol.refuses(entry, model(where="alone")) == ""
     measured = Data("numbers", given=numbers())
     assert (
-        protocol.refuses(measured, model(kind="VerticalRVFLClassifier")) == "classifies, and the targets are measured"
+        protocol.refuses(measured, model(kind="VerticalRVFLClassifier"))
+        == "classifies, and the targets are measured"
     )
 
 

@@ -80,13 +80,19 @@ def test_a_run_shows_its_tables_and_leaves_a_report(folder):
     for name in ("tables", "figures"):
         shutil.rmtree(results / name)
     for again in (command("run", "small.toml"), command("report", results)):
-        assert (again.exit_code, again.stdout.split("Folder")[0]) == (0, done.stdout.split("Folder")[0])
+        assert (again.exit_code, again.stdout.split("Folder")[0]) == (
+            0,
+            done.stdout.split("Folder")[0],
+        )
         assert Results.read(results) == first  # to the second: nothing was run
         assert list((results / "tables").glob("error.*"))
 
 
 def test_quick_is_what_the_file_says(folder):
-    assert "8 runs: " in command("run", "small.toml", "--quick", "--jobs", 1, "--output", "there").stdout
+    assert (
+        "8 runs: "
+        in command("run", "small.toml", "--quick", "--jobs", 1, "--output", "there").stdout
+    )
     assert (folder / "there/report.html").exists()
 
 
@@ -95,16 +101,22 @@ def test_runs_that_fail_are_named_at_the_end(folder):
     done = command("run", "small.toml", "--jobs", 1)
     assert done.exit_code == 1
     assert "15 runs: 9 done, 3 not applicable, 3 failed" in done.stdout
-    told = done.stdout[done.stdout.index("Runs that failed, and are tried again by the same command:") :]
+    told = done.stdout[
+        done.stdout.index("Runs that failed, and are tried again by the same command:") :
+    ]
     assert "3 of broken on iris: ValueError: Expected n_neighbors <= n_samples_fit" in told
     assert (folder / "peerlearn-small/report.html").exists()
 
 
 def test_what_nobody_should_miss_is_said(folder):
     """By the run and by the report: what did not converge, and a figure that was asked for and is not drawn."""
-    lazy = 'n_hidden = 10\nsolver = { name = "admm", max_iterations = 2 }\n[[models]]\nname = "a line"'
+    lazy = (
+        'n_hidden = 10\nsolver = { name = "admm", max_iterations = 2 }\n[[models]]\nname = "a line"'
+    )
     figure = '[[figures]]\nname = "error"\nkind = "ranks"\ny = "error"\n[quick]'
-    text = FILE.replace('n_hidden = 10\n[[models]]\nname = "a line"', lazy).replace("[quick]", figure)
+    text = FILE.replace('n_hidden = 10\n[[models]]\nname = "a line"', lazy).replace(
+        "[quick]", figure
+    )
     (folder / "small.toml").write_text(text)
     for done in (command("run", "small.toml", "--jobs", 1), command("report", "peerlearn-small")):
         assert done.exit_code == 0, done.output
@@ -115,7 +127,9 @@ def test_what_nobody_should_miss_is_said(folder):
 
 def test_expectations_that_are_not_met_are_said(folder):
     met = '[[expect]]\nsource = "here"\nmetric = "error"\nwhere = { model = "one place" }\nvalue = 0.5\nspread = 0.5\n'
-    (folder / "small.toml").write_text(FILE.replace("[quick]", met + met.replace("0.5", "5.0", 1) + "[quick]"))
+    (folder / "small.toml").write_text(
+        FILE.replace("[quick]", met + met.replace("0.5", "5.0", 1) + "[quick]")
+    )
     said = command("run", "small.toml", "--jobs", 1).stdout
     assert "\nExpectations: 1 within, 1 outside\nhere, error: one place is " in said
     assert said.count("expected 5 ± 0.5: outside\n") == 1
@@ -134,9 +148,15 @@ def test_a_quick_run_leaves_the_results_of_the_whole_alone(folder):
     [
         (("run", "none.toml"), "there is no file none.toml"),
         (("run", "small.toml", "--jobs", 0), "there cannot be 0 jobs: choose 1 or more"),
-        (("run", "small.toml", "--output", "small.toml"), "small.toml is a file, but results need a folder"),
+        (
+            ("run", "small.toml", "--output", "small.toml"),
+            "small.toml is a file, but results need a folder",
+        ),
         (("report", "nowhere"), "nowhere does not hold results, for it has no comparison.json"),
-        (("report", "."), "does not hold results, for it has no comparison.json: make it with peerlearn run FILE"),
+        (
+            ("report", "."),
+            "does not hold results, for it has no comparison.json: make it with peerlearn run FILE",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_a_sentence(folder, arguments, said):
@@ -157,9 +177,21 @@ def test_a_folder_in_use(folder):
 def stopped_by(number, folder):
     """Exit code and last words of a long run that gets a signal in the middle."""
     (folder / "small.toml").write_text(FILE.replace("folds = 3", "folds = 3\nrepetitions = 100", 1))
-    ctrl_c = signal.signal(signal.SIGINT, signal.default_int_handler)  # a script in the background ignores it
+    ctrl_c = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a script in the background ignores it
     with subprocess.Popen(
-        [sys.executable, "-m", "peerlearn", "run", "small.toml", "--jobs", "1", "--output", "there"],
+        [
+            sys.executable,
+            "-m",
+            "peerlearn",
+            "run",
+            "small.toml",
+            "--jobs",
+            "1",
+            "--output",
+            "there",
+        ],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         stderr=subprocess.PIPE,
@@ -185,7 +217,9 @@ def test_stopped_by_ctrl_c_it_says_how_to_go_on_and_does(folder):
     assert "1,200 runs: " in partly.stdout
     assert " not made yet" in partly.stdout
     (folder / "small.toml").write_text(FILE)
-    assert "12 runs: 9 done" in command("run", "small.toml", "--jobs", 1, "--output", "there").stdout
+    assert (
+        "12 runs: 9 done" in command("run", "small.toml", "--jobs", 1, "--output", "there").stdout
+    )
 
 
 def test_sigterm_is_another_code(folder):

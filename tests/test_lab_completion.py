@@ -13,10 +13,19 @@ from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, Model, protocol_named
 from tests.lab_given import classes, comparison, model, ran
 
-EXCHANGE = {"name": "exchange", "patterns": 0.3, "entries": 0.2, "pattern_rounds": 9, "entry_rounds": 4}
+EXCHANGE = {
+    "name": "exchange",
+    "patterns": 0.3,
+    "entries": 0.2,
+    "pattern_rounds": 9,
+    "entry_rounds": 4,
+}
 COMPLETIONS = {
     "diffusion": ({"name": "diffusion", "iterations": 60}, DiffusionCompletion(iterations=60)),
-    "block": ({"name": "block", "step": 0.1, "iterations": 60}, BlockCompletion(step=0.1, iterations=60)),
+    "block": (
+        {"name": "block", "step": 0.1, "iterations": 60},
+        BlockCompletion(step=0.1, iterations=60),
+    ),
 }
 pytestmark = pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
 
@@ -44,7 +53,9 @@ def by_hand(trial, exchange, completion, count=60):
 @pytest.mark.parametrize("name", COMPLETIONS)
 def test_as_by_hand(name):
     described, completion = COMPLETIONS[name]
-    whole = completing(model("M", "LapKRRClassifier", distances=EXCHANGE, completion=described), rows=40)
+    whole = completing(
+        model("M", "LapKRRClassifier", distances=EXCHANGE, completion=described), rows=40
+    )
     ((trial, outcome),) = ran(whole)
     errors, share, sent, report, _ = by_hand(trial, Exchange(0.3, 0.2, 9, 4), completion, 40)
     assert outcome.agents["completion_error"] == pytest.approx(errors)
@@ -59,7 +70,9 @@ def test_as_by_hand(name):
 
 def test_curves_over_rounds_of_the_exchange():
     described, completion = COMPLETIONS["diffusion"]
-    whole = completing(model("M", "LapKRRClassifier", distances=EXCHANGE, completion=described), rounds=(0, 5, 12))
+    whole = completing(
+        model("M", "LapKRRClassifier", distances=EXCHANGE, completion=described), rounds=(0, 5, 12)
+    )
     ((trial, outcome),) = ran(whole)
     for name in ("completion_error", "known", "seconds"):
         assert list(outcome.curves[name][0]) == [0.0, 5.0, 12.0]
@@ -72,13 +85,17 @@ def test_curves_over_rounds_of_the_exchange():
     assert outcome.values["completion_error"] == outcome.curves["completion_error"][1][-1]
     assert outcome.sent == sent  # of the last one
     assert outcome.iterations == report.iterations
-    assert outcome.curves["known"][1][0] == pytest.approx(0.075)  # 15 x 15 of own rows, 45 of others to themselves
+    assert outcome.curves["known"][1][0] == pytest.approx(
+        0.075
+    )  # 15 x 15 of own rows, 45 of others to themselves
 
 
 def test_errors_by_iteration():
     described, completion = COMPLETIONS["block"]
     whole = completing(
-        model("M", "LapKRRClassifier", distances=EXCHANGE, completion=described), rounds=(3, 8), by_iteration=True
+        model("M", "LapKRRClassifier", distances=EXCHANGE, completion=described),
+        rounds=(3, 8),
+        by_iteration=True,
     )
     ((trial, outcome),) = ran(whole)
     *_, (known, D) = by_hand(trial, Exchange(0.3, 0.2, 8, 8), completion)
@@ -109,7 +126,13 @@ def test_landmarks_are_exact_and_need_no_exchange():
 def test_rows_are_scaled_by_what_those_drawn_are_like():
     described, _ = COMPLETIONS["diffusion"]
     one, other = (
-        ran(completing(model("M", "LapKRRClassifier", distances=EXCHANGE, completion=described), rows=30, data=data))
+        ran(
+            completing(
+                model("M", "LapKRRClassifier", distances=EXCHANGE, completion=described),
+                rows=30,
+                data=data,
+            )
+        )
         for data in ({"scale": "standard"}, {"scale": "none"})
     )
     assert one[0][1].values["completion_error"] != other[0][1].values["completion_error"]

@@ -62,7 +62,9 @@ def test_the_gradient_by_hand_is_one():
 
 
 def test_in_one_place_curves_are_those_of_gradient_descent():
-    whole = watched(model("C", "S3VMClassifier", "centralised", solver=DIFFUSION, **SETTINGS), at=(1, 2, 5, 20))
+    whole = watched(
+        model("C", "S3VMClassifier", "centralised", solver=DIFFUSION, **SETTINGS), at=(1, 2, 5, 20)
+    )
     ((trial, outcome),) = ran(whole)
     fold = whole.protocol.fold(trial)
     for name, value in {
@@ -71,7 +73,9 @@ def test_in_one_place_curves_are_those_of_gradient_descent():
     }.items():
         at, found = outcome.curves[name]
         assert at == [1.0, 2.0, 5.0, 20.0]
-        assert found == pytest.approx([value(descended(fold, n), fold) for n in (1, 2, 5, 20)], rel=1e-4)
+        assert found == pytest.approx(
+            [value(descended(fold, n), fold) for n in (1, 2, 5, 20)], rel=1e-4
+        )
         assert outcome.values[name] == found[-1]
 
 
@@ -84,7 +88,9 @@ def test_over_a_network_curves_are_means_over_agents():
     line = np.concatenate([shuffled[fold.y[shuffled] == -1], shuffled[fold.y[shuffled] != -1]])
     rows = [rng.permutation(line[agent::4]) for agent in range(4)]
     for n, seen in zip(
-        (1, 4), zip(*(outcome.curves[name][1] for name in ("objective", "gradient")), strict=True), strict=True
+        (1, 4),
+        zip(*(outcome.curves[name][1] for name in ("objective", "gradient")), strict=True),
+        strict=True,
     ):
         by_hand = S3VMClassifier(
             **SETTINGS,
@@ -96,10 +102,14 @@ def test_over_a_network_curves_are_means_over_agents():
         w = by_hand.coefficients_
         assert np.ptp(w, axis=0).max() > 0.01  # agents differ
         assert seen[0] == pytest.approx(np.mean([objective(own, fold) for own in w]))
-        assert seen[1] == pytest.approx(np.mean([np.sum(gradient(own, fold) ** 2) for own in w]), rel=1e-4)
+        assert seen[1] == pytest.approx(
+            np.mean([np.sum(gradient(own, fold) ** 2) for own in w]), rel=1e-4
+        )
     assert outcome.iterations == 4
     assert outcome.sent == by_hand.report_.sent
-    assert outcome.agents["error"] == pytest.approx(1 - by_hand.agent_scores(fold.X_test, fold.y_test))
+    assert outcome.agents["error"] == pytest.approx(
+        1 - by_hand.agent_scores(fold.X_test, fold.y_test)
+    )
 
 
 def test_what_has_converged_stays_there(monkeypatch):
@@ -107,7 +117,9 @@ def test_what_has_converged_stays_there(monkeypatch):
     monkeypatch.setattr(convergence, "fitted", lambda *given: fits.append(given) or fitted(*given))
     solver = {"name": "lbfgs", "tolerance": 1e-5}
     ((_, outcome),) = ran(
-        watched(model("C", "S3VMClassifier", "centralised", solver=solver, **SETTINGS), at=(1, 50, 900))
+        watched(
+            model("C", "S3VMClassifier", "centralised", solver=solver, **SETTINGS), at=(1, 50, 900)
+        )
     )
     assert outcome.converged
     assert outcome.iterations < 50
@@ -121,7 +133,10 @@ def test_what_has_converged_stays_there(monkeypatch):
 
 def test_settings_of_a_model_for_one_data_set():
     tuned = {"classes": {"C": {"solver.step.alpha0": 0.1}}}
-    models = [model(name, "S3VMClassifier", "centralised", solver=DIFFUSION, **SETTINGS) for name in ("C", "other")]
+    models = [
+        model(name, "S3VMClassifier", "centralised", solver=DIFFUSION, **SETTINGS)
+        for name in ("C", "other")
+    ]
     whole = watched(*models, at=(1,), tuned=tuned)
     (trial, tuned_one), (_, other) = ran(whole)
     fold, start = whole.protocol.fold(trial), np.zeros(6)
@@ -135,7 +150,9 @@ def test_what_is_refused():
         with pytest.raises(InputError, match="give numbers of iterations in ascending order"):
             protocol_named("convergence", watched=tuple(watched))
     protocol, entry = protocol_named("convergence"), Data("classes", given=table())
-    assert "has no objective that S3VM has" in protocol.refuses(entry, Model("L", "LapKRRClassifier"))
+    assert "has no objective that S3VM has" in protocol.refuses(
+        entry, Model("L", "LapKRRClassifier")
+    )
     assert "in common" in protocol.refuses(entry, Model("S", "S3VMClassifier", "alone"))
     assert protocol.refuses(entry, Model("S", "S3VMClassifier")) == ""
     three = Data("three", given=classes(90))

@@ -26,13 +26,19 @@ def test_numbers_are_given_in_the_order_of_combinations_the_last_key_fastest():
         value=[1, 2, 3, 4],
         spread=0.5,
     )
-    assert [(each["source"], each["where"]["data"], each["where"]["alpha"], each["value"]) for each in found] == [
+    assert [
+        (each["source"], each["where"]["data"], each["where"]["alpha"], each["value"])
+        for each in found
+    ] == [
         ("table 1", "a", 0.1, 1),
         ("table 1", "a", 0.2, 2),
         ("table 2", "b", 0.1, 3),
         ("table 2", "b", 0.2, 4),
     ]
-    assert all(each["where"]["model"] == "ESN" and each["spread"] == 0.5 and "to" not in each for each in found)
+    assert all(
+        each["where"]["model"] == "ESN" and each["spread"] == 0.5 and "to" not in each
+        for each in found
+    )
     assert not any("each" in each for each in found)
 
 
@@ -46,7 +52,9 @@ def test_both_sides_of_a_claim_get_the_values_but_for_those_that_the_other_has_i
     assert [each["where"] for each in found] == [
         {"model": "CONS", "data": data, "agents": agents} for data in "ab" for agents in (5, 10)
     ]
-    assert [each["to"] for each in found] == [{"model": "L", "data": data, "agents": 5} for data in "aabb"]
+    assert [each["to"] for each in found] == [
+        {"model": "L", "data": data, "agents": 5} for data in "aabb"
+    ]
 
 
 def test_a_list_in_where_still_means_any_of_them():
@@ -60,7 +68,9 @@ def test_a_claim_without_another_side_stays_without_one():
 
 
 def test_a_list_of_another_length_is_refused():
-    with pytest.raises(InputError, match=r"expect\[1\].spread in mine.toml has 3 items, and `each` makes 2"):
+    with pytest.raises(
+        InputError, match=r"expect\[1\].spread in mine.toml has 3 items, and `each` makes 2"
+    ):
         written_out(each={"data": ["a", "b"]}, where={}, value=[1, 2], spread=[1, 2, 3])
 
 

@@ -9,7 +9,15 @@ import pytest
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC
 
-from peerlearn import NEXT, LapKRRClassifier, S3VMClassifier, SimulatedNetwork, StepRule, graphs, partition
+from peerlearn import (
+    NEXT,
+    LapKRRClassifier,
+    S3VMClassifier,
+    SimulatedNetwork,
+    StepRule,
+    graphs,
+    partition,
+)
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.checking.whole import checked
@@ -32,9 +40,13 @@ def signed(rows=90, noise=1.5, **more):
 def few(table, *models, **settings):
     """A comparison with 20 labels at random, if nothing else is said."""
     of_all = {
-        key: settings.pop(key) for key in ("metrics", "folds", "repetitions", "data", "search") if key in settings
+        key: settings.pop(key)
+        for key in ("metrics", "folds", "repetitions", "data", "search")
+        if key in settings
     }
-    return comparison(table, *models, protocol="few-labels", settings={"labelled": 20, **settings}, **of_all)
+    return comparison(
+        table, *models, protocol="few-labels", settings={"labelled": 20, **settings}, **of_all
+    )
 
 
 def first(whole):
@@ -50,7 +62,8 @@ def shares(trial, X, y, agents=4):
     return [(X[own], y[own]) for own in rows]
 
 
-# Which rows ----------------------------------------------------------------------------------------------------------
+# Which rows
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_folds_are_those_of_all_protocols_and_most_rows_have_no_label():
@@ -60,7 +73,9 @@ def test_folds_are_those_of_all_protocols_and_most_rows_have_no_label():
         fold = trial.comparison.protocol.fold(trial)
         train, test = split(trial, table.y, stratify=True)
         assert np.array_equal(fold.X_test, table.X[test])
-        assert np.array_equal(fold.y_test, (table.y[test] > 0).astype(int))  # -1 and +1 are called 0 and 1
+        assert np.array_equal(
+            fold.y_test, (table.y[test] > 0).astype(int)
+        )  # -1 and +1 are called 0 and 1
         rows = [table.X.tolist().index(row) for row in fold.X.tolist()]
         assert sorted(rows) == sorted(train)
         known = fold.y != -1
@@ -81,7 +96,12 @@ def test_labels_are_drawn_at_random_also_where_rows_come_class_by_class():
 
 
 def test_every_model_and_network_sees_the_same_rows():
-    whole = few(signed(), model("a", "S3VMClassifier"), model("b", "LapKRRClassifier", "centralised"), folds=1)
+    whole = few(
+        signed(),
+        model("a", "S3VMClassifier"),
+        model("b", "LapKRRClassifier", "centralised"),
+        folds=1,
+    )
     one, other = (trial.comparison.protocol.drawn(trial) for trial in whole.trials())
     assert np.array_equal(one.X, other.X)
     assert np.array_equal(one.y, other.y)
@@ -89,7 +109,11 @@ def test_every_model_and_network_sees_the_same_rows():
 
 def test_numbers_of_rows_by_data_set():
     table = signed()
-    sizes = {"labelled": {"classes": 10}, "unlabelled": {"classes": 30}, "tested": {"classes": 25, "another": 7}}
+    sizes = {
+        "labelled": {"classes": 10},
+        "unlabelled": {"classes": 30},
+        "tested": {"classes": 25, "another": 7},
+    }
     whole = few(table, model(kind="S3VMClassifier"), folds=2, repetitions=2, **sizes)
     folds = [trial.comparison.protocol.fold(trial) for trial in whole.trials()]
     for fold in folds:
@@ -107,14 +131,17 @@ def test_labels_in_equal_numbers_per_class():
         assert np.bincount(fold.y[fold.y != -1]).tolist() == expected
     whole = few(table, model(kind="LapKRRClassifier"), labelled=12)
     drawn = [
-        np.bincount(fold.y[fold.y != -1], minlength=3).tolist() for fold in map(whole.protocol.fold, whole.trials())
+        np.bincount(fold.y[fold.y != -1], minlength=3).tolist()
+        for fold in map(whole.protocol.fold, whole.trials())
     ]
     assert drawn != [[4, 4, 4]] * 3
 
 
 def test_only_some_classes():
     table = classes(number=5, rows=200, noise=1.0)
-    whole = few(table, model(kind="S3VMClassifier", positive_share=0.5), classes={"classes": [1, 4]})
+    whole = few(
+        table, model(kind="S3VMClassifier", positive_share=0.5), classes={"classes": [1, 4]}
+    )
     trial = first(whole)
     fold = whole.protocol.fold(trial)
     assert len(fold.y) + len(fold.y_test) == 80
@@ -132,10 +159,13 @@ def test_scaling_is_by_training_rows_with_and_without_a_label():
     trial = first(whole)
     train, test = split(trial, table.y, stratify=True)
     low, high = table.X[train].min(axis=0), table.X[train].max(axis=0)
-    np.testing.assert_allclose(whole.protocol.fold(trial).X_test, 2 * (table.X[test] - low) / (high - low) - 1)
+    np.testing.assert_allclose(
+        whole.protocol.fold(trial).X_test, 2 * (table.X[test] - low) / (high - low) - 1
+    )
 
 
-# Who learns from what ------------------------------------------------------------------------------------------------
+# Who learns from what
+# ------------------------------------------------------------------------------------------------
 
 
 def test_rivals_see_the_labelled_rows_alone():
@@ -150,7 +180,9 @@ def test_rivals_see_the_labelled_rows_alone():
 
 def test_semi_supervised_estimators_of_scikit_learn_see_all_rows():
     settings = {"kernel": "rbf", "gamma": 0.5}
-    whole = few(signed(), model("LS", "sklearn.semi_supervised.LabelSpreading", "centralised", **settings))
+    whole = few(
+        signed(), model("LS", "sklearn.semi_supervised.LabelSpreading", "centralised", **settings)
+    )
     for trial, outcome in ran(whole):
         fold = whole.protocol.fold(trial)
         expected = LabelSpreading(**settings).fit(fold.X, fold.y).score(fold.X_test, fold.y_test)
@@ -158,10 +190,14 @@ def test_semi_supervised_estimators_of_scikit_learn_see_all_rows():
 
 
 def test_lapkrr_together_is_as_in_one_place_and_as_by_hand():
-    models = (model("C", "LapKRRClassifier", "centralised", **LAP), model("D", "LapKRRClassifier", **LAP))
+    models = (
+        model("C", "LapKRRClassifier", "centralised", **LAP),
+        model("D", "LapKRRClassifier", **LAP),
+    )
     whole = few(signed(noise=2.0), *models, metrics=("error", "disagreement"), folds=2)
     centralised, together = (
-        [outcome for trial, outcome in ran(whole) if trial.model.name == name] for name in ("C", "D")
+        [outcome for trial, outcome in ran(whole) if trial.model.name == name]
+        for name in ("C", "D")
     )
     for one, other in zip(centralised, together, strict=True):
         assert one.values["error"] == other.values["error"]
@@ -176,7 +212,12 @@ def test_lapkrr_together_is_as_in_one_place_and_as_by_hand():
 
 @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
 def test_s3vm_over_the_network_as_by_hand():
-    solver = {"name": "next", "surrogate": "exact", "step": {"alpha0": 0.5, "delta": 0.6}, "max_iterations": 15}
+    solver = {
+        "name": "next",
+        "surrogate": "exact",
+        "step": {"alpha0": 0.5, "delta": 0.6},
+        "max_iterations": 15,
+    }
     settings = {"C1": 2.0, "C2": 0.5, "positive_share": 0.5}
     tuned = {"classes": {"NEXT": {"solver.step": {"alpha0": 0.3, "delta": 0.7}, "C1": 3.0}}}
     for given, step, C1 in (({}, StepRule(0.5, 0.6), 2.0), (tuned, StepRule(0.3, 0.7), 3.0)):
@@ -189,15 +230,23 @@ def test_s3vm_over_the_network_as_by_hand():
         trial, outcome = ran(whole)[0]
         fold = whole.protocol.fold(trial)
         expected = S3VMClassifier(
-            C1, 0.5, positive_share=0.5, solver=NEXT("exact", step, max_iterations=15), random_state=0
+            C1,
+            0.5,
+            positive_share=0.5,
+            solver=NEXT("exact", step, max_iterations=15),
+            random_state=0,
         )
         together = SimulatedNetwork(graphs.ring(4))
         w = expected.set_params(network=together).fit(shares(trial, fold.X, fold.y)).coefficients_
-        assert outcome.agents["error"] == pytest.approx(1 - expected.agent_scores(fold.X_test, fold.y_test))
+        assert outcome.agents["error"] == pytest.approx(
+            1 - expected.agent_scores(fold.X_test, fold.y_test)
+        )
         assert outcome.sent == expected.report_.sent
         assert outcome.iterations == 15
         assert not outcome.converged
-        spread = np.sqrt(np.mean(np.sum((w - w.mean(axis=0)) ** 2, axis=1))) / np.linalg.norm(w.mean(axis=0))
+        spread = np.sqrt(np.mean(np.sum((w - w.mean(axis=0)) ** 2, axis=1))) / np.linalg.norm(
+            w.mean(axis=0)
+        )
         assert outcome.values["disagreement"] == pytest.approx(spread)
         centre = expected.set_params(network=None).fit(fold.X, fold.y).coefficients_[0]
         away = np.linalg.norm(w - centre, axis=1) / np.linalg.norm(centre)
@@ -208,13 +257,20 @@ def test_distances_are_to_what_the_same_labels_give():
     """Comparisons of other numbers of labels may be run in the same process, with the same seeds."""
     settings = {"solver": "lbfgs", "positive_share": 0.5}
     for labelled in (10, 30):
-        whole = few(signed(), model(kind="S3VMClassifier", **settings), metrics=("distance",), labelled=labelled)
+        whole = few(
+            signed(),
+            model(kind="S3VMClassifier", **settings),
+            metrics=("distance",),
+            labelled=labelled,
+        )
         for _, outcome in ran(whole):
             assert outcome.values["distance"] < 1e-4
 
 
 def test_anchors_over_the_network():
-    whole = few(signed(noise=2.0), model("A", "AnchorLapClassifier", n_anchors=10, n_nearest=3, rank=5))
+    whole = few(
+        signed(noise=2.0), model("A", "AnchorLapClassifier", n_anchors=10, n_nearest=3, rank=5)
+    )
     trial, outcome = ran(whole)[0]
     fold = whole.protocol.fold(trial)
     expected = AnchorLapClassifier(
@@ -224,19 +280,26 @@ def test_anchors_over_the_network():
         network=SimulatedNetwork(graphs.ring(4)),
         random_state=trial.seed("model"),
     ).fit(shares(trial, fold.X, fold.y))
-    assert outcome.agents["error"] == pytest.approx(1 - expected.agent_scores(fold.X_test, fold.y_test))
+    assert outcome.agents["error"] == pytest.approx(
+        1 - expected.agent_scores(fold.X_test, fold.y_test)
+    )
 
 
-# Alone ---------------------------------------------------------------------------------------------------------------
+# Alone
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_lapkrr_alone_is_every_agent_on_its_own_rows():
     whole = few(signed(noise=2.0), model("L", "LapKRRClassifier", "alone", **LAP))
     trial, outcome = ran(whole)[0]
     fold = whole.protocol.fold(trial)
-    expected = LapKRRClassifier(**LAP, distances="local", network=SimulatedNetwork(graphs.ring(4)), random_state=0)
+    expected = LapKRRClassifier(
+        **LAP, distances="local", network=SimulatedNetwork(graphs.ring(4)), random_state=0
+    )
     expected.fit(shares(trial, fold.X, fold.y))
-    assert outcome.agents["error"] == pytest.approx(1 - expected.agent_scores(fold.X_test, fold.y_test))
+    assert outcome.agents["error"] == pytest.approx(
+        1 - expected.agent_scores(fold.X_test, fold.y_test)
+    )
     assert len(set(outcome.agents["error"])) > 1
 
 
@@ -262,11 +325,15 @@ def test_alone_an_agent_that_knows_one_class_says_that(kind):
 
 def test_alone_an_agent_needs_a_label():
     whole = few(signed(), model("alone", "S3VMClassifier", "alone"), labelled=3, labels="per class")
-    with pytest.raises(DataError, match=r"agent \d has no labelled row of classes, from which alone could learn alone"):
+    with pytest.raises(
+        DataError,
+        match=r"agent \d has no labelled row of classes, from which alone could learn alone",
+    ):
         ran(whole)
 
 
-# What cannot be ------------------------------------------------------------------------------------------------------
+# What cannot be
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -276,7 +343,10 @@ def test_alone_an_agent_needs_a_label():
         ({"tested": {"a": 2.5}}, "tested is {'a': 2.5}: give whole numbers of 0 or more"),
         ({"labels": "evenly"}, "labels is 'evenly': choose 'at random' or 'per class'"),
         ({"classes": {"a": [1]}}, r"classes.a is \[1\]: give the labels of two classes or more"),
-        ({"tuned": {"a": {"M": 3}}}, "tuned.a is .*: give a table of settings by the name of the model"),
+        (
+            {"tuned": {"a": {"M": 3}}},
+            "tuned.a is .*: give a table of settings by the name of the model",
+        ),
     ],
 )
 def test_settings_that_are_refused(settings, sentence):
@@ -287,14 +357,20 @@ def test_settings_that_are_refused(settings, sentence):
 def test_more_rows_than_there_are():
     table, svm = signed(), Model("S", "S3VMClassifier")
     entry = Data("classes", given=table)
-    with pytest.raises(InputError, match="data set classes has 90 rows, and the protocol asks for 120"):
+    with pytest.raises(
+        InputError, match="data set classes has 90 rows, and the protocol asks for 120"
+    ):
         protocol_named("few-labels", labelled=20, tested=100).refuses(entry, svm)
-    with pytest.raises(InputError, match="labelled of the protocol says nothing of data set classes"):
+    with pytest.raises(
+        InputError, match="labelled of the protocol says nothing of data set classes"
+    ):
         protocol_named("few-labels", labelled={"other": 20}).refuses(entry, svm)
     with pytest.raises(DataError, match="has no class 7 to be told apart: it has"):
         protocol_named("few-labels", classes={"classes": [7, 1]}).refuses(entry, svm)
     whole = few(table, svm, labelled=80)
-    with pytest.raises(DataError, match="has 60 training rows, too few for 80 labels drawn at random"):
+    with pytest.raises(
+        DataError, match="has 60 training rows, too few for 80 labels drawn at random"
+    ):
         whole.protocol.run(first(whole))
 
 
@@ -304,7 +380,9 @@ def test_models_that_cannot():
     assert "two classes" in protocol.refuses(three, Model("S", "S3VMClassifier"))
     assert protocol.refuses(three, Model("L", "LapKRRClassifier")) == ""
     assert "classifies" in protocol.refuses(measured, Model("L", "LapKRRClassifier"))
-    assert "not over a network" in protocol.refuses(three, Model("SVC", "sklearn.svm.SVC", "network"))
+    assert "not over a network" in protocol.refuses(
+        three, Model("SVC", "sklearn.svm.SVC", "network")
+    )
 
 
 @pytest.mark.parametrize(
@@ -319,7 +397,10 @@ def test_models_that_cannot():
     ],
 )
 def test_settings_for_one_data_set_that_cannot_be(tuned, sentence):
-    protocol, entry = protocol_named("few-labels", tuned={"classes": {"S": tuned}}), Data("classes", given=signed())
+    protocol, entry = (
+        protocol_named("few-labels", tuned={"classes": {"S": tuned}}),
+        Data("classes", given=signed()),
+    )
     with pytest.raises(InputError, match=sentence):
         protocol.refuses(entry, Model("S", "S3VMClassifier", settings={"solver": {"name": "next"}}))
     assert protocol.refuses(entry, Model("other", "S3VMClassifier")) == ""
@@ -333,7 +414,9 @@ def test_a_search_is_over_folds_of_the_labelled_rows():
     for trial, outcome in ran(whole):
         fold = whole.protocol.fold(trial)
         known, unknown = np.flatnonzero(fold.y != -1), np.flatnonzero(fold.y == -1)
-        dealt = partition.stratified_rows(fold.y[known], 3, np.random.default_rng(trial.seed("split")))
+        dealt = partition.stratified_rows(
+            fold.y[known], 3, np.random.default_rng(trial.seed("split"))
+        )
         candidates = [{"C1": a, "C2": b} for a in grid["C1"] for b in grid["C2"]]
         errors = np.zeros(len(candidates))
         for n, held in enumerate(dealt):
@@ -342,7 +425,9 @@ def test_a_search_is_over_folds_of_the_labelled_rows():
             seed = replace(trial, fold=n).seed("model")
             for c, each in enumerate(candidates):
                 machine = S3VMClassifier(**each, positive_share=0.5, random_state=seed)
-                errors[c] += 1 - machine.fit(fold.X[rows], fold.y[rows]).score(fold.X[test], fold.y[test])
+                errors[c] += 1 - machine.fit(fold.X[rows], fold.y[rows]).score(
+                    fold.X[test], fold.y[test]
+                )
         best = candidates[int(errors.argmin())]
         assert {key: outcome.values[f"best.{key}"] for key in grid} == best
         machine = S3VMClassifier(**best, positive_share=0.5, random_state=trial.seed("model"))
@@ -355,28 +440,39 @@ def test_a_search_is_over_folds_of_the_labelled_rows():
 def test_a_search_needs_two_labels_of_every_class_and_one_in_every_fold():
     """More folds than rows of a class leave it out of the test of some, and never out of what is learned."""
     search = Search({"C1": [1.0, 2.0]}, folds=15)
-    whole = few(signed(), model(kind="S3VMClassifier", where="centralised", positive_share=0.5), search=search)
+    whole = few(
+        signed(),
+        model(kind="S3VMClassifier", where="centralised", positive_share=0.5),
+        search=search,
+    )
     checked(whole)
     for trial in whole.trials():
         outer = whole.protocol.fold(trial)
         inner = [
-            whole.protocol.fold(replace(trial, comparison=replace(whole, folds=15, search=None), fold=k, within=trial))
+            whole.protocol.fold(
+                replace(
+                    trial, comparison=replace(whole, folds=15, search=None), fold=k, within=trial
+                )
+            )
             for k in range(15)
         ]
         assert sum(len(fold.y_test) for fold in inner) == 20
         assert all(len(np.unique(fold.y[fold.y != -1])) == 2 and len(fold.y_test) for fold in inner)
         assert all(len(fold.y) + len(fold.y_test) == len(outer.y) for fold in inner)
     with pytest.raises(
-        InputError, match=r"search.folds in the comparison is 21, but classes has 20 labelled rows: give"
+        InputError,
+        match=r"search.folds in the comparison is 21, but classes has 20 labelled rows: give",
     ):
         checked(replace(whole, search=replace(search, folds=21)))
     rare = few(signed(), *whole.models, labelled=2, labels="per class", search=search)
     with pytest.raises(
-        InputError, match=r"protocol.labelled in the comparison is 2 for classes, and a search needs two"
+        InputError,
+        match=r"protocol.labelled in the comparison is 2 for classes, and a search needs two",
     ):
         checked(rare)
     with pytest.raises(
-        DataError, match="a class of classes has one labelled row, which a search cannot both learn and"
+        DataError,
+        match="a class of classes has one labelled row, which a search cannot both learn and",
     ):
         ran(rare)
 
@@ -384,10 +480,22 @@ def test_a_search_needs_two_labels_of_every_class_and_one_in_every_fold():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"tuned": {"clases": {"S": {"C1": 2.0}}}}, "protocol.tuned.clases .* is about no data set: did you mean clas"),
-        ({"tuned": {"classes": {"T": {"C1": 2.0}}}}, "protocol.tuned.classes.T .* is about no model: there are S"),
-        ({"classes": {"clases": [-1, 1]}}, "protocol.classes.clases .* is about no data set: did you mean classes"),
-        ({"tested": {"clases": 3}}, "protocol.tested.clases in the comparison is about no data set"),
+        (
+            {"tuned": {"clases": {"S": {"C1": 2.0}}}},
+            "protocol.tuned.clases .* is about no data set: did you mean clas",
+        ),
+        (
+            {"tuned": {"classes": {"T": {"C1": 2.0}}}},
+            "protocol.tuned.classes.T .* is about no model: there are S",
+        ),
+        (
+            {"classes": {"clases": [-1, 1]}},
+            "protocol.classes.clases .* is about no data set: did you mean classes",
+        ),
+        (
+            {"tested": {"clases": 3}},
+            "protocol.tested.clases in the comparison is about no data set",
+        ),
         (
             {"labelled": 300},
             "protocol in the comparison cannot be used: data set classes has 90 rows, and the protocol",
@@ -401,12 +509,19 @@ def test_names_and_numbers_of_the_protocol(changed, said):
 
 
 @pytest.mark.parametrize(
-    ("grid", "tuned"), [("C1", "C1"), ("solver.max_iterations", "solver"), ("solver", "solver.max_iterations")]
+    ("grid", "tuned"),
+    [("C1", "C1"), ("solver.max_iterations", "solver"), ("solver", "solver.max_iterations")],
 )
 def test_what_is_tuned_is_not_searched(grid, tuned):
-    values = {"C1": 3.0, "solver": {"name": "next", "max_iterations": 20}, "solver.max_iterations": 20}
+    values = {
+        "C1": 3.0,
+        "solver": {"name": "next", "max_iterations": 20},
+        "solver.max_iterations": 20,
+    }
     search = Search({grid: [2.0] if grid == "C1" else ["next"] if grid == "solver" else [1, 60]})
-    whole = few(signed(), model("S", "S3VMClassifier", solver={"name": "next"}), labelled=20, search=search)
+    whole = few(
+        signed(), model("S", "S3VMClassifier", solver={"name": "next"}), labelled=20, search=search
+    )
     protocol = replace(whole.protocol, tuned={"classes": {"S": {tuned: values[tuned]}}})
     said = rf"search.grid.{grid} in the comparison and protocol.tuned.classes.S.{tuned} are about the same"
     with pytest.raises(InputError, match=said):
@@ -417,16 +532,23 @@ def test_what_is_tuned_is_not_searched(grid, tuned):
 def test_rows_that_are_kept_leave_numpys_generator_as_rows_made_anew_do():
     shaken = {"prepare": ({"kind": "tests.lab_given.Shaken"},)}
     rivals = [model(name, "tests.lab_given.Guess", "centralised") for name in ("first", "second")]
-    rows = [attempt(trial) for trial in few(signed(), *rivals, data=shaken).trials() if trial.fold == 0]
+    rows = [
+        attempt(trial) for trial in few(signed(), *rivals, data=shaken).trials() if trial.fold == 0
+    ]
     assert [row["status"] for row in rows] == ["done", "done"]
     assert rows[0]["error"] == rows[1]["error"]
 
 
 def test_a_table_with_names_for_classes():
     table = signed()
-    named = DataSet("classes", table.X, np.where(table.y > 0, "yes", "no"), "classification", "made", None)
+    named = DataSet(
+        "classes", table.X, np.where(table.y > 0, "yes", "no"), "classification", "made", None
+    )
     one, other = (
-        [outcome.values["error"] for _, outcome in ran(few(each, model(kind="S3VMClassifier", positive_share=0.5)))]
+        [
+            outcome.values["error"]
+            for _, outcome in ran(few(each, model(kind="S3VMClassifier", positive_share=0.5)))
+        ]
         for each in (table, named)
     )
     assert one == other

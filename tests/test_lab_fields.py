@@ -39,8 +39,18 @@ def test_what_is_left_out_has_its_default():
 
 
 def test_lists_become_tuples_and_numbers_what_they_should_be():
-    given = made(name="a", level=1, over=["data"], steps=[1, 2.5], rows={"x": 3}, where={"agents": [1]}, fast=True)
-    assert given == Spec("a", "lines", 1.0, 3, True, ("data",), (1.0, 2.5), {"x": 3}, {"agents": [1]})
+    given = made(
+        name="a",
+        level=1,
+        over=["data"],
+        steps=[1, 2.5],
+        rows={"x": 3},
+        where={"agents": [1]},
+        fast=True,
+    )
+    assert given == Spec(
+        "a", "lines", 1.0, 3, True, ("data",), (1.0, 2.5), {"x": 3}, {"agents": [1]}
+    )
     assert isinstance(given.level, float)
     assert isinstance(given.steps[0], float)
 
@@ -57,7 +67,10 @@ def test_lists_become_tuples_and_numbers_what_they_should_be():
         ({"folds": 2.0}, "spec.folds in FILE is 2.0: give a whole number"),
         ({"folds": True}, "spec.folds in FILE is True: give a whole number"),
         ({"fast": 1}, "spec.fast in FILE is 1: give true or false"),
-        ({"over": "data"}, "spec.over in FILE is 'data': give a list of which each is a text in quotes"),
+        (
+            {"over": "data"},
+            "spec.over in FILE is 'data': give a list of which each is a text in quotes",
+        ),
         ({"over": [1]}, "spec.over in FILE is [1]: give a list of which each is a text in quotes"),
         ({"steps": [1]}, "spec.steps in FILE is [1]: give a list of 2, each a number"),
         ({"rows": "all"}, "spec.rows in FILE is 'all': give a whole number or a table"),

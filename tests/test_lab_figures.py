@@ -42,7 +42,12 @@ def drawn(make, results, spec):
 
 def letters(figure, renderer):
     """The boxes of all that is written, in pixels."""
-    hidden = {id(tick.label1) for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for tick in _unused(axis)}
+    hidden = {
+        id(tick.label1)
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in _unused(axis)
+    }
     found = []
     for text in figure.findobj(Text):
         if text.get_visible() and text.get_text().strip() and id(text) not in hidden:
@@ -82,7 +87,9 @@ def assert_readable(figure, renderer, inches=0.9):
 
 def several(tmp_path, series, panels):
     models = {f"{LONG} {k}" if k % 2 else f"m_{k}": 0.05 * (k % 4 + 1) for k in range(series)}
-    rows = usual(data=[f"data_{k}" for k in range(panels)], models=models, agents=(5, 10, 20), runs=2)
+    rows = usual(
+        data=[f"data_{k}" for k in range(panels)], models=models, agents=(5, 10, 20), runs=2
+    )
     for number, each in enumerate(rows):
         each["curve.loss"] = list(np.exp(-np.arange(30) / (5 + number % 7)))
         each["curve.loss.at"] = list(range(1, 31))
@@ -96,27 +103,40 @@ SIZES = [(1, 1), (2, 2), (5, 4), (8, 1), (12, 6)]
 @pytest.mark.parametrize(
     ("make", "spec"),
     [
-        (lines_figure, FigureSpec("f", "lines", "error", "agents", unit="%", title="A title of the figure")),
+        (
+            lines_figure,
+            FigureSpec("f", "lines", "error", "agents", unit="%", title="A title of the figure"),
+        ),
         (lines_figure, FigureSpec("f", "lines", "seconds", "agents", log="xy")),
         (boxes_figure, FigureSpec("f", "boxes", "error", where={"agents": 10})),
         (bars_figure, FigureSpec("f", "bars", "error", unit="%", where={"agents": 10})),
-        (curves_figure, FigureSpec("f", "curves", "loss", log="y", xlabel="iterations", where={"agents": 10})),
+        (
+            curves_figure,
+            FigureSpec("f", "curves", "loss", log="y", xlabel="iterations", where={"agents": 10}),
+        ),
     ],
     ids=["lines", "log lines", "boxes", "bars", "curves"],
 )
 def test_nothing_is_cut_off_or_runs_into_another(tmp_path, make, spec, size):
-    assert_readable(*drawn(make, several(tmp_path, *size), spec), 2.0 if spec.kind in ("lines", "curves") else 0.9)
+    assert_readable(
+        *drawn(make, several(tmp_path, *size), spec),
+        2.0 if spec.kind in ("lines", "curves") else 0.9,
+    )
 
 
 def test_groups_of_boxes_and_few_ranks_are_readable(tmp_path):
     results = several(tmp_path, 4, 2)
     assert_readable(*drawn(boxes_figure, results, FigureSpec("f", "boxes", "error", "agents")))
-    assert_readable(*drawn(bars_figure, results, FigureSpec("f", "bars", "error", "agents", panels="")))
+    assert_readable(
+        *drawn(bars_figure, results, FigureSpec("f", "bars", "error", "agents", panels=""))
+    )
 
 
 @pytest.mark.parametrize("models", [2, 3, 7, 12])
 def test_ranks_are_readable(tmp_path, models):
-    assert_readable(*drawn(ranks_figure, several(tmp_path, models, 6), FigureSpec("f", "ranks", "error")))
+    assert_readable(
+        *drawn(ranks_figure, several(tmp_path, models, 6), FigureSpec("f", "ranks", "error"))
+    )
 
 
 @pytest.mark.parametrize("log", ["", "x"])
@@ -148,7 +168,9 @@ def test_lines_are_the_means(tmp_path):
     assert level.get_xdata()[1] > 40
     for line, model in zip(others, ("L-RVFL", "CONS-RVFL", "ADMM-RVFL"), strict=True):
         assert list(line.get_xdata()) == [5, 10, 20, 40]
-        rows = [results.where({"data": "G50C", "model": model, "agents": k}) for k in (5, 10, 20, 40)]
+        rows = [
+            results.where({"data": "G50C", "model": model, "agents": k}) for k in (5, 10, 20, 40)
+        ]
         assert np.allclose(line.get_ydata(), [100 * each.mean("error") for each in rows])
         assert {text.get_text() for text in axes.texts} >= {model}
     band = axes.collections[1].get_paths()[0].vertices
@@ -160,7 +182,9 @@ def test_lines_are_the_means(tmp_path):
 def test_series_look_the_same_in_all_figures_and_no_two_alike(tmp_path):
     results = results_of(tmp_path, usual(), Layout("x"), ("agents",))
     whole = lines_figure(results, FigureSpec("f", "lines", "error", "agents"))
-    part = lines_figure(results, FigureSpec("f", "lines", "error", "agents", where={"model": "ADMM-RVFL"}))
+    part = lines_figure(
+        results, FigureSpec("f", "lines", "error", "agents", where={"model": "ADMM-RVFL"})
+    )
     assert part.axes[0].lines[0].get_color() == whole.axes[0].lines[3].get_color()
     assert len({(look(k).colour, str(look(k).line), look(k).marker) for k in range(28)}) == 28
     assert len({look(k).marker for k in range(12)}) == 12
@@ -177,7 +201,11 @@ def test_numbers_as_series_say_what_they_are(tmp_path):
 def test_boxes_are_quartiles_and_missing_ones_are_told(tmp_path):
     values = np.array([1.0, 2.0, 3.0, 4.0, 50.0])
     rows = [row("A", "x", error=value, fold=k) for k, value in enumerate(values)]
-    rows += [row("A", "y", status="not applicable"), row("A", "z", status="failed"), row("A", "w", error=2.0)]
+    rows += [
+        row("A", "y", status="not applicable"),
+        row("A", "z", status="failed"),
+        row("A", "w", error=2.0),
+    ]
     figure, _ = drawn(boxes_figure, results_of(tmp_path, rows), FigureSpec("f", "boxes", "error"))
     (axes,) = figure.axes
     box = axes.patches[0]
@@ -210,7 +238,10 @@ def test_bands_on_logarithmic_axes_are_percentiles_of_the_runs(tmp_path):
     ]
     results = results_of(tmp_path, rows, Layout("x"), ("agents",))
     low, high = values[9], values[1]  # the 10th and the 90th percentile of eleven
-    plain, steep = (mean_curve(rows[:11], "curve.e", FigureSpec("f", "curves", "e", log=log)) for log in ("", "y"))
+    plain, steep = (
+        mean_curve(rows[:11], "curve.e", FigureSpec("f", "curves", "e", log=log))
+        for log in ("", "y")
+    )
     assert steep.mean == pytest.approx(plain.mean)
     assert (steep.low[0], steep.high[0]) == pytest.approx((low, high))
     assert plain.high[0] - plain.mean[0] == pytest.approx(np.std(values, ddof=1))
@@ -221,13 +252,25 @@ def test_bands_on_logarithmic_axes_are_percentiles_of_the_runs(tmp_path):
     figure, _ = drawn(lines_figure, results, FigureSpec("f", "lines", "error", "agents", log="y"))
     band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == pytest.approx((low, high))
-    for log, said in (("", "one standard deviation to either side"), ("y", "the 10th to 90th percentile of the runs")):
-        results_of(tmp_path, rows, Layout(figures=(FigureSpec("f", "bars", "error", log=log),)), ("agents",))
-        assert f"ean over runs, and {said}." in make_report(tmp_path)[-1].read_text(encoding="utf-8")
+    for log, said in (
+        ("", "one standard deviation to either side"),
+        ("y", "the 10th to 90th percentile of the runs"),
+    ):
+        results_of(
+            tmp_path,
+            rows,
+            Layout(figures=(FigureSpec("f", "bars", "error", log=log),)),
+            ("agents",),
+        )
+        assert f"ean over runs, and {said}." in make_report(tmp_path)[-1].read_text(
+            encoding="utf-8"
+        )
 
 
 def test_long_curves_are_thinned(tmp_path):
-    rows = [row("A", "x", **{"curve.e": list(np.arange(10_000.0)), "curve.e.at": list(range(10_000))})]
+    rows = [
+        row("A", "x", **{"curve.e": list(np.arange(10_000.0)), "curve.e.at": list(range(10_000))})
+    ]
     figure, _ = drawn(curves_figure, results_of(tmp_path, rows), FigureSpec("f", "curves", "e"))
     x = figure.axes[0].lines[0].get_xdata()
     assert len(x) <= 400
@@ -235,7 +278,11 @@ def test_long_curves_are_thinned(tmp_path):
 
 
 def test_ranks_are_where_they_belong(tmp_path):
-    rows = [row(f"d{k}", model, error=value + k) for k in range(6) for model, value in (("a", 3), ("b", 1), ("c", 2))]
+    rows = [
+        row(f"d{k}", model, error=value + k)
+        for k in range(6)
+        for model, value in (("a", 3), ("b", 1), ("c", 2))
+    ]
     figure, _ = drawn(ranks_figure, results_of(tmp_path, rows), FigureSpec("f", "ranks", "error"))
     words = [text.get_text() for text in figure.axes[0].texts]
     assert {"b  (1.00)", "c  (2.00)", "(3.00)  a"} <= set(words)
@@ -247,7 +294,9 @@ def test_ranks_are_where_they_belong(tmp_path):
 def test_what_cannot_be_drawn_is_said(tmp_path, kind):
     results = results_of(tmp_path, [row("A", "x", error=0.1), row("A", "y", error=0.2)])
     with pytest.raises(InputError, match=r"no run has|not drawn"):
-        draw_figure(results, FigureSpec("f", kind, "mae", "agents" if kind == "lines" else ""), tmp_path)
+        draw_figure(
+            results, FigureSpec("f", kind, "mae", "agents" if kind == "lines" else ""), tmp_path
+        )
 
 
 def test_lines_need_an_x(tmp_path):
@@ -278,7 +327,9 @@ def test_networks_are_drawn_from_their_files(tmp_path):
     assert png.exists()
     assert svg.exists()
     assert told == f"{16 - MOST} more of the networks' graphs are in the folder graphs."
-    few = results_of(tmp_path, usual(), graphs=[graph_of(tmp_path, "one", graphs.complete(1)), entries[0]])
+    few = results_of(
+        tmp_path, usual(), graphs=[graph_of(tmp_path, "one", graphs.complete(1)), entries[0]]
+    )
     assert draw_networks(few, tmp_path)[1] == ""
     assert draw_networks(results_of(tmp_path, usual(), graphs=[]), tmp_path) == (None, "")
 
@@ -290,7 +341,10 @@ def test_the_same_graph_is_drawn_once(tmp_path):
     ]
     results = results_of(tmp_path, usual(), graphs=entries)
     known, same = distinct(results)
-    assert [(entry["swept"], len(graph)) for entry, graph in known] == [({"agents": 4}, 4), ({"agents": 6}, 6)]
+    assert [(entry["swept"], len(graph)) for entry, graph in known] == [
+        ({"agents": 4}, 4),
+        ({"agents": 6}, 6),
+    ]
     assert same == {"weights": ["metropolis", "fastest"]}
     told = draw_networks(results, tmp_path)[1]
     assert told == "They are the same for these values of weights: metropolis, fastest."
@@ -298,7 +352,9 @@ def test_the_same_graph_is_drawn_once(tmp_path):
 
 def test_a_figure_for_each_swept_key_of_who_has_it(tmp_path):
     """A forest of several sizes, and agents of several numbers: neither is a mean over the values of the other."""
-    rows = [row("A", "forest", fold=f, n_estimators=n, error=0.1 / n) for n in (5, 50) for f in (0, 1)]
+    rows = [
+        row("A", "forest", fold=f, n_estimators=n, error=0.1 / n) for n in (5, 50) for f in (0, 1)
+    ]
     rows += [row("A", "in one place", fold=f, error=0.1 + f) for f in (0, 1)]
     for k, weights, f in itertools.product((4, 8), ("a", "b"), (0, 1)):
         sent = {"bytes": 9 * k + f, "error": 0.01 * k + f, "seconds": 0.1}
@@ -326,14 +382,20 @@ def test_figures_where_the_layout_has_none(tmp_path):
     ]
     rows = usual(agents=(5,), runs=6)
     tests = Layout("x", statistics=(StatisticsSpec("error"),))
-    assert [each.kind for each in shown_figures(results_of(tmp_path, rows, tests))] == ["boxes"] * 3 + ["ranks"]
-    assert [each.kind for each in shown_figures(results_of(tmp_path, usual(agents=(5,), runs=2)))] == ["bars"] * 3
+    assert [each.kind for each in shown_figures(results_of(tmp_path, rows, tests))] == [
+        "boxes"
+    ] * 3 + ["ranks"]
+    assert [
+        each.kind for each in shown_figures(results_of(tmp_path, usual(agents=(5,), runs=2)))
+    ] == ["bars"] * 3
 
 
 def test_a_figure_has_the_unit_of_the_table(tmp_path):
     figures = (FigureSpec("f", "bars", "error"), FigureSpec("g", "bars", "bytes", unit="kB"))
     rows = [row("A", "x", error=0.1)]
-    assert [each.unit for each in shown_figures(results_of(tmp_path, rows, Layout(figures=figures)))] == ["%", "kB"]
+    assert [
+        each.unit for each in shown_figures(results_of(tmp_path, rows, Layout(figures=figures)))
+    ] == ["%", "kB"]
     plain = Layout(figures=figures[:1], tables=(TableSpec("t", "error"),))
     assert [each.unit for each in shown_figures(results_of(tmp_path, rows, plain))] == [""]
 

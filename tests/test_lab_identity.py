@@ -32,7 +32,10 @@ print(json.dumps(plain([letters, lambda x: x + 1 in {"p", "q", "r"}, np.random.R
 
 
 def test_another_process_says_the_same():
-    run = [subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True) for _ in range(2)]
+    run = [
+        subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+        for _ in range(2)
+    ]
     assert run[0].stdout
     assert run[0].stdout == run[1].stdout
 
@@ -80,7 +83,9 @@ def test_rows_of_a_file_are_part_of_a_run(tmp_path, monkeypatch):
         np.savez(tmp_path / "Unheard.npz", X=X, y=y)
         rows_of_file.cache_clear()
         entry, model = Data(name), Model("m", "RVFL")
-        return Trial(Comparison(data=(entry,), models=(model,), protocol=Rows()), entry, model, None, 0, 0).key
+        return Trial(
+            Comparison(data=(entry,), models=(model,), protocol=Rows()), entry, model, None, 0, 0
+        ).key
 
     assert key("Unheard", X, y) == key("Unheard", X.copy(), y)
     assert len({key("Unheard", X, y), key("Unheard", X + 1, y), key("Unheard", X, 1 - y)}) == 3
@@ -124,7 +129,9 @@ def own(tmp_path, monkeypatch):
         for name in MODULES:
             sys.modules.pop(name, None)
             own_code.known.pop(name, None)
-        sys.dont_write_bytecode = True  # or a file that changes twice within a second is not read again
+        sys.dont_write_bytecode = (
+            True  # or a file that changes twice within a second is not read again
+        )
         return importlib.import_module("own")
 
     before = sys.dont_write_bytecode
@@ -137,7 +144,9 @@ def own(tmp_path, monkeypatch):
 
 def key_of(model, **data):
     entry = Data("iris", **data)
-    return Trial(Comparison(data=(entry,), models=(model,), protocol=Rows()), entry, model, None, 0, 0).key
+    return Trial(
+        Comparison(data=(entry,), models=(model,), protocol=Rows()), entry, model, None, 0, 0
+    ).key
 
 
 @pytest.mark.parametrize(
@@ -146,7 +155,11 @@ def key_of(model, **data):
         lambda own: key_of(Model("m", "own.Model")),
         lambda own: key_of(Model("m", estimator=own.Model())),
         lambda own: key_of(
-            Model("m", "sklearn.ensemble.BaggingClassifier", settings={"estimator": {"kind": "own.Model"}})
+            Model(
+                "m",
+                "sklearn.ensemble.BaggingClassifier",
+                settings={"estimator": {"kind": "own.Model"}},
+            )
         ),
         lambda own: key_of(Model("m", "RVFL"), prepare=({"kind": "own.Model"},)),
         lambda own: key_of(Model("m", "RVFL", settings={"activation": own.doubled})),
@@ -163,7 +176,15 @@ def test_code_of_ones_own_is_part_of_a_run(own, key):
 
 
 def test_what_is_installed_is_told_by_its_name():
-    for value in (SVC(), RVFLClassifier(), SVC, np.sin, json.dumps, {"kind": "sklearn.svm.SVC"}, Model("m", "RVFL")):
+    for value in (
+        SVC(),
+        RVFLClassifier(),
+        SVC,
+        np.sin,
+        json.dumps,
+        {"kind": "sklearn.svm.SVC"},
+        Model("m", "RVFL"),
+    ):
         assert '"own"' not in json.dumps(plain(value))
 
 

@@ -19,10 +19,16 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("jobs", "kills"), [(1, (20,)), (2, (10, 40))])
-def test_killed_again_and_again_and_resumed_it_is_the_same_table(undisturbed, tmp_path, jobs, kills):
+def test_killed_again_and_again_and_resumed_it_is_the_same_table(
+    undisturbed, tmp_path, jobs, kills
+):
     for rows in kills:
         with started(tmp_path, jobs) as process:
-            wait_for(lambda rows=rows, process=process: kept(tmp_path) >= rows or process.poll() is not None)
+            wait_for(
+                lambda rows=rows, process=process: (
+                    kept(tmp_path) >= rows or process.poll() is not None
+                )
+            )
             assert process.poll() is None
     found, (told, watch) = kept(tmp_path), watched()
     results = run(tiny(), tmp_path, jobs=1, watch=watch)
@@ -38,10 +44,17 @@ def test_killed_it_leaves_what_can_be_shown(tmp_path):
         wait_for(lambda: kept(tmp_path) >= 25 or process.poll() is not None)
     partly = Results.read(tmp_path)
     assert 5 < len(partly.rows) < 60
-    assert f"60 runs: {len(partly.rows)} done, {60 - len(partly.rows)} not made yet" == counts(partly)
+    assert f"60 runs: {len(partly.rows)} done, {60 - len(partly.rows)} not made yet" == counts(
+        partly
+    )
     make_report(tmp_path)
     first = []
-    run(tiny(), tmp_path, jobs=1, watch=lambda progress: first.append(len(Results.read(tmp_path).rows)))
+    run(
+        tiny(),
+        tmp_path,
+        jobs=1,
+        watch=lambda progress: first.append(len(Results.read(tmp_path).rows)),
+    )
     assert first[0] >= 25
 
 

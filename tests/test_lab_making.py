@@ -69,27 +69,45 @@ def test_settings_of_the_data_then_of_the_model_then_of_the_run():
 
 def test_settings_within_a_solver_from_a_search():
     trial = trial_of(Model("m", "RVFL", settings={"solver": {"name": "admm", "rho": 2.0}}))
-    assert estimator_of(trial, **{"solver.max_iterations": 3}).solver == ADMM(rho=2.0, max_iterations=3)
+    assert estimator_of(trial, **{"solver.max_iterations": 3}).solver == ADMM(
+        rho=2.0, max_iterations=3
+    )
     by_name = trial_of(Model("m", "RVFL", settings={"solver": "admm"}))
     assert estimator_of(by_name, **{"solver.max_iterations": 3}).solver == ADMM(max_iterations=3)
 
 
 def test_models_see_the_same_random_numbers_unless_they_have_their_own():
-    one, two = (trial_of(Model(name, "RVFL", settings={"alpha": a})) for name, a in (("one", 1.0), ("two", 2.0)))
+    one, two = (
+        trial_of(Model(name, "RVFL", settings={"alpha": a}))
+        for name, a in (("one", 1.0), ("two", 2.0))
+    )
     assert estimator_of(one).random_state == estimator_of(two).random_state
-    assert estimator_of(trial_of(Model("m", "RVFL", settings={"random_state": 5}))).random_state == 5
-    assert estimator_of(trial_of(Model("m", estimator=RVFLClassifier(random_state=6)))).random_state == 6
-    assert estimator_of(trial_of(Model("m", estimator=RVFLClassifier()))).random_state == one.seed("model")
+    assert (
+        estimator_of(trial_of(Model("m", "RVFL", settings={"random_state": 5}))).random_state == 5
+    )
+    assert (
+        estimator_of(trial_of(Model("m", estimator=RVFLClassifier(random_state=6)))).random_state
+        == 6
+    )
+    assert estimator_of(trial_of(Model("m", estimator=RVFLClassifier()))).random_state == one.seed(
+        "model"
+    )
 
 
 def test_an_estimator_that_is_given_is_copied():
     given = RVFLRegressor(30, solver=ADMM(rho=1.0))
     trial = trial_of(
-        Model("m", estimator=given, settings={"alpha": 0.25}), entry=Data("diabetes", settings={"n_hidden": 7})
+        Model("m", estimator=given, settings={"alpha": 0.25}),
+        entry=Data("diabetes", settings={"n_hidden": 7}),
     )
     made = estimator_of(trial, network_of(trial))
     assert made is not given
-    assert (made.n_hidden, made.alpha, made.solver, made.network.size) == (7, 0.25, ADMM(rho=1.0), 4)
+    assert (made.n_hidden, made.alpha, made.solver, made.network.size) == (
+        7,
+        0.25,
+        ADMM(rho=1.0),
+        4,
+    )
     assert (given.n_hidden, given.network) == (30, None)
 
 
@@ -115,11 +133,26 @@ def test_rivals_by_import_path_and_those_within_them():
         ),
         (RVFLClassifier, "stream", {"name": "consensus", "every": 5}, StreamConsensus(every=5)),
         (VerticalRVFLClassifier, "solver", {"name": "sharing", "rho": 2.0}, SharingADMM(rho=2.0)),
-        (S3VMClassifier, "solver", {"name": "next", "step": {"alpha0": 0.5}}, NEXT(step=StepRule(0.5))),
-        (LapKRRClassifier, "distances", {"name": "exchange", "patterns": 0.1}, Exchange(patterns=0.1)),
+        (
+            S3VMClassifier,
+            "solver",
+            {"name": "next", "step": {"alpha0": 0.5}},
+            NEXT(step=StepRule(0.5)),
+        ),
+        (
+            LapKRRClassifier,
+            "distances",
+            {"name": "exchange", "patterns": 0.1},
+            Exchange(patterns=0.1),
+        ),
         (LapKRRClassifier, "completion", {"name": "block", "rank": 3}, BlockCompletion(rank=3)),
         (LapKRRClassifier, "privacy", {"name": "projection", "m": 4}, RandomProjection(4)),
-        (LapKRRClassifier, "privacy", {"name": "TanhTransform", "m": 4, "t": 50}, TanhTransform(4, 50)),
+        (
+            LapKRRClassifier,
+            "privacy",
+            {"name": "TanhTransform", "m": 4, "t": 50},
+            TanhTransform(4, 50),
+        ),
     ],
 )
 def test_algorithms_from_plain_values(kind, parameter, given, expected):
@@ -130,8 +163,14 @@ def test_algorithms_from_plain_values(kind, parameter, given, expected):
     ("given", "said"),
     [
         ({"name": "projection"}, "RandomProjection needs m: give it beside the name"),
-        ({"name": "projektion", "m": 3}, "privacy 'projektion' is not known, did you mean 'projection'?"),
-        ({"name": "tanh", "m": 3, "s": 1}, "s is not a setting of TanhTransform: there are C, Q, a, b, m, t"),
+        (
+            {"name": "projektion", "m": 3},
+            "privacy 'projektion' is not known, did you mean 'projection'?",
+        ),
+        (
+            {"name": "tanh", "m": 3, "s": 1},
+            "s is not a setting of TanhTransform: there are C, Q, a, b, m, t",
+        ),
         ({"m": 3}, "privacy is {'m': 3}: give a name, or a table with a name and settings"),
         (3, "privacy is 3: give a name, or a table"),
     ],
@@ -146,9 +185,14 @@ def test_a_graph_is_drawn_anew_in_every_repetition_and_the_same_for_all_models()
     net = Net("ER", "erdos_renyi", 12, {"p": 0.3})
     models = (Model("one", "RVFL"), Model("two", "RVFL"))
     trials = list(Comparison((Data("g50c"),), models, (net,), folds=2, repetitions=2).trials())
-    drawn = {(trial.model.name, trial.fold, trial.repetition): network_of(trial) for trial in trials}
+    drawn = {
+        (trial.model.name, trial.fold, trial.repetition): network_of(trial) for trial in trials
+    }
     links = {key: sorted(network.graph.edges) for key, network in drawn.items()}
-    by_repetition = [{tuple(found) for key, found in links.items() if key[2] == repetition} for repetition in (0, 1)]
+    by_repetition = [
+        {tuple(found) for key, found in links.items() if key[2] == repetition}
+        for repetition in (0, 1)
+    ]
     assert [len(found) for found in by_repetition] == [1, 1]
     assert by_repetition[0] != by_repetition[1]
 
@@ -178,9 +222,14 @@ def test_a_data_set_that_is_given():
 
 
 @pytest.mark.parametrize("body", ["raise RuntimeError('no GPU')", "def (", "raise SystemExit(3)"])
-def test_a_rival_whose_module_cannot_be_imported_is_refused_with_what_it_said(body, tmp_path, monkeypatch):
+def test_a_rival_whose_module_cannot_be_imported_is_refused_with_what_it_said(
+    body, tmp_path, monkeypatch
+):
     name = f"rival_{abs(hash(body))}"
     (tmp_path / f"{name}.py").write_text(body)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InputError, match=rf"^{name}.Model cannot be imported \((Runtime|Syntax|System).*: mend {name}"):
+    with pytest.raises(
+        InputError,
+        match=rf"^{name}.Model cannot be imported \((Runtime|Syntax|System).*: mend {name}",
+    ):
         imported(f"{name}.Model")

@@ -14,7 +14,9 @@ RNG = np.random.default_rng(0)
 
 def classes(agents=4, rows=300):
     y = RNG.choice(["a", "b", "c"], rows, p=[0.7, 0.2, 0.1])
-    said = np.where(RNG.random((agents, rows)) < 0.6, y, RNG.choice(["a", "b", "c"], (agents, rows)))
+    said = np.where(
+        RNG.random((agents, rows)) < 0.6, y, RNG.choice(["a", "b", "c"], (agents, rows))
+    )
     return y, said
 
 
@@ -22,7 +24,9 @@ def test_metrics_of_classes_are_scikit_learns():
     y, said = classes()
     values, agents = metrics.measured(("error", "balanced_error", "mcc"), "classification", y, said)
     assert agents["error"] == pytest.approx([1 - reference.accuracy_score(y, own) for own in said])
-    assert agents["balanced_error"] == pytest.approx([1 - reference.balanced_accuracy_score(y, own) for own in said])
+    assert agents["balanced_error"] == pytest.approx(
+        [1 - reference.balanced_accuracy_score(y, own) for own in said]
+    )
     assert agents["mcc"] == pytest.approx([reference.matthews_corrcoef(y, own) for own in said])
     assert values == {name: pytest.approx(np.mean(own)) for name, own in agents.items()}
 
@@ -38,29 +42,43 @@ def test_metrics_of_classes_by_hand():
 @pytest.mark.filterwarnings("error")
 def test_balanced_error_of_classes_that_test_rows_lack():
     y, said = np.array(["b", "b", "d", "d"]), np.array([["b", "a", "z", "d"]])
-    assert metrics.measured(("balanced_error",), "classification", y, said)[0] == {"balanced_error": 0.5}
+    assert metrics.measured(("balanced_error",), "classification", y, said)[0] == {
+        "balanced_error": 0.5
+    }
 
 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ([[0.0, np.nan, 1.0]], "some predictions of the model are NaN, which is no class: let predict answer with"),
-        ([["a", "b", "a"]], "the predictions of the model are texts, and the classes numbers: let predict answer so"),
+        (
+            [[0.0, np.nan, 1.0]],
+            "some predictions of the model are NaN, which is no class: let predict answer with",
+        ),
+        (
+            [["a", "b", "a"]],
+            "the predictions of the model are texts, and the classes numbers: let predict answer so",
+        ),
     ],
 )
 def test_what_cannot_be_a_class_is_no_error_but_a_failure(said, why):
     with pytest.raises(DataError, match=why):
         metrics.measured(("error",), "classification", np.array([0, 1, 1]), np.array(said))
     names = np.array(["a", "b", "b"])
-    assert metrics.measured(("error",), "classification", names, names[None].astype(object))[0] == {"error": 0.0}
+    assert metrics.measured(("error",), "classification", names, names[None].astype(object))[0] == {
+        "error": 0.0
+    }
 
 
 @pytest.mark.parametrize("outputs", [(), (3,)])
 def test_metrics_of_numbers(outputs):
     y, noise = RNG.standard_normal((50, *outputs)), RNG.standard_normal((3, 50, *outputs))
     values, agents = metrics.measured(("rmse", "nrmse", "mae"), "regression", y, y + noise)
-    assert agents["rmse"] == pytest.approx([np.sqrt(reference.mean_squared_error(y, y + own)) for own in noise])
-    assert agents["mae"] == pytest.approx([reference.mean_absolute_error(y, y + own) for own in noise])
+    assert agents["rmse"] == pytest.approx(
+        [np.sqrt(reference.mean_squared_error(y, y + own)) for own in noise]
+    )
+    assert agents["mae"] == pytest.approx(
+        [reference.mean_absolute_error(y, y + own) for own in noise]
+    )
     squares = [np.sum(own**2) / np.sum((y - y.mean(axis=0)) ** 2) for own in noise]
     assert np.array(agents["nrmse"]) ** 2 == pytest.approx(squares)
     assert values["rmse"] == pytest.approx(np.mean(agents["rmse"]))
@@ -75,7 +93,9 @@ def test_targets_that_are_all_alike_have_no_nrmse():
 
 def test_names_of_the_other_task_and_of_protocols_are_left_out():
     y, said = classes()
-    assert set(metrics.measured(("nrmse", "error", "distance"), "classification", y, said)[0]) == {"error"}
+    assert set(metrics.measured(("nrmse", "error", "distance"), "classification", y, said)[0]) == {
+        "error"
+    }
     assert set(metrics.measured((), "classification", y, said)[0]) == {"error"}
     assert set(metrics.measured((), "regression", np.arange(3.0), np.zeros((1, 3)))[0]) == {"nrmse"}
 
@@ -83,7 +103,10 @@ def test_names_of_the_other_task_and_of_protocols_are_left_out():
 def test_only_mcc_grows_with_how_good_it_is():
     y, said = classes()
     numbers = RNG.standard_normal(50)
-    answers = {"classification": (y, y, said[0]), "regression": (numbers, numbers + 0.1, numbers + 1.0)}
+    answers = {
+        "classification": (y, y, said[0]),
+        "regression": (numbers, numbers + 0.1, numbers + 1.0),
+    }
     for name, metric in metrics.METRICS.items():
         truth, better, worse = answers[metric.task]
         assert (metric.of(truth, better) > metric.of(truth, worse)) == metric.larger_is_better, name
@@ -91,7 +114,9 @@ def test_only_mcc_grows_with_how_good_it_is():
 
 def test_spread_by_hand():
     assert metrics.spread(np.array([[[3.0], [4.0]], [[3.0], [4.0]]])) == 0.0
-    assert metrics.spread(np.array([[2.0, 4.0], [4.0, 4.0], [3.0, 4.0]])) == pytest.approx(np.sqrt(2 / 3) / 5)
+    assert metrics.spread(np.array([[2.0, 4.0], [4.0, 4.0], [3.0, 4.0]])) == pytest.approx(
+        np.sqrt(2 / 3) / 5
+    )
     assert metrics.spread(np.zeros((3, 2))) == 0.0
     assert metrics.spread(np.array([[-1.0], [1.0]])) == np.inf
 
@@ -103,11 +128,17 @@ def test_answers_that_differ_from_the_commonest():
 
 def test_distances_are_relative_to_the_centre():
     centre = np.array([[3.0], [4.0]])
-    assert metrics.distances(np.stack([centre, 2 * centre, 0 * centre]), centre) == pytest.approx([0.0, 1.0, 1.0])
+    assert metrics.distances(np.stack([centre, 2 * centre, 0 * centre]), centre) == pytest.approx(
+        [0.0, 1.0, 1.0]
+    )
 
 
 def test_disagreement_is_of_coefficients_where_agents_learn_the_same_ones():
-    b, labels, numbers = RNG.standard_normal((2, 5, 1)), np.array([[0, 1], [1, 1]]), np.array([[1.0, 3.0], [3.0, 3.0]])
+    b, labels, numbers = (
+        RNG.standard_normal((2, 5, 1)),
+        np.array([[0, 1], [1, 1]]),
+        np.array([[1.0, 3.0], [3.0, 3.0]]),
+    )
     assert metrics.disagreement(b, labels) == metrics.spread(b)
     assert metrics.disagreement([b[0], b[1]], labels) == pytest.approx(1 / 4)
     assert metrics.disagreement(None, numbers) == metrics.spread(numbers)

@@ -12,7 +12,13 @@ import pytest
 
 from peerlearn import graphs
 from peerlearn.errors import InputError, MissingExtra
-from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
+from peerlearn.experiments.lab.layout import (
+    Expectation,
+    FigureSpec,
+    Layout,
+    StatisticsSpec,
+    TableSpec,
+)
 from peerlearn.experiments.lab.report import about
 from peerlearn.experiments.lab.report.whole import make_report, report_of
 from tests.lab_rows import graph_of, results_of, row, usual
@@ -31,7 +37,9 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
         known = dict(attributes)
-        self.references += [known[name] for name in ("src", "href", "srcset", "data", "action") if name in known]
+        self.references += [
+            known[name] for name in ("src", "href", "srcset", "data", "action") if name in known
+        ]
         self.ids += [known["id"]] if "id" in known else []
         assert not [name for name in known if name.startswith("on")]
         if tag not in VOID:
@@ -72,8 +80,22 @@ def page(folder):
     rows = usual(runs=6)
     rows += [
         row("G50C", "SVR", status="not applicable", failure="it measures, and targets are classes"),
-        row("G50C", "KNN", fold=0, status="failed", failure="ValueError: too few", traceback="Traceback\n  line 1"),
-        row("G50C", "KNN", fold=1, status="failed", failure="ValueError: too few", traceback="Traceback\n  line 1"),
+        row(
+            "G50C",
+            "KNN",
+            fold=0,
+            status="failed",
+            failure="ValueError: too few",
+            traceback="Traceback\n  line 1",
+        ),
+        row(
+            "G50C",
+            "KNN",
+            fold=1,
+            status="failed",
+            failure="ValueError: too few",
+            traceback="Traceback\n  line 1",
+        ),
     ]
     layout = Layout(
         title="Learning together",
@@ -89,7 +111,13 @@ def page(folder):
     )
     networks = [graph_of(folder, "ER", graphs.ring(5), agents=5)]
     return made(
-        folder, rows, layout, graphs=networks, folds=3, repetitions=2, protocol={"name": "rows", "deal": "even"}
+        folder,
+        rows,
+        layout,
+        graphs=networks,
+        folds=3,
+        repetitions=2,
+        protocol={"name": "rows", "deal": "even"},
     )
 
 
@@ -99,7 +127,9 @@ def test_nothing_is_fetched(folder, page):
         assert reference.startswith(("data:", "#"))
     assert {reference[1:] for reference in page.references if reference[0] == "#"} <= set(page.ids)
     text = (folder / "report.html").read_text(encoding="utf-8")
-    assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org)", re.sub(r'"data:[^"]*"', "", text))
+    assert not re.search(
+        r"url\(|@import|https?://(?!www\.w3\.org)", re.sub(r'"data:[^"]*"', "", text)
+    )
     assert not {"script", "iframe", "object", "embed", "form", "base"} & set(page.tags)
 
 
@@ -132,8 +162,24 @@ def test_everything_is_told(page):
 
 def test_names_are_no_markup(tmp_path):
     rows = usual(data=(HOSTILE,), models={HOSTILE: 0.1, "C-" + HOSTILE: 0.2}, runs=2)
-    rows.append(row(HOSTILE, "z", status="failed", failure=HOSTILE, traceback=HOSTILE, note=HOSTILE, warnings=HOSTILE))
-    layout = Layout(HOSTILE, HOSTILE, missing={HOSTILE: HOSTILE}, text=HOSTILE, tables=(TableSpec(HOSTILE, "error"),))
+    rows.append(
+        row(
+            HOSTILE,
+            "z",
+            status="failed",
+            failure=HOSTILE,
+            traceback=HOSTILE,
+            note=HOSTILE,
+            warnings=HOSTILE,
+        )
+    )
+    layout = Layout(
+        HOSTILE,
+        HOSTILE,
+        missing={HOSTILE: HOSTILE},
+        text=HOSTILE,
+        tables=(TableSpec(HOSTILE, "error"),),
+    )
     page = made(tmp_path, rows, layout)
     assert "script" not in page.tags
     assert page.text.count(HOSTILE) > 10
@@ -158,11 +204,25 @@ def test_made_again_it_is_the_same(folder, page):
 def test_what_an_earlier_report_made_does_not_stay(tmp_path):
     rows = [row("A", model, fold=fold, error=0.1 + fold) for model in "xy" for fold in range(4)]
     for kind, layout in (
-        ("old", Layout(tables=(TableSpec("old", "error", ("data",)),), figures=(FigureSpec("old", "bars", "error"),))),
-        ("new", Layout(tables=(TableSpec("new", "error", ("data",)),), figures=(FigureSpec("new", "bars", "error"),))),
+        (
+            "old",
+            Layout(
+                tables=(TableSpec("old", "error", ("data",)),),
+                figures=(FigureSpec("old", "bars", "error"),),
+            ),
+        ),
+        (
+            "new",
+            Layout(
+                tables=(TableSpec("new", "error", ("data",)),),
+                figures=(FigureSpec("new", "bars", "error"),),
+            ),
+        ),
     ):
         made(tmp_path, rows, layout, ())
-        assert sorted(path.name for place in ("tables", "figures") for path in (tmp_path / place).iterdir()) == [
+        assert sorted(
+            path.name for place in ("tables", "figures") for path in (tmp_path / place).iterdir()
+        ) == [
             *(["mine.csv"] if kind == "new" else []),
             *(f"{kind}.{ending}" for ending in ("csv", "md", "png", "svg", "tex")),
         ]
@@ -176,7 +236,10 @@ def test_a_logarithm_of_zero_is_drawn_linear_and_said(tmp_path, kind):
         rows = [row("A", "x", "N", agents=agents, error=value, **curve) for agents in (5, 10)]
         x, y = ("agents" if kind == "lines" else ""), ("curve.c" if kind == "curves" else "error")
         page = made(tmp_path, rows, Layout(figures=(FigureSpec("f", kind, y, x, log="y"),)))
-        return "The axis of y is linear, for a logarithm has no room for its values of zero or less." in page.text
+        return (
+            "The axis of y is linear, for a logarithm has no room for its values of zero or less."
+            in page.text
+        )
 
     assert told(0.0)
     assert not told(0.5)
@@ -195,7 +258,9 @@ def test_a_figure_that_was_asked_for_and_is_not_drawn_is_told(tmp_path):
     rows = [row("A", model, error=error) for model, error in (("x", 0.1), ("y", 0.2))]
     why = "blocks with values of all 2 models are 1, and at least 6 are needed at level 0.05"
     for tests in ((), (StatisticsSpec("error"),)):
-        results_of(tmp_path, rows, Layout(figures=(FigureSpec("cd", "ranks", "error"),), statistics=tests))
+        results_of(
+            tmp_path, rows, Layout(figures=(FigureSpec("cd", "ranks", "error"),), statistics=tests)
+        )
         made = report_of(tmp_path)
         assert made.said == [f"The figure 'cd' is not drawn: Friedman's test is not made: {why}."]
         assert made.said[0] in read(made.files[-1]).text
@@ -209,20 +274,45 @@ def test_a_figure_that_was_asked_for_and_is_not_drawn_is_told(tmp_path):
 def test_runs_that_did_not_converge_are_told_by_what_was_swept(tmp_path):
     key, rows = "solver.max_iterations", []
     for steps, agents, fold in product((20, 100), (4, 8), (0, 1)):
-        said = {"converged": steps > 20 and fold == 1, "warnings": f"stopped after {steps} iterations"}
+        said = {
+            "converged": steps > 20 and fold == 1,
+            "warnings": f"stopped after {steps} iterations",
+        }
         settings = {"solver": {"name": "admm", "max_iterations": steps}}
-        rows.append(row("A", "M", "N", agents=agents, fold=fold, settings=settings, error=0.1, **{key: steps}, **said))
+        rows.append(
+            row(
+                "A",
+                "M",
+                "N",
+                agents=agents,
+                fold=fold,
+                settings=settings,
+                error=0.1,
+                **{key: steps},
+                **said,
+            )
+        )
     page = made(tmp_path, rows, swept=(key, "agents"))
-    assert "M, solver.max_iterations = 20, on A, 4 of 4 runs: stopped after 20 iterations" in page.text
-    assert "M, solver.max_iterations = 100, on A, 2 of 4 runs: stopped after 100 iterations" in page.text
+    assert (
+        "M, solver.max_iterations = 20, on A, 4 of 4 runs: stopped after 20 iterations" in page.text
+    )
+    assert (
+        "M, solver.max_iterations = 100, on A, 2 of 4 runs: stopped after 100 iterations"
+        in page.text
+    )
     assert "Did not converge : 6 runs of M." in page.text
     assert report_of(tmp_path).said == ["Did not converge: 6 runs of M"]
 
 
 def test_notes_that_differ_in_numbers_are_one(tmp_path):
     said = ("rho = 0.5", "rho = 1.2e-03", "rho = 11", "sums by tree")
-    results = results_of(tmp_path, [row("A", f"m{k % 2}", fold=k, note=note) for k, note in enumerate(said)])
-    assert about.notes(results) == [("rho = 0.5", "m0, m1; 2 more with other numbers"), ("sums by tree", "m1")]
+    results = results_of(
+        tmp_path, [row("A", f"m{k % 2}", fold=k, note=note) for k, note in enumerate(said)]
+    )
+    assert about.notes(results) == [
+        ("rho = 0.5", "m0, m1; 2 more with other numbers"),
+        ("sums by tree", "m1"),
+    ]
 
 
 def test_only_files_of_reports_are_removed(tmp_path):
@@ -250,10 +340,16 @@ def test_settings_that_differ_are_all_told(tmp_path):
     """But for the digest of code of one's own."""
     solvers = ({"name": "admm", "max_iterations": steps, "own": "f7"} for steps in (5, 10))
     settings = ({"solver": solver, "alpha": 1.0, "own": "c3"} for solver in solvers)
-    rows = [row("A", "M", "N", settings=own, **{"solver.max_iterations": k}) for k, own in enumerate(settings)]
+    rows = [
+        row("A", "M", "N", settings=own, **{"solver.max_iterations": k})
+        for k, own in enumerate(settings)
+    ]
     results = results_of(tmp_path, rows, swept=("solver.max_iterations",))
     (told,) = about.entries(results, "model")
-    assert told == ("M", "kind RVFL; where network; solver.name admm; solver.max_iterations 5, 10; alpha 1")
+    assert told == (
+        "M",
+        "kind RVFL; where network; solver.name admm; solver.max_iterations 5, 10; alpha 1",
+    )
 
 
 def test_versions_that_differ_are_all_told(tmp_path):
@@ -263,7 +359,8 @@ def test_versions_that_differ_are_all_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(3.14, "3.1 s"), (59.4, "59 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")]
+    ("seconds", "words"),
+    [(3.14, "3.1 s"), (59.4, "59 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
 )
 def test_durations(seconds, words):
     assert about.duration(seconds) == words

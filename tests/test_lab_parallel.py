@@ -18,7 +18,9 @@ from tests.lab_tiny import Tiny, table, tiny
 
 
 def test_two_jobs_make_the_same_table(tmp_path):
-    one, two = (run(tiny("m", "fails", "warns"), tmp_path / str(jobs), jobs=jobs) for jobs in (1, 2))
+    one, two = (
+        run(tiny("m", "fails", "warns"), tmp_path / str(jobs), jobs=jobs) for jobs in (1, 2)
+    )
     assert table(one) == table(two)
     assert len(one.rows) == 84
 
@@ -28,7 +30,9 @@ def test_the_back_end_that_the_user_has_chosen(tmp_path, monkeypatch):
     monkeypatch.setenv("TINY_NOTE", "yes")
     jobs = []
     with parallel_config(backend="threading", n_jobs=3):
-        results = run(tiny(data=["a"], folds=1), tmp_path, watch=lambda progress: jobs.append(progress.jobs))
+        results = run(
+            tiny(data=["a"], folds=1), tmp_path, watch=lambda progress: jobs.append(progress.jobs)
+        )
     assert {row["note"] for row in results.rows} == {str(os.getpid())}
     assert set(jobs) == {3}
 
@@ -45,7 +49,9 @@ def test_all_cores_unless_told_otherwise(tmp_path, monkeypatch):
 
 def test_a_data_set_is_not_sent_with_every_run(tmp_path):
     rows = DataSet("mine", np.zeros((1000, 50)), np.zeros(1000), "regression", "given", None)
-    comparison = Comparison((Data("mine", given=rows),), (Model("m"),), (Net("ring", "ring", 3),), Tiny())
+    comparison = Comparison(
+        (Data("mine", given=rows),), (Model("m"),), (Net("ring", "ring", 3),), Tiny()
+    )
     shared = Shared(comparison, Store.at(tmp_path))
     shared.send()
     sent = pickle.dumps(shared)

@@ -33,8 +33,13 @@ def test_a_file_becomes_plain_objects(written):
     assert (comparison.seed, comparison.folds, comparison.repetitions) == (3, 3, 2)
     assert comparison.protocol == Rows(deal="stratified")
     pca = {"kind": "sklearn.decomposition.PCA", "n_components": 10}
-    assert comparison.data == (Data("g50c", scale="signed", settings={"n_hidden": 20}, prepare=(pca,)),)
-    solvers = [{"name": "admm", "max_iterations": most, "averaging": {"method": "plain"}} for most in (5, 10)]
+    assert comparison.data == (
+        Data("g50c", scale="signed", settings={"n_hidden": 20}, prepare=(pca,)),
+    )
+    solvers = [
+        {"name": "admm", "max_iterations": most, "averaging": {"method": "plain"}}
+        for most in (5, 10)
+    ]
     assert comparison.models == (
         Model("C-RVFL", "RVFL", "centralised"),
         *(
@@ -50,22 +55,32 @@ def test_a_file_becomes_plain_objects(written):
         Model("rival", "sklearn.svm.SVC", "centralised", {"C": 2.0}),
     )
     assert comparison.networks == tuple(
-        Net("ER", "erdos_renyi", agents, {"p": 0.5}, "max-degree", swept={"agents": agents}) for agents in (5, 10)
+        Net("ER", "erdos_renyi", agents, {"p": 0.5}, "max-degree", swept={"agents": agents})
+        for agents in (5, 10)
     )
     assert comparison.search == Search({"alpha": [0.1, 1.0]}, folds=3, model="C-RVFL")
     layout = comparison.layout
     assert (layout.title, layout.size, layout.text, layout.missing) == ("Sound", "full", SOUND, {})
     assert layout.statistics == (StatisticsSpec("error"),)
-    assert layout.tables == (TableSpec("errors", "error", ("data", "agents"), "model", where={"model": "ADMM-RVFL"}),)
+    assert layout.tables == (
+        TableSpec("errors", "error", ("data", "agents"), "model", where={"model": "ADMM-RVFL"}),
+    )
     assert layout.figures == (FigureSpec("over-agents", "lines", "error", "agents"),)
     assert layout.expectations == (
-        Expectation("error", {"data": "g50c", "model": "C-RVFL"}, "table 1", value=0.06, spread=0.01),
+        Expectation(
+            "error", {"data": "g50c", "model": "C-RVFL"}, "table 1", value=0.06, spread=0.01
+        ),
     )
 
 
 def test_what_a_file_leaves_out(written):
     comparison = read(written(SHORT))
-    assert (comparison.seed, comparison.folds, comparison.repetitions, comparison.test_fraction) == (0, 1, 1, 0.25)
+    assert (
+        comparison.seed,
+        comparison.folds,
+        comparison.repetitions,
+        comparison.test_fraction,
+    ) == (0, 1, 1, 0.25)
     assert comparison.protocol == Rows()
     assert comparison.metrics == ()
     assert comparison.networks == ()
@@ -73,9 +88,7 @@ def test_what_a_file_leaves_out(written):
 
 def test_several_sweeps_are_combined(written):
     text = SHORT.replace('where = "centralised"', "alpha = [1, 2]\nn_hidden = [10, 20, 30]")
-    nets = (
-        '[[networks]]\nname = "N"\ngraph = ["ring", "star"]\nagents = [3, 4]\nweights = ["metropolis", "laplacian"]\n'
-    )
+    nets = '[[networks]]\nname = "N"\ngraph = ["ring", "star"]\nagents = [3, 4]\nweights = ["metropolis", "laplacian"]\n'
     comparison = read(written(text + nets))
     assert [tuple(model.swept.items()) for model in comparison.models][:2] == [
         (("alpha", 1), ("n_hidden", 10)),
@@ -93,7 +106,9 @@ def test_several_sweeps_are_combined(written):
 
 
 def test_settings_and_options_of_data_are_swept_by_their_own_names(written):
-    text = SHORT.replace('name = "g50c"', 'name = "g50c"\nscale = ["unit", "none"]\nsettings = { alpha = [1, 2] }')
+    text = SHORT.replace(
+        'name = "g50c"', 'name = "g50c"\nscale = ["unit", "none"]\nsettings = { alpha = [1, 2] }'
+    )
     assert [data.swept for data in read(written(text)).data] == [
         {"scale": scale, "alpha": alpha} for scale in ("unit", "none") for alpha in (1, 2)
     ]
@@ -113,17 +128,25 @@ def test_a_list_that_is_the_value_itself(written):
     assert (model.settings, model.swept) == ({"hidden_layer_sizes": [5, 3]}, {})
     models = read(written(text.replace("[[5, 3]]", "[[5, 3], [4]]"))).models
     assert [model.settings["hidden_layer_sizes"] for model in models] == [[5, 3], [4]]
-    assert [model.swept for model in models] == [{"hidden_layer_sizes": [5, 3]}, {"hidden_layer_sizes": [4]}]
+    assert [model.swept for model in models] == [
+        {"hidden_layer_sizes": [5, 3]},
+        {"hidden_layer_sizes": [4]},
+    ]
 
 
 def test_rivals_learn_in_one_place_unless_told_otherwise(written):
-    text = SHORT.replace('where = "centralised"', "").replace('kind = "RVFL"', 'kind = "sklearn.svm.SVC"')
+    text = SHORT.replace('where = "centralised"', "").replace(
+        'kind = "RVFL"', 'kind = "sklearn.svm.SVC"'
+    )
     assert read(written(text)).models[0].where == "centralised"
     nets = '[[networks]]\nname = "N"\ngraph = "ring"\nagents = 3\n'
     alone = text.replace('SVC"', 'SVC"\nwhere = "alone"') + nets
     assert read(written(alone)).models[0].where == "alone"
     assert (
-        read(written(text.replace("sklearn.svm.SVC", "peerlearn.RVFLClassifier") + nets)).models[0].where == "network"
+        read(written(text.replace("sklearn.svm.SVC", "peerlearn.RVFLClassifier") + nets))
+        .models[0]
+        .where
+        == "network"
     )
 
 
@@ -134,9 +157,15 @@ def test_a_grid_counts_its_agents(written):
 
 
 def test_what_is_shown_is_measured(written):
-    text = SHORT + '[[tables]]\nname = "t"\nmetric = "mcc"\n[[figures]]\nname = "f"\nkind = "boxes"\ny = "seconds"\n'
+    text = (
+        SHORT
+        + '[[tables]]\nname = "t"\nmetric = "mcc"\n[[figures]]\nname = "f"\nkind = "boxes"\ny = "seconds"\n'
+    )
     assert read(written(text)).metrics == ("error", "mcc")
-    assert read(written('metrics = ["balanced_error"]\n' + text)).metrics == ("balanced_error", "mcc")
+    assert read(written('metrics = ["balanced_error"]\n' + text)).metrics == (
+        "balanced_error",
+        "mcc",
+    )
 
 
 def test_quick_is_one_repetition_and_three_folds_unless_the_file_says_more(written):
@@ -237,7 +266,9 @@ def test_sizes(written):
 
 def test_what_a_size_leaves_out_is_checked_all_the_same(written):
     text = SIZED.replace('model = "B", agents = 20', 'model = "B", agents = 30')
-    with pytest.raises(InputError, match=r"^expect\['table 1'\].where.agents in .*mine.toml is 30, which no run"):
+    with pytest.raises(
+        InputError, match=r"^expect\['table 1'\].where.agents in .*mine.toml is 30, which no run"
+    ):
         read(written(text), size="quick")
 
 
@@ -252,20 +283,27 @@ FROM_FILES = SHORT.replace('name = "g50c"', 'name = "G50C"') + '[[data]]\nname =
 
 def test_data_that_is_not_there(written, monkeypatch):
     monkeypatch.setattr("peerlearn.experiments.lab.file.reading.fetch_missing", lambda name: None)
-    with pytest.raises(InputError, match=r"^data\['G50C'\] in .*mine.toml cannot be used: data set G50C is read from"):
+    with pytest.raises(
+        InputError,
+        match=r"^data\['G50C'\] in .*mine.toml cannot be used: data set G50C is read from",
+    ):
         read(written(FROM_FILES))
     comparison = read(written(FROM_FILES), without_missing=True)
     assert [data.name for data in comparison.data] == ["iris"]
     assert list(comparison.layout.missing) == ["G50C"]
     assert comparison.layout.missing["G50C"].startswith("data set G50C is read from a folder")
-    with pytest.raises(InputError, match=r"^data in .*mine.toml cannot be had, none of it: data set G50C is read"):
+    with pytest.raises(
+        InputError, match=r"^data in .*mine.toml cannot be had, none of it: data set G50C is read"
+    ):
         read(written(SHORT.replace("g50c", "G50C")), without_missing=True)
 
 
 def test_expectations_of_data_that_is_left_out_are_no_mistake(written, monkeypatch):
     monkeypatch.setattr("peerlearn.experiments.lab.file.reading.fetch_missing", lambda name: None)
     expect = '[[expect]]\nsource = "t"\nmetric = "error"\nvalue = 0\nspread = 1\nwhere = { data = "G50C" }\n'
-    assert read(written(FROM_FILES + expect), without_missing=True).layout.expectations[0].where == {"data": "G50C"}
+    assert read(written(FROM_FILES + expect), without_missing=True).layout.expectations[
+        0
+    ].where == {"data": "G50C"}
 
 
 @pytest.mark.parametrize("without_missing", [False, True])

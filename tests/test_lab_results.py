@@ -19,21 +19,38 @@ EXPECTED = Expectation("elsewhere", {"solver.steps": 5}, "table 1", 0.5, 0.1)
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     layout = Layout(expectations=(EXPECTED,))
-    return running.run(tiny("m", "fails", layout=layout), tmp_path_factory.mktemp("small") / "mine", jobs=1)
+    return running.run(
+        tiny("m", "fails", layout=layout), tmp_path_factory.mktemp("small") / "mine", jobs=1
+    )
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (lambda results: results.mean("drw"), "drw is no metric of these results: did you mean draw?"),
-        (lambda results: results.spread("eror"), "eror is no metric of these results: did you mean error?"),
+        (
+            lambda results: results.mean("drw"),
+            "drw is no metric of these results: did you mean draw?",
+        ),
+        (
+            lambda results: results.spread("eror"),
+            "eror is no metric of these results: did you mean error?",
+        ),
         (
             lambda results: results.values("curve.wlk"),
             "curve.wlk is no metric of these results: did you mean curve.walk?",
         ),
-        (lambda results: results.where({"modle": "m"}), "modle is no column of these results: did you mean model?"),
-        (lambda results: results.where({"model": "?"}).mean("drw"), "drw is no metric of these results: did you mean"),
-        (lambda results: results.mean("model"), "model is a text, of which there are no numbers: name a metric"),
+        (
+            lambda results: results.where({"modle": "m"}),
+            "modle is no column of these results: did you mean model?",
+        ),
+        (
+            lambda results: results.where({"model": "?"}).mean("drw"),
+            "drw is no metric of these results: did you mean",
+        ),
+        (
+            lambda results: results.mean("model"),
+            "model is a text, of which there are no numbers: name a metric",
+        ),
     ],
 )
 def test_a_name_that_no_run_has(results, asked, said):
@@ -64,7 +81,10 @@ def test_a_data_frame(results, monkeypatch):
     assert frame["draw"].mean() == pytest.approx(results.mean("draw"))
     assert list(results.where({"model": "?"}).frame().columns) == list(frame.columns)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match="a data frame needs the package pandas, which is not installed: pip install"):
+    with pytest.raises(
+        InputError,
+        match="a data frame needs the package pandas, which is not installed: pip install",
+    ):
         results.frame()
 
 
@@ -72,7 +92,9 @@ def test_a_data_frame(results, monkeypatch):
 def test_what_a_search_chose_is_shown_whatever_else_is(tmp_path, layout):
     models = tuple(Model(name, "RVFL", "centralised", {"n_hidden": 5}) for name in "ab")
     search = Search({"alpha": [0.1, 1.0]}, folds=2)
-    found = run(Comparison((Data("iris"),), models, folds=2, search=search, layout=layout), tmp_path, jobs=1)
+    found = run(
+        Comparison((Data("iris"),), models, folds=2, search=search, layout=layout), tmp_path, jobs=1
+    )
 
     assert "best.alpha" in found.facts["metrics"]
     make_report(tmp_path)

@@ -25,7 +25,9 @@ def by_hand(trial):
     return table.X[train], table.y[train], table.X[test], table.y[test]
 
 
-@pytest.mark.parametrize(("solver", "table"), [("local", classes()), ("consensus", classes()), ("local", numbers())])
+@pytest.mark.parametrize(
+    ("solver", "table"), [("local", classes()), ("consensus", classes()), ("local", numbers())]
+)
 def test_over_a_network_as_by_hand(solver, table):
     whole = comparison(table, model(n_hidden=15, alpha=0.1, solver=solver))
     kind, dealt = {
@@ -39,7 +41,9 @@ def test_over_a_network_as_by_hand(solver, table):
         expected.fit(dealt(X, y, 4, seed=trial.seed("deal")))
         said = expected.agent_predictions(X_test)
         if table.task == "classification":
-            assert outcome.agents["error"] == pytest.approx([np.mean(own != y_test) for own in said])
+            assert outcome.agents["error"] == pytest.approx(
+                [np.mean(own != y_test) for own in said]
+            )
         else:
             errors = [np.sqrt(np.mean((own - y_test) ** 2) / np.var(y_test)) for own in said]
             assert outcome.agents["nrmse"] == pytest.approx(errors)
@@ -50,11 +54,19 @@ def test_over_a_network_as_by_hand(solver, table):
 
 @pytest.mark.parametrize("where", ["centralised", "alone"])
 def test_any_estimator_of_scikit_learn(where):
-    whole = comparison(classes(noise=1.5), model("LR", "sklearn.linear_model.LogisticRegression", where, C=0.5))
+    whole = comparison(
+        classes(noise=1.5), model("LR", "sklearn.linear_model.LogisticRegression", where, C=0.5)
+    )
     for trial, outcome in ran(whole):
         X, y, X_test, y_test = by_hand(trial)
-        shares = [(X, y)] if where == "centralised" else partition.stratified(X, y, 4, seed=trial.seed("deal"))
-        errors = [1 - LogisticRegression(C=0.5).fit(*share).score(X_test, y_test) for share in shares]
+        shares = (
+            [(X, y)]
+            if where == "centralised"
+            else partition.stratified(X, y, 4, seed=trial.seed("deal"))
+        )
+        errors = [
+            1 - LogisticRegression(C=0.5).fit(*share).score(X_test, y_test) for share in shares
+        ]
         assert outcome.agents["error"] == pytest.approx(errors)
         assert outcome.sent.messages == 0
         assert (outcome.converged, outcome.iterations) == (None, None)
@@ -62,9 +74,13 @@ def test_any_estimator_of_scikit_learn(where):
 
 def test_an_estimator_that_is_given_is_cloned():
     ours = LogisticRegression(C=0.5)
-    trial, outcome = ran(comparison(classes(noise=1.5), Model("LR", where="centralised", estimator=ours)))[0]
+    trial, outcome = ran(
+        comparison(classes(noise=1.5), Model("LR", where="centralised", estimator=ours))
+    )[0]
     X, y, X_test, y_test = by_hand(trial)
-    assert outcome.values["error"] == pytest.approx(1 - LogisticRegression(C=0.5).fit(X, y).score(X_test, y_test))
+    assert outcome.values["error"] == pytest.approx(
+        1 - LogisticRegression(C=0.5).fit(X, y).score(X_test, y_test)
+    )
     assert not hasattr(ours, "coef_")
 
 
@@ -77,8 +93,13 @@ def test_scaling_is_of_training_rows_alone():
     np.testing.assert_allclose(fold.X, 2 * (X - low) / (high - low) - 1)
     np.testing.assert_allclose(fold.X_test, 2 * (X_test - low) / (high - low) - 1)
     assert np.abs(fold.X_test).max() > 1
-    for scale, expected in {"standard": StandardScaler().fit(X).transform(X_test), "none": X_test}.items():
-        np.testing.assert_allclose(prepared(Data("t", scale=scale, given=table), X, X_test)[1], expected)
+    for scale, expected in {
+        "standard": StandardScaler().fit(X).transform(X_test),
+        "none": X_test,
+    }.items():
+        np.testing.assert_allclose(
+            prepared(Data("t", scale=scale, given=table), X, X_test)[1], expected
+        )
 
 
 @pytest.mark.parametrize(("name", "low"), [("g50c", -1.0), ("digits", 0.0), ("two-moons", None)])
@@ -99,7 +120,9 @@ def test_a_file_that_lies_in_the_unit_range_is_left_there(tmp_path):
     assert data.known_range("G50C", X) == (-1.0, 1.0)
     assert data.known_range("PCMAC", 2 * X) is None
     np.savez(tmp_path / "Unheard.npz", X=2 * X, y=np.arange(6))
-    np.testing.assert_allclose(prepared(Data("Unheard"), 2 * X)[0], data.load("Unheard", tmp_path).X)
+    np.testing.assert_allclose(
+        prepared(Data("Unheard"), 2 * X)[0], data.load("Unheard", tmp_path).X
+    )
 
 
 @pytest.mark.parametrize("where", ["centralised", "alone", "network"])
@@ -135,10 +158,15 @@ def test_distance_is_to_the_closed_form(table, solver):
     for trial, outcome in ran(whole):
         X, y, _, _ = by_hand(trial)
         kind = RVFLClassifier if table.task == "classification" else RVFLRegressor
-        network, solving = SimulatedNetwork(graphs.ring(4)), ADMM(**SETTINGS) if solver == "admm" else solver
+        network, solving = (
+            SimulatedNetwork(graphs.ring(4)),
+            ADMM(**SETTINGS) if solver == "admm" else solver,
+        )
         ours = kind(15, 0.3, solver=solving, network=network, random_state=7)
         b_k = ours.fit(whole.protocol._shares(trial, fold_of(trial))).coefficients_
-        b = closed_form(ours.features_(X), np.eye(3)[y] if table.task == "classification" else y[:, None], 0.3)
+        b = closed_form(
+            ours.features_(X), np.eye(3)[y] if table.task == "classification" else y[:, None], 0.3
+        )
         away = np.linalg.norm(b_k - b, axis=(1, 2)) / np.linalg.norm(b)
         assert outcome.agents["distance"] == pytest.approx(away, rel=1e-6)
         assert outcome.values["distance"] == pytest.approx(away.max(), rel=1e-6)
@@ -154,7 +182,9 @@ def test_seconds_are_those_of_learning(where):
 
 def test_residuals_are_at_the_iterations_of_the_votes():
     with pytest.warns(match="ADMM stopped"):
-        _, outcome = ran(comparison(classes(), model(n_hidden=15, solver={"name": "admm", **SETTINGS}), folds=2))[0]
+        _, outcome = ran(
+            comparison(classes(), model(n_hidden=15, solver={"name": "admm", **SETTINGS}), folds=2)
+        )[0]
     at, residuals = outcome.curves["residual"]
     assert at == [10.0, 20.0, 25.0]
     assert len(residuals) == 3
@@ -191,7 +221,9 @@ def test_an_agent_with_one_class_says_that_class():
     shares = partition.even(X, y, 40, seed=trial.seed("deal"))
     sure = [k for k, (_, own) in enumerate(shares) if len(set(own)) == 1]
     assert sure
-    assert outcome.note == f"{len(sure)} agents have rows of one class only, and always say that class"
+    assert (
+        outcome.note == f"{len(sure)} agents have rows of one class only, and always say that class"
+    )
     expected = [np.mean(y_test != shares[k][1][0]) for k in sure]
     assert [outcome.agents["error"][k] for k in sure] == pytest.approx(expected)
 
@@ -199,7 +231,8 @@ def test_an_agent_with_one_class_says_that_class():
 def test_a_transformer_that_cannot_take_the_rows_is_named():
     step = {"kind": "sklearn.decomposition.PCA", "n_components": 200}
     with pytest.raises(
-        DataError, match=r"sklearn.decomposition.PCA in prepare of iris cannot take its 150 training rows"
+        DataError,
+        match=r"sklearn.decomposition.PCA in prepare of iris cannot take its 150 training rows",
     ):
         prepared(Data("iris", prepare=(step,)), data.load("iris").X)
 
@@ -211,7 +244,9 @@ def test_ways_of_dealing(deal):
     trial = next(whole.trials())
     X, y, _, _ = by_hand(trial)
     expected = getattr(partition, deal)(X, y, 4, seed=trial.seed("deal"), **more)
-    for (X_k, y_k), (own, targets) in zip(whole.protocol._shares(trial, fold_of(trial)), expected, strict=True):
+    for (X_k, y_k), (own, targets) in zip(
+        whole.protocol._shares(trial, fold_of(trial)), expected, strict=True
+    ):
         np.testing.assert_array_equal(X_k, own)
         np.testing.assert_array_equal(y_k, targets)
 
@@ -241,13 +276,18 @@ def test_what_a_model_cannot_do_is_said_in_few_words(table, given, why):
 
 def test_measured_targets_cannot_be_dealt_by_class():
     protocol, entry = protocol_named("rows", deal="dirichlet"), Data("numbers", given=numbers())
-    assert protocol.refuses(entry, model()) == "rows are dealt by class, and the targets are measured"
+    assert (
+        protocol.refuses(entry, model()) == "rows are dealt by class, and the targets are measured"
+    )
     assert protocol.refuses(entry, model(where="centralised")) == ""
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
-    [({"deal": "fair"}, "deal is 'fair': choose one of auto"), ({"concentration": 0}, "concentration is 0: give")],
+    [
+        ({"deal": "fair"}, "deal is 'fair': choose one of auto"),
+        ({"concentration": 0}, "concentration is 0: give"),
+    ],
 )
 def test_settings_that_mean_nothing_are_refused(settings, sentence):
     with pytest.raises(InputError, match=sentence):
@@ -255,7 +295,9 @@ def test_settings_that_mean_nothing_are_refused(settings, sentence):
 
 
 def test_folds_are_the_same_for_all_models_and_networks_and_test_every_row_once():
-    whole = comparison(classes(), model("A"), model("B", where="alone"), networks=(RING, Net("line", "linear", 4)))
+    whole = comparison(
+        classes(), model("A"), model("B", where="alone"), networks=(RING, Net("line", "linear", 4))
+    )
     seen: dict[int, list[object]] = {}
     for trial in whole.trials():
         seen.setdefault(trial.fold, []).append(fold_of(trial))

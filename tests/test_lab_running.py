@@ -38,10 +38,24 @@ def test_a_row_per_run_in_the_order_of_the_comparison(undisturbed):
     assert [row["run"] for row in undisturbed.rows] == [trial.key for trial in trials]
     for row, trial in zip(undisturbed.rows, trials, strict=True):
         draws = np.random.default_rng(trial.seed("model")).random(7)
-        assert (row["draw"], row["agents.draw"], row["curve.walk"]) == (draws[0], [*draws[1:4]], [*draws[4:]])
+        assert (row["draw"], row["agents.draw"], row["curve.walk"]) == (
+            draws[0],
+            [*draws[1:4]],
+            [*draws[4:]],
+        )
         assert row["curve.walk.at"] == [1, 2, 4]
-        assert (row["rounds"], row["messages"], row["bytes"], row["iterations"], row["converged"]) == (2, 3, 4, 7, True)
-        assert (row["data"], row["model"], row["fold"]) == (trial.data.name, trial.model.name, trial.fold)
+        assert (
+            row["rounds"],
+            row["messages"],
+            row["bytes"],
+            row["iterations"],
+            row["converged"],
+        ) == (2, 3, 4, 7, True)
+        assert (row["data"], row["model"], row["fold"]) == (
+            trial.data.name,
+            trial.model.name,
+            trial.fold,
+        )
         assert row["agents"] == (trial.network.agents if trial.network else 1)
         assert row["total_seconds"] > 0
 
@@ -83,7 +97,11 @@ def test_a_run_is_what_its_numbers_follow_from():
     assert key(Net("ring", "ring", 4)) == key(Net("ring", "ring", 4, swept={"agents": 4}))
     assert key(Net("ring", "ring", 4)) != key(Net("ring", "ring", 5))
     assert key(Net("ring", "ring", 4), One(3)) != key(Net("ring", "ring", 4), Other(3))
-    assert key(Net("ring", "ring", 4), One(3)) == key(Net("ring", "ring", 4), One(3)) != key(Net("ring", "ring", 4))
+    assert (
+        key(Net("ring", "ring", 4), One(3))
+        == key(Net("ring", "ring", 4), One(3))
+        != key(Net("ring", "ring", 4))
+    )
 
 
 def test_what_there_is_can_be_shown_while_runs_go_on(tmp_path, monkeypatch):
@@ -109,7 +127,12 @@ def test_what_is_shown_stays_until_there_is_something_new(tmp_path):
     run(tiny(data=["a"]), tmp_path, jobs=1, watch=lambda progress: there.append(page.exists()))
     assert there == [True]
     shutil.rmtree(tmp_path / "runs")
-    run(tiny(data=["a"]), tmp_path, jobs=1, watch=lambda progress: there.append((tmp_path / ROWS).exists()))
+    run(
+        tiny(data=["a"]),
+        tmp_path,
+        jobs=1,
+        watch=lambda progress: there.append((tmp_path / ROWS).exists()),
+    )
     assert there[1] is False  # rows that are made again are not those of before
 
 
@@ -150,16 +173,24 @@ GRAPHS = {
 
 def test_every_kind_of_graph(tmp_path):
     """Also one whose agents have what GraphML cannot hold."""
-    kinds = tuple(Net(kind, kind, 0 if kind == "grid" else 6, GRAPHS.get(kind, {})) for kind in graphs.GENERATORS)
+    kinds = tuple(
+        Net(kind, kind, 0 if kind == "grid" else 6, GRAPHS.get(kind, {}))
+        for kind in graphs.GENERATORS
+    )
     placed = nx.random_geometric_graph(6, 0.9, seed=1)
     model = Model("m", "RVFL", settings={"n_hidden": 5})
     results = run_checked(
-        Comparison((Data("iris"),), (model,), (*kinds, Net("placed", fixed=placed))), tmp_path, jobs=1
+        Comparison((Data("iris"),), (model,), (*kinds, Net("placed", fixed=placed))),
+        tmp_path,
+        jobs=1,
     )
     assert {row["network"]: row["status"] for row in results.rows} == dict.fromkeys(
         [*graphs.GENERATORS, "placed"], "done"
     )
-    drawn = {each["network"]: nx.read_graphml(tmp_path / each["file"]) for each in results.facts["graphs"]}
+    drawn = {
+        each["network"]: nx.read_graphml(tmp_path / each["file"])
+        for each in results.facts["graphs"]
+    }
     assert {len(graph) for graph in drawn.values()} == {6}
     assert drawn["placed"].size() == placed.size()
 
@@ -180,7 +211,9 @@ def test_rows_of_an_earlier_comparison_are_not_its_results(tmp_path):
 def test_rows_of_other_versions_are_kept_and_named(tmp_path, caplog, monkeypatch):
     run(tiny(data=["a"]), tmp_path, jobs=1)
     assert caplog.text == ""
-    older = json.dumps({**json.loads(rows.versions()), "peerlearn": "0.0.1", "scipy": "0.1", "platform": "other"})
+    older = json.dumps(
+        {**json.loads(rows.versions()), "peerlearn": "0.0.1", "scipy": "0.1", "platform": "other"}
+    )
     monkeypatch.setattr(made_with, "versions", lambda: older)
     results = run(tiny(data=["a"]), tmp_path, jobs=1)
     made = json.loads(rows.versions())
@@ -197,7 +230,11 @@ def test_other_settings_are_other_runs(tmp_path):
 
 @pytest.mark.parametrize(
     ("model", "said"),
-    [("fails", "ValueError: the matrix is singular"), ("no memory", "MemoryError"), ("exits", "SystemExit: 3")],
+    [
+        ("fails", "ValueError: the matrix is singular"),
+        ("no memory", "MemoryError"),
+        ("exits", "SystemExit: 3"),
+    ],
 )
 def test_a_run_that_fails_is_a_row_and_is_tried_again(tmp_path, model, said):
     healed = tmp_path / "healed"
@@ -252,7 +289,9 @@ def test_the_common_generator_is_left_as_it_was(tmp_path):
     assert np.array_equal(common.get_state()[1], before[1])
 
 
-def test_a_full_disk_ends_in_a_sentence_and_the_rest_comes_later(undisturbed, tmp_path, monkeypatch):
+def test_a_full_disk_ends_in_a_sentence_and_the_rest_comes_later(
+    undisturbed, tmp_path, monkeypatch
+):
     written = []
 
     def full(path, *options, **more):
@@ -263,7 +302,9 @@ def test_a_full_disk_ends_in_a_sentence_and_the_rest_comes_later(undisturbed, tm
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "open", full, raising=False)
-        with pytest.raises(InputError, match=r"cannot be written \(No space left on device\): make room or name"):
+        with pytest.raises(
+            InputError, match=r"cannot be written \(No space left on device\): make room or name"
+        ):
             run(tiny(), tmp_path, jobs=1)
     assert 0 < rows_on_disk(tmp_path) < 20
     assert table(run(tiny(), tmp_path, jobs=1)) == table(undisturbed)
@@ -294,7 +335,9 @@ def test_stopped_by_ctrl_c_what_is_done_can_be_shown(tmp_path):
         (tiny(), 0, "there cannot be 0 jobs: choose 1 or more"),
         (tiny(agents=(), data=()), 1, "there is nothing to run: give a data set, a model"),
         (
-            Comparison((Data("a"),), (Model("m", swept={"seed": 1}),), (Net("ring", "ring", 3),), Tiny()),
+            Comparison(
+                (Data("a"),), (Model("m", swept={"seed": 1}),), (Net("ring", "ring", 3),), Tiny()
+            ),
             1,
             "seed cannot be swept, for every row has another column of that name",
         ),

@@ -42,7 +42,9 @@ def test_the_best_is_that_of_folds_by_hand():
             scores = []
             for fit, score in folds:
                 X_fit, X_score = prepared(entry, X[fit], X[score])
-                scores.append(1 - KNeighborsClassifier(k).fit(X_fit, y[fit]).score(X_score, y[score]))
+                scores.append(
+                    1 - KNeighborsClassifier(k).fit(X_fit, y[fit]).score(X_score, y[score])
+                )
             errors.append(np.mean(scores))
         best = best_settings(trial)
         assert best == {"n_neighbors": GRID["n_neighbors"][int(np.argmin(errors))]}
@@ -83,16 +85,22 @@ def test_the_first_of_equals_is_taken_and_mcc_is_better_when_larger():
 def test_a_candidate_without_a_number_is_not_taken():
     class Partly(Told):
         def run(self, trial):
-            return Outcome(0.0, {"error": np.nan if trial.model.settings["n_neighbors"] == 1 else 0.3})
+            return Outcome(
+                0.0, {"error": np.nan if trial.model.settings["n_neighbors"] == 1 else 0.3}
+            )
 
     assert best_settings(firsts(replace(told(KNN), protocol=Partly()))[0]) == {"n_neighbors": 5}
 
 
 def test_a_search_is_done_once_per_fold_and_shared():
     other = replace(KNN, name="other", where="alone", settings={"weights": "distance"})
-    whole = told(KNN, other, model("NB", "sklearn.naive_bayes.GaussianNB", "alone"), model="KNN", folds=2)
+    whole = told(
+        KNN, other, model("NB", "sklearn.naive_bayes.GaussianNB", "alone"), model="KNN", folds=2
+    )
     for trial in [*whole.trials(), *whole.trials()]:
-        expected = {} if trial.model.name == "NB" else {"n_neighbors": 1}  # who has no such setting has no use for it
+        expected = (
+            {} if trial.model.name == "NB" else {"n_neighbors": 1}
+        )  # who has no such setting has no use for it
         assert best_settings(trial) == expected
     asked = whole.protocol.asked
     assert len(asked) == 3 * 2 * len(GRID["n_neighbors"])
@@ -105,7 +113,9 @@ def test_each_model_searches_for_itself_unless_told_otherwise():
     whole = told(KNN, other, folds=2)
     for trial in firsts(whole):
         best_settings(trial)
-    assert [trial.model.name for trial in whole.protocol.asked[:: 2 * len(GRID["n_neighbors"])]] == ["KNN", "other"]
+    assert [
+        trial.model.name for trial in whole.protocol.asked[:: 2 * len(GRID["n_neighbors"])]
+    ] == ["KNN", "other"]
 
 
 @pytest.mark.parametrize("where", ["centralised", "network"])
@@ -138,7 +148,9 @@ def test_each_network_has_a_search_of_its_own():
 def test_candidates_never_see_test_rows_nor_the_scaling_of_them():
     """The transformer knows the targets of the rows that it was fitted on: shown others, it would make no error."""
     rng = np.random.default_rng(0)
-    table = DataSet("noise", rng.standard_normal((300, 3)), np.tile([0, 1], 150), "classification", "made", None)
+    table = DataSet(
+        "noise", rng.standard_normal((300, 3)), np.tile([0, 1], 150), "classification", "made", None
+    )
     leaky = {"scale": "none", "prepare": ({"kind": "tests.lab_given.Oracle"},)}
     whole = comparison(table, KNN, search=Search({"n_neighbors": [1]}), data=leaky)
     trial = firsts(whole)[0]
@@ -147,7 +159,9 @@ def test_candidates_never_see_test_rows_nor_the_scaling_of_them():
     class Watched(type(whole.protocol)):
         def run(self, trial):
             outcome = super().run(trial)
-            scores.append((outcome.values["error"], len(table_of(trial).y), trial.comparison.search))
+            scores.append(
+                (outcome.values["error"], len(table_of(trial).y), trial.comparison.search)
+            )
             return outcome
 
     best_settings(replace(trial, comparison=replace(whole, protocol=Watched())))
@@ -160,7 +174,12 @@ def test_candidates_never_see_test_rows_nor_the_scaling_of_them():
 
 def test_settings_within_a_solver_and_words_are_found_too():
     grid = {"activation": ["sine", "sigmoid"], "solver.variant": ["thesis", "weighted"]}
-    whole = comparison(classes(), model(n_hidden=10, solver="consensus"), search=Search(grid, where="network"), folds=2)
+    whole = comparison(
+        classes(),
+        model(n_hidden=10, solver="consensus"),
+        search=Search(grid, where="network"),
+        folds=2,
+    )
     for trial, outcome in ran(whole):
         best = best_settings(trial)
         assert set(best) == set(grid)
@@ -169,10 +188,15 @@ def test_settings_within_a_solver_and_words_are_found_too():
 
 
 def test_regression_goes_by_its_own_metric():
-    whole = comparison(numbers(), model(where="centralised", n_hidden=20), search=Search({"alpha": [1e6, 1e-3]}))
+    whole = comparison(
+        numbers(), model(where="centralised", n_hidden=20), search=Search({"alpha": [1e6, 1e-3]})
+    )
     assert best_settings(firsts(whole)[0]) == {"alpha": 1e-3}
     whole = replace(whole, search=Search({"alpha": [1e6, 1e-3]}, metric="error"))
-    with pytest.raises(InputError, match="goes by error, which data set numbers does not have: leave the metric out"):
+    with pytest.raises(
+        InputError,
+        match="goes by error, which data set numbers does not have: leave the metric out",
+    ):
         best_settings(firsts(whole)[0])
 
 
@@ -210,11 +234,27 @@ def test_settings_of_the_data_set_belong_to_the_question():
 
 
 def test_each_model_searches_what_it_has():
-    both = Search({"n_neighbors": [3, 5], "solver.tolerance": [1e-2, 1e-4], "alpha": [0.1, 1.0]}, folds=2)
-    ours = [model("cg", where="centralised", n_hidden=5, solver={"name": "cg"}), model("plain", where="centralised")]
-    whole = comparison(classes(), KNN, *ours, model("NB", "sklearn.naive_bayes.GaussianNB", "centralised"), search=both)
+    both = Search(
+        {"n_neighbors": [3, 5], "solver.tolerance": [1e-2, 1e-4], "alpha": [0.1, 1.0]}, folds=2
+    )
+    ours = [
+        model("cg", where="centralised", n_hidden=5, solver={"name": "cg"}),
+        model("plain", where="centralised"),
+    ]
+    whole = comparison(
+        classes(),
+        KNN,
+        *ours,
+        model("NB", "sklearn.naive_bayes.GaussianNB", "centralised"),
+        search=both,
+    )
     found = {trial.model.name: set(best_settings(trial)) for trial in firsts(whole)}
-    assert found == {"KNN": {"n_neighbors"}, "cg": {"solver.tolerance", "alpha"}, "plain": {"alpha"}, "NB": set()}
+    assert found == {
+        "KNN": {"n_neighbors"},
+        "cg": {"solver.tolerance", "alpha"},
+        "plain": {"alpha"},
+        "NB": set(),
+    }
 
 
 def test_what_is_drawn_without_a_seed_does_not_hang_on_a_search_done_before():

@@ -20,7 +20,14 @@ from peerlearn.local.penalties import Lasso, Ridge
 
 OPTIONS = {"sequences": 9, "length": 120, "variant": "product"}
 ESN = {"n_reservoir": 25, "washout": 30, "noise": 1e-3, "alpha": 1e-2, "teacher_scaling": 0.5}
-SOLVER = {"name": "admm", "rho": 0.5, "max_iterations": 12, "relaxation": 1.0, "averaging": "tree", "vote_every": 5}
+SOLVER = {
+    "name": "admm",
+    "rho": 0.5,
+    "max_iterations": 12,
+    "relaxation": 1.0,
+    "averaging": "tree",
+    "vote_every": 5,
+}
 MODELS = (
     Model("C", "ESNRegressor", "centralised"),
     Model("L", "ESNRegressor", "alone"),
@@ -33,13 +40,21 @@ ASKED = ("nrmse", "rmse", "distance", "disagreement", "seconds_per_agent")
 def comparison(settings=ESN, models=MODELS, **more):
     entry = Data("N10", "narma10", OPTIONS, settings=settings)
     network = Net("random", "erdos_renyi", 3, {"p": 0.5})
-    given = {"protocol": protocol_named("sequences"), "folds": 3, "repetitions": 2, "seed": 7, "metrics": ASKED}
+    given = {
+        "protocol": protocol_named("sequences"),
+        "folds": 3,
+        "repetitions": 2,
+        "seed": 7,
+        "metrics": ASKED,
+    }
     return Comparison((entry,), models, (network,), **(given | more))
 
 
 def trial_of(model, repetition=0, fold=1, **more):
     trials = comparison(**more).trials()
-    return next(t for t in trials if (t.model.name, t.repetition, t.fold) == (model, repetition, fold))
+    return next(
+        t for t in trials if (t.model.name, t.repetition, t.fold) == (model, repetition, fold)
+    )
 
 
 def run(model, **more):
@@ -61,7 +76,10 @@ def by_hand(trial, settings=ESN, **more):
     if trial.network is not None:
         network = SimulatedNetwork(graphs.erdos_renyi(3, 0.5, seed=trial.seed("graph")))
         dealt = partition.even_rows(len(train[0]), 3, np.random.default_rng(trial.seed("deal")))
-        train = [([train[0][j] for j in sorted(own)], [train[1][j] for j in sorted(own)]) for own in dealt]
+        train = [
+            ([train[0][j] for j in sorted(own)], [train[1][j] for j in sorted(own)])
+            for own in dealt
+        ]
     model = ESNRegressor(**settings, **more, network=network, random_state=trial.seed("model"))
     return (model.fit(*train) if network is None else model.fit(train)), test
 
@@ -94,7 +112,10 @@ def test_distances_are_to_the_readout_of_everybodys_states():
     settings = {**ESN, "noise": 0.0}  # so that states are those of the centralised network
     model, _ = by_hand(trial_of("C"), settings)
     (centre,) = model.coefficients_
-    for name, solver in (("L", "local"), ("admm", ADMM(**{k: v for k, v in SOLVER.items() if k != "name"}))):
+    for name, solver in (
+        ("L", "local"),
+        ("admm", ADMM(**{k: v for k, v in SOLVER.items() if k != "name"})),
+    ):
         with pytest.warns(NotConverged) if name == "admm" else nullcontext():
             b = by_hand(trial_of(name), settings, solver=solver)[0].coefficients_
         away = [np.linalg.norm(own - centre) / np.linalg.norm(centre) for own in b]
@@ -112,7 +133,9 @@ def test_noise_is_in_the_states_that_distances_are_told_by():
 def test_agents_agree_or_not():
     assert run("gram").values["disagreement"] < 1e-12
     b = by_hand(trial_of("L"), solver="local")[0].coefficients_
-    expected = np.sqrt(np.mean(np.sum((b - b.mean(axis=0)) ** 2, axis=(1, 2)))) / np.linalg.norm(b.mean(axis=0))
+    expected = np.sqrt(np.mean(np.sum((b - b.mean(axis=0)) ** 2, axis=(1, 2)))) / np.linalg.norm(
+        b.mean(axis=0)
+    )
     assert run("L").values["disagreement"] == pytest.approx(expected, rel=1e-10)
 
 
@@ -123,13 +146,19 @@ def test_sparsity_is_the_share_of_zeros():
     assert outcome.agents["sparsity"] == [np.count_nonzero(own == 0) / own.size for own in b]
     assert outcome.values["sparsity"] == pytest.approx(np.mean(outcome.agents["sparsity"]))
     assert 0.1 < outcome.values["sparsity"] < 1
-    assert run("L", settings={**ESN, "alpha": 1e6}).values["sparsity"] == 0  # coefficients that are small, and not zero
+    assert (
+        run("L", settings={**ESN, "alpha": 1e6}).values["sparsity"] == 0
+    )  # coefficients that are small, and not zero
 
 
 def test_the_same_run_has_the_same_numbers_and_others_differ():
     first, again = run("C"), run("C")
     assert first.values["nrmse"] == again.values["nrmse"]
-    assert run("C", repetition=1).values["nrmse"] != first.values["nrmse"] != run("C", fold=2).values["nrmse"]
+    assert (
+        run("C", repetition=1).values["nrmse"]
+        != first.values["nrmse"]
+        != run("C", fold=2).values["nrmse"]
+    )
 
 
 def solved(H, Y, alpha, penalty, iterations, rho):
@@ -138,7 +167,8 @@ def solved(H, Y, alpha, penalty, iterations, rho):
     z, u, found = np.zeros((B, 1)), [np.zeros((B, 1))] * agents, []
     for _ in range(iterations):
         b = [
-            np.linalg.solve(h.T @ h + rho * np.eye(B), h.T @ y + rho * (z - v)) for h, y, v in zip(H, Y, u, strict=True)
+            np.linalg.solve(h.T @ h + rho * np.eye(B), h.T @ y + rho * (z - v))
+            for h, y, v in zip(H, Y, u, strict=True)
         ]
         v = np.mean(b, axis=0) + np.mean(u, axis=0)
         if penalty == "lasso":
@@ -155,8 +185,13 @@ def solved(H, Y, alpha, penalty, iterations, rho):
 @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
 def test_primal_residuals_are_those_of_the_iterations(penalty, variant):
     rng = np.random.default_rng(0)
-    H, Y = [rng.standard_normal((n, 6)) for n in (4, 9, 12)], [rng.standard_normal((n, 1)) for n in (4, 9, 12)]
-    solver = ADMM(1e-12, 8, rho=0.7, relaxation=1.0, averaging="tree", vote_every=8, variant=variant)
+    H, Y = (
+        [rng.standard_normal((n, 6)) for n in (4, 9, 12)],
+        [rng.standard_normal((n, 1)) for n in (4, 9, 12)],
+    )
+    solver = ADMM(
+        1e-12, 8, rho=0.7, relaxation=1.0, averaging="tree", vote_every=8, variant=variant
+    )
     network, problems = SimulatedNetwork(graphs.ring(3)), LeastSquares.of_rows(H, Y)
     chosen = (Ridge if penalty == "ridge" else Lasso)(0.9)
     observed = watched(solver)
@@ -171,7 +206,9 @@ def test_only_steps_that_tell_are_watched():
     assert watched("admm") is None
     assert watched(ADMM()) is None  # over-relaxed
     assert isinstance(watched(ADMM(relaxation=1.0)), WatchedADMM)
-    assert isinstance(watched(ADMM(variant="thesis")), WatchedADMM)  # whose relaxation is 1 whatever is given
+    assert isinstance(
+        watched(ADMM(variant="thesis")), WatchedADMM
+    )  # whose relaxation is 1 whatever is given
 
 
 def test_curves_stand_at_their_iterations():
@@ -191,8 +228,14 @@ def test_what_is_no_sequence_or_learns_none_is_refused():
 
 
 def test_a_washout_of_all_samples_is_refused():
-    protocol, entry = protocol_named("sequences"), Data("N10", "narma10", OPTIONS, settings={"washout": 120})
-    with pytest.raises(InputError, match="washout is 120, and sequences of N10 have 120 samples: give a smaller one"):
+    protocol, entry = (
+        protocol_named("sequences"),
+        Data("N10", "narma10", OPTIONS, settings={"washout": 120}),
+    )
+    with pytest.raises(
+        InputError,
+        match="washout is 120, and sequences of N10 have 120 samples: give a smaller one",
+    ):
         protocol.refuses(entry, MODELS[0])
 
 
@@ -202,7 +245,9 @@ def test_a_search_sees_the_training_sequences_and_no_other():
         for fold in range(2):
             whole = replace(outer.comparison, folds=2)
             train, test = fold_of(replace(outer, comparison=whole, fold=fold, within=outer))
-            assert sorted(each.tobytes() for each in (*train[0], *test[0])) == sorted(each.tobytes() for each in x)
+            assert sorted(each.tobytes() for each in (*train[0], *test[0])) == sorted(
+                each.tobytes() for each in x
+            )
             assert len(test[0]) == 3
 
 
@@ -213,12 +258,20 @@ def test_a_search_is_over_folds_of_the_training_sequences():
     for fold in range(3):
         trial = trial_of("C", fold=fold, search=search)
         (x, y), test = sequences(trial)
-        candidates = [{"spectral_radius": a, "alpha": b} for a in grid["spectral_radius"] for b in grid["alpha"]]
+        candidates = [
+            {"spectral_radius": a, "alpha": b}
+            for a in grid["spectral_radius"]
+            for b in grid["alpha"]
+        ]
         errors = np.zeros(len(candidates))
-        for n, (fit, held) in enumerate(KFold(2, shuffle=True, random_state=trial.seed("split")).split(x)):
+        for n, (fit, held) in enumerate(
+            KFold(2, shuffle=True, random_state=trial.seed("split")).split(x)
+        ):
             seed = replace(trial, fold=n).seed("model")
             for c, each in enumerate(candidates):
-                model = ESNRegressor(**{**ESN, **each}, random_state=seed).fit([x[j] for j in fit], [y[j] for j in fit])
+                model = ESNRegressor(**{**ESN, **each}, random_state=seed).fit(
+                    [x[j] for j in fit], [y[j] for j in fit]
+                )
                 errors[c] += model.nrmse([x[j] for j in held], [y[j] for j in held])
         best = candidates[int(errors.argmin())]
         outcome = run("C", fold=fold, search=search)

@@ -20,9 +20,17 @@ PROTOCOL = {"steps": STEPS, "window": 50, "tail": 200, "early": 560}
 ENTRY = Data("strong", "wiener", {"samples": SAMPLES, "nonlinearity": "strong", "order": 3})
 MODELS = (
     Model("NC-LMS", "LMSFilter", "alone", {"order": 3}),
-    Model("D-SAF", "SplineFilter", settings={"order": 3, "update": "lms", "cooperation": "combine-then-adapt"}),
+    Model(
+        "D-SAF",
+        "SplineFilter",
+        settings={"order": 3, "update": "lms", "cooperation": "combine-then-adapt"},
+    ),
     Model("RLS", "SplineFilter", settings={"order": 3}),
-    Model("still", "SplineFilter", settings={"order": 3, "update": "lms", "step_size": 0.0, "spline_step_size": 0.0}),
+    Model(
+        "still",
+        "SplineFilter",
+        settings={"order": 3, "update": "lms", "step_size": 0.0, "spline_step_size": 0.0},
+    ),
 )
 
 
@@ -48,7 +56,9 @@ def steps(name="NC-LMS"):
 
 def filtered(model, repetition=0):
     signals = heard(repetition)
-    truth = signals.coefficients if isinstance(model, LMSFilter) else (signals.coefficients, signals.f0)
+    truth = (
+        signals.coefficients if isinstance(model, LMSFilter) else (signals.coefficients, signals.f0)
+    )
     return model.run(signals.x, signals.d, truth=truth), signals
 
 
@@ -78,18 +88,26 @@ def test_a_lone_filter_is_the_one_of_the_formula(repetition):
     excess = (signals.d - errors - signals.clean) ** 2
     assert outcome.values["excess_db"] == pytest.approx(decibels(excess[:, -200:]), abs=1e-9)
     assert outcome.values["early_excess_db"] == pytest.approx(decibels(excess[:, 60:560]), abs=1e-9)
-    assert outcome.values["worst_excess_db"] == pytest.approx(max(map(decibels, excess[:, -200:])), abs=1e-9)
-    np.testing.assert_allclose(outcome.agents["mse_db"], [decibels(own[-200:] ** 2) for own in errors], atol=1e-9)
+    assert outcome.values["worst_excess_db"] == pytest.approx(
+        max(map(decibels, excess[:, -200:])), abs=1e-9
+    )
+    np.testing.assert_allclose(
+        outcome.agents["mse_db"], [decibels(own[-200:] ** 2) for own in errors], atol=1e-9
+    )
     at, mse = outcome.curves["mse"]
     assert at == [50.0 * n for n in range(1, 13)]  # the last 20 samples fill no window
-    np.testing.assert_allclose(mse, [np.mean(errors[:, n : n + 50] ** 2) for n in range(0, 600, 50)], rtol=1e-9)
+    np.testing.assert_allclose(
+        mse, [np.mean(errors[:, n : n + 50] ** 2) for n in range(0, 600, 50)], rtol=1e-9
+    )
     assert outcome.sent.messages == 0
 
 
 def test_powers_are_averaged_and_decibels_are_not():
     outcome = run("RLS")
     assert outcome.values["mse_db"] > np.mean(outcome.agents["mse_db"]) + 0.1
-    assert outcome.values["mse_db"] == pytest.approx(decibels(10 ** (np.array(outcome.agents["mse_db"]) / 10)))
+    assert outcome.values["mse_db"] == pytest.approx(
+        decibels(10 ** (np.array(outcome.agents["mse_db"]) / 10))
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +115,12 @@ def test_powers_are_averaged_and_decibels_are_not():
     [
         (
             "D-SAF",
-            {"update": "lms", "step_size": steps(), "spline_step_size": steps(), "cooperation": "combine-then-adapt"},
+            {
+                "update": "lms",
+                "step_size": steps(),
+                "spline_step_size": steps(),
+                "cooperation": "combine-then-adapt",
+            },
         ),
         ("RLS", {}),
     ],
@@ -125,22 +148,35 @@ def test_over_a_network_it_is_the_run_by_hand(name, settings):
 @pytest.mark.parametrize(("early", "first"), [(100, 0), (560, 60)])
 def test_the_fastest_agent_is_the_one_with_the_smallest_early_error(early, first):
     outcome = run("D-SAF", protocol=protocol_named("signals", **PROTOCOL | {"early": early}))
-    settings = {"update": "lms", "step_size": steps(), "spline_step_size": steps(), "cooperation": "combine-then-adapt"}
+    settings = {
+        "update": "lms",
+        "step_size": steps(),
+        "spline_step_size": steps(),
+        "cooperation": "combine-then-adapt",
+    }
     found, signals = filtered(SplineFilter(3, network=network(), **settings))
-    fastest = found.excess(signals.clean)[:, first:early].mean(axis=1).argmin()  # another one in each of the two
+    fastest = (
+        found.excess(signals.clean)[:, first:early].mean(axis=1).argmin()
+    )  # another one in each of the two
     for name, powers in {"msd": found.msd, "msd_spline": found.msd_spline}.items():
         at, own = outcome.curves[f"fastest_{name}"]
         assert at == outcome.curves[name][0]
-        np.testing.assert_allclose(own, powers[fastest, :600].reshape(12, 50).mean(axis=1), rtol=1e-9)
+        np.testing.assert_allclose(
+            own, powers[fastest, :600].reshape(12, 50).mean(axis=1), rtol=1e-9
+        )
 
 
 def test_a_filter_that_does_not_learn_shows_the_identity():
     outcome, signals = run("still"), heard()
     s, best = map(np.array, outcome.curves["best_spline"])
-    np.testing.assert_allclose(best, s / signals.coefficients[0], atol=1e-9)  # a w = w0[0] (1, 0, 0) is nearest w0
+    np.testing.assert_allclose(
+        best, s / signals.coefficients[0], atol=1e-9
+    )  # a w = w0[0] (1, 0, 0) is nearest w0
     away = (s / signals.coefficients[0] - signals.f0(s)) ** 2
     np.testing.assert_allclose(outcome.curves["spline_deviation"][1], away, atol=1e-9)
-    assert outcome.values["excess_db"] == pytest.approx(decibels((signals.x - signals.clean)[:, -200:] ** 2), abs=1e-9)
+    assert outcome.values["excess_db"] == pytest.approx(
+        decibels((signals.x - signals.clean)[:, -200:] ** 2), abs=1e-9
+    )
 
 
 def test_a_linear_filter_has_no_spline():
@@ -156,7 +192,9 @@ def test_recordings_differ_and_the_system_does_not():
     assert run("RLS").values == run("RLS").values
 
 
-@pytest.mark.parametrize("wrong", [{"steps": (0.1,)}, {"steps": (0.2, 0.1)}, {"window": 0}, {"tail": 2.5}])
+@pytest.mark.parametrize(
+    "wrong", [{"steps": (0.1,)}, {"steps": (0.2, 0.1)}, {"window": 0}, {"tail": 2.5}]
+)
 def test_settings_that_make_no_sense_are_refused(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         protocol_named("signals", **wrong)

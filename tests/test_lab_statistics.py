@@ -16,8 +16,8 @@ from peerlearn.experiments.lab.report.significance import examined, probability
 from tests.lab_rows import results_of, row, usual
 
 RNG = np.random.default_rng(7)
-# Demšar, JMLR 2006, table 6: area under the curve of four variants of C4.5 on 14 data sets. The two that are printed as
-# 0.975 (voting) have ranks 2 and 3 there.
+# Demšar, JMLR 2006, table 6: area under the curve of four variants of C4.5 on 14 data sets. The two
+# that are printed as 0.975 (voting) have ranks 2 and 3 there.
 MODELS = ("C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf")
 AUC = np.array(
     [
@@ -48,7 +48,9 @@ def test_friedman_of_the_published_example():
     assert found.p == pytest.approx(stats.f.sf(found.f, 3, 39))
     assert found.p < 0.05  # 2.85 is its critical value there
     assert found.difference == pytest.approx(1.25, abs=5e-3)
-    assert statistics.friedman(MODELS, AUC, 0.1, smaller=False).difference == pytest.approx(1.12, abs=5e-3)
+    assert statistics.friedman(MODELS, AUC, 0.1, smaller=False).difference == pytest.approx(
+        1.12, abs=5e-3
+    )
 
 
 def test_nemenyi_of_the_published_example():
@@ -71,7 +73,9 @@ def test_critical_values_are_those_of_the_published_table(level, values):
     """Table 5a there, for 2 to 10 models."""
     for models, q in enumerate(values, 2):
         scale = math.sqrt(models * (models + 1) / (6 * 14))
-        assert statistics.critical_difference(models, 14, level) == pytest.approx(q * scale, abs=1.1e-3 * scale)
+        assert statistics.critical_difference(models, 14, level) == pytest.approx(
+            q * scale, abs=1.1e-3 * scale
+        )
 
 
 def test_signed_ranks_of_the_published_example():
@@ -80,7 +84,11 @@ def test_signed_ranks_of_the_published_example():
     assert (pair.first, pair.second) == ("C4.5+m", "C4.5")
     assert pair.statistic == 12
     assert (pair.blocks, pair.wins, pair.losses) == (14, 10, 2)
-    assert pair.p == pair.corrected == stats.wilcoxon(np.round(AUC[:, 0] - AUC[:, 1], 9), zero_method="zsplit").pvalue
+    assert (
+        pair.p
+        == pair.corrected
+        == stats.wilcoxon(np.round(AUC[:, 0] - AUC[:, 1], 9), zero_method="zsplit").pvalue
+    )
     assert pair.p < 0.05
 
 
@@ -95,7 +103,9 @@ def test_friedman_without_ties_is_scipys():
 def test_wilcoxon_is_scipys_and_corrected_over_all_pairs():
     values = RNG.standard_normal((20, 3)) + np.array([0.0, 0.6, 2.0])
     pairs = statistics.wilcoxon("abc", values)
-    expected = [stats.wilcoxon(values[:, i], values[:, j]).pvalue for i, j in ((0, 1), (0, 2), (1, 2))]
+    expected = [
+        stats.wilcoxon(values[:, i], values[:, j]).pvalue for i, j in ((0, 1), (0, 2), (1, 2))
+    ]
     assert [pair.p for pair in pairs] == pytest.approx(expected)
     assert [pair.corrected for pair in pairs] == statistics.holm(expected)
     assert all(pair.first < pair.second for pair in pairs if pair.p < 0.01)
@@ -175,7 +185,9 @@ def test_blocks_of_one_data_set_are_its_runs(tmp_path):
     assert found.blocks.values.shape == (9, 4)
     assert not found.blocks.averaged
     assert "one run (repetition and fold), 9 in all" in found.sentences[0]
-    local = next(pair for pair in found.pairs if {pair.first, pair.second} == {"L-RVFL", "CONS-RVFL"})
+    local = next(
+        pair for pair in found.pairs if {pair.first, pair.second} == {"L-RVFL", "CONS-RVFL"}
+    )
     assert (local.first, local.wins) == ("CONS-RVFL", 9)
     assert local.p == 2 / 2**9
 
@@ -184,14 +196,24 @@ def test_only_data_sets_that_have_the_metric_count(tmp_path):
     """Two tasks, and so one data set for each metric: a block is a run."""
     noise = RNG.standard_normal((2, 10))
     rows = [
-        row("A", model, fold=k, error=0.1 + 0.01 * noise[0, k] + m) for m, model in enumerate("xy") for k in range(10)
+        row("A", model, fold=k, error=0.1 + 0.01 * noise[0, k] + m)
+        for m, model in enumerate("xy")
+        for k in range(10)
     ]
-    rows += [row("B", model, fold=k, nrmse=1 + noise[1, k] + m) for m, model in enumerate("xy") for k in range(10)]
+    rows += [
+        row("B", model, fold=k, nrmse=1 + noise[1, k] + m)
+        for m, model in enumerate("xy")
+        for k in range(10)
+    ]
     rows += [row("B", "z", status="failed"), row("A", "z", status="not applicable")]
     results = results_of(tmp_path, rows)
     for metric in ("error", "nrmse"):
         found = examined(results, StatisticsSpec(metric))
-        assert (found.blocks.columns, found.blocks.averaged, found.blocks.values.shape) == (("fold",), False, (10, 2))
+        assert (found.blocks.columns, found.blocks.averaged, found.blocks.values.shape) == (
+            ("fold",),
+            False,
+            (10, 2),
+        )
         assert found.friedman is not None
         assert found.pairs[0].p == pytest.approx(2 / 2**10)
     both = examined(results, StatisticsSpec("seconds"))
@@ -206,10 +228,19 @@ def test_centralised_models_stand_in_every_block_and_sweeps_of_some_models_are_m
             for steps in (1, 2):
                 settings = {"solver": {"name": "admm", "max_iterations": steps}}
                 swept = {"solver.max_iterations": steps}
-                rows.append(row(data, "E", "N", agents=agents, error=0.5 / steps, settings=settings, **swept))
+                rows.append(
+                    row(
+                        data, "E", "N", agents=agents, error=0.5 / steps, settings=settings, **swept
+                    )
+                )
     results = results_of(tmp_path, rows, swept=("solver.max_iterations", "agents"))
     blocks = blocks_of(results, spec(over=("data", "agents")))
-    assert blocks.models == ("C", "D", "E, solver.max_iterations = 1", "E, solver.max_iterations = 2")
+    assert blocks.models == (
+        "C",
+        "D",
+        "E, solver.max_iterations = 1",
+        "E, solver.max_iterations = 2",
+    )
     assert blocks.columns == ("data", "agents")
     assert blocks.values.tolist() == [[0.1, 0.05, 0.5, 0.25], [0.1, 0.1, 0.5, 0.25]] * 2
     assert "depend on each other" in examined(results, spec(over=("data", "agents"))).sentences[0]
@@ -226,25 +257,39 @@ def test_a_block_is_a_data_set_whatever_the_network(tmp_path):
     assert blocks.values.shape == (2, 4)
     assert blocks.values[0, 1] == pytest.approx(np.mean(local))
     told = examined(results, spec()).sentences
-    assert told[0] == "A block of the tests is a data set, averaged over its runs and agents: 2 in all."
-    single = examined(results_of(tmp_path / "one", usual(data=("G50C",)), swept=("agents",)), spec())
+    assert (
+        told[0]
+        == "A block of the tests is a data set, averaged over its runs and agents: 2 in all."
+    )
+    single = examined(
+        results_of(tmp_path / "one", usual(data=("G50C",)), swept=("agents",)), spec()
+    )
     assert single.blocks.values.shape == (6, 4)
     assert "one run (repetition and fold), averaged over agents, 6 in all" in single.sentences[0]
 
 
 def test_models_are_measured_by_the_runs_that_all_have(tmp_path):
     """Fold 2, which nobody finds easy, has failed for b alone."""
-    rows = [row(data, model, fold=fold, error=fold + 0.1) for data in "AB" for model in "ab" for fold in range(3)]
+    rows = [
+        row(data, model, fold=fold, error=fold + 0.1)
+        for data in "AB"
+        for model in "ab"
+        for fold in range(3)
+    ]
     rows[5] = row("A", "b", fold=2, status="failed")
     found = examined(results_of(tmp_path, rows), spec())
     assert found.blocks.values.tolist() == [pytest.approx([0.6, 0.6]), pytest.approx([1.1, 1.1])]
-    assert "1 of 6 runs, which not all models have, are left out for all of them." in found.sentences
+    assert (
+        "1 of 6 runs, which not all models have, are left out for all of them." in found.sentences
+    )
 
 
 def test_everybody_who_ranks_better_is_named(tmp_path):
     """a and b are equal, c lies between, and d is far from all but c."""
     ranked = {"a": 0.1, "b": 0.1, "c": 0.2, "d": 0.3}
-    rows = [row(f"d{k}", model, error=error + k) for k in range(9) for model, error in ranked.items()]
+    rows = [
+        row(f"d{k}", model, error=error + k) for k in range(9) for model, error in ranked.items()
+    ]
     told = examined(results_of(tmp_path, rows), spec(tests=("friedman",))).sentences[-1]
     assert told.endswith(": a ranks better than d; b ranks better than d.")
 
@@ -257,11 +302,15 @@ def test_who_is_left_out_is_named(tmp_path):
     told = examined(results_of(tmp_path, rows), spec()).sentences
     assert "never is left out: all its runs failed." in told
     assert "cannot is left out: it is not applicable." in told
-    assert "lost is left out: no run of it has a number that the others can be compared with." in told
+    assert (
+        "lost is left out: no run of it has a number that the others can be compared with." in told
+    )
 
 
 def test_what_is_infinite_is_worst_and_no_number_leaves_the_block_out(tmp_path):
-    rows = [row(f"d{k}", model, error=0.1 + place) for k in range(8) for place, model in enumerate("ab")]
+    rows = [
+        row(f"d{k}", model, error=0.1 + place) for k in range(8) for place, model in enumerate("ab")
+    ]
     rows += [row(f"d{k}", "c", error=math.inf if k else math.nan) for k in range(8)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -269,7 +318,10 @@ def test_what_is_infinite_is_worst_and_no_number_leaves_the_block_out(tmp_path):
     assert found.blocks.models == ("a", "b", "c")
     assert found.friedman.ranks == (1, 2, 3)
     assert found.friedman.blocks == 7
-    assert "1 of 8 blocks are left out of Friedman's test, for they have no value of c." in found.sentences
+    assert (
+        "1 of 8 blocks are left out of Friedman's test, for they have no value of c."
+        in found.sentences
+    )
     assert [(pair.first, pair.second, pair.wins) for pair in found.pairs] == [
         ("a", "b", 8),
         ("a", "c", 7),
@@ -293,7 +345,11 @@ def test_what_is_swept_for_all_models_is_a_condition(tmp_path):
 
 
 def test_larger_is_better_where_it_is(tmp_path):
-    rows = [row(f"d{k}", model, mcc=value + k / 100) for k in range(7) for model, value in (("a", 0.2), ("b", 0.9))]
+    rows = [
+        row(f"d{k}", model, mcc=value + k / 100)
+        for k in range(7)
+        for model, value in (("a", 0.2), ("b", 0.9))
+    ]
     found = examined(results_of(tmp_path, rows, metrics=["mcc"]), StatisticsSpec("mcc"))
     assert found.pairs[0].first == "b"
     assert found.friedman.ranks == (2, 1)
@@ -302,11 +358,18 @@ def test_larger_is_better_where_it_is(tmp_path):
 
 def test_what_cannot_be_tested_is_said(tmp_path):
     alone = results_of(tmp_path / "alone", [row(f"d{k}", "only", error=0.1) for k in range(7)])
-    assert examined(alone, spec()).sentences == ("There is nothing to test: only alone has misclassification error.",)
+    assert examined(alone, spec()).sentences == (
+        "There is nothing to test: only alone has misclassification error.",
+    )
     nobody = results_of(tmp_path / "nobody", [row("d", "a", rmse=1.0), row("d", "b", rmse=1.0)])
-    assert examined(nobody, spec()).sentences[0] == "There is nothing to test: no model has misclassification error."
+    assert (
+        examined(nobody, spec()).sentences[0]
+        == "There is nothing to test: no model has misclassification error."
+    )
     rows = [row(f"d{k}", model, error=0.1 + k) for k in range(7) for model in "abc"]
-    rows = [each for each in rows if (each["data"], each["model"]) not in (("d1", "b"), ("d2", "b"))]
+    rows = [
+        each for each in rows if (each["data"], each["model"]) not in (("d1", "b"), ("d2", "b"))
+    ]
     rows += [row("d1", "b", status="not applicable"), row("d2", "b", status="failed")]
     told = " ".join(examined(results_of(tmp_path / "holes", rows), spec()).sentences)
     assert "2 of 7 blocks are left out of Friedman's test, for they have no value of b." in told
@@ -322,4 +385,8 @@ def test_only_the_tests_that_are_asked_for(tmp_path):
     results = results_of(tmp_path, usual(), Layout("x"), ("agents",))
     assert examined(results, spec(tests=("wilcoxon",))).friedman is None
     assert examined(results, spec(tests=("friedman",))).pairs == ()
-    assert examined(results, spec(level=0.001)).sentences[1].startswith("Wilcoxon's test is not made: with 6 pairs")
+    assert (
+        examined(results, spec(level=0.001))
+        .sentences[1]
+        .startswith("Wilcoxon's test is not made: with 6 pairs")
+    )

@@ -12,7 +12,13 @@ import pytest
 from pyarrow.parquet import ParquetFile, read_schema, write_table
 
 from peerlearn.errors import InputError, MissingExtra
-from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
+from peerlearn.experiments.lab.layout import (
+    Expectation,
+    FigureSpec,
+    Layout,
+    StatisticsSpec,
+    TableSpec,
+)
 from peerlearn.experiments.lab.results import Results, deviation
 from peerlearn.experiments.lab.rows import DONE, FAILED, row_of, versions
 from peerlearn.experiments.lab.runs.running import run
@@ -54,7 +60,14 @@ def test_a_row_is_read_as_it_was_written(store):
 def test_every_row_says_what_it_was_made_of_and_with():
     row, trial = done(0), TRIALS[0]
     assert json.loads(row["settings"]) == trial.identity
-    assert set(json.loads(versions())) == {"python", "peerlearn", "numpy", "scipy", "scikit-learn", "platform"}
+    assert set(json.loads(versions())) == {
+        "python",
+        "peerlearn",
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "platform",
+    }
     assert row["versions"] == versions()
 
 
@@ -130,12 +143,16 @@ def test_half_files_of_the_killed_are_swept_away(store, tmp_path):
 
 def test_without_pyarrow_the_sentence_has_the_install_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"needs the package pyarrow.*pip install pyarrow jinja2 joblib$"):
+    with pytest.raises(
+        MissingExtra, match=r"needs the package pyarrow.*pip install pyarrow jinja2 joblib$"
+    ):
         Store.at(tmp_path)
 
 
 def test_measured_names_that_every_row_has_are_refused():
-    with pytest.raises(InputError, match="the protocol measures rounds, but every row has a column of that name"):
+    with pytest.raises(
+        InputError, match="the protocol measures rounds, but every row has a column of that name"
+    ):
         row_of(TRIALS[0], DONE, Outcome(1.0, {"rounds": 3.0}))
 
 
@@ -223,7 +240,10 @@ def test_equal_numbers_have_no_spread_at_all():
 
 
 def test_no_runs_have_no_mean(results):
-    none, one = results.where({"model": "?"}), results.where({"model": "m", "data": "a", "agents": 4, "fold": 0})
+    none, one = (
+        results.where({"model": "?"}),
+        results.where({"model": "m", "data": "a", "agents": 4, "fold": 0}),
+    )
     assert [str(none.mean("draw")), str(none.spread("draw"))] == ["nan", "nan"]
     assert len(one.rows) == 2
     assert one.where({"repetition": 0}).spread("draw") == 0
@@ -245,13 +265,21 @@ def test_no_runs_have_no_mean(results):
             NAMELESS % '"runs": 1',
             r"comparison.json does not say metrics, as a run does: name a folder that a run",
         ),
-        ("comparison.json", NAMELESS % '"runs": 1, "metrics": []', "does not say data, as a run does"),
+        (
+            "comparison.json",
+            NAMELESS % '"runs": 1, "metrics": []',
+            "does not say data, as a run does",
+        ),
         (
             "results.parquet",
             None,
             "has no results.parquet, for none of its runs has ended: give the same run command again",
         ),
-        ("results.parquet", "PAR1", "is not a readable .parquet file .*: give the same run command again"),
+        (
+            "results.parquet",
+            "PAR1",
+            "is not a readable .parquet file .*: give the same run command again",
+        ),
     ],
 )
 def test_folders_that_are_not_results(results, tmp_path, file, content, said):
@@ -281,5 +309,7 @@ def test_rows_that_are_not_of_this_description(results, tmp_path, change, said):
     (tmp_path / "comparison.json").write_bytes((results.folder / "comparison.json").read_bytes())
     with ParquetFile(results.folder / "results.parquet") as stored:
         write_table(change(stored.read()), tmp_path / "results.parquet")
-    with pytest.raises(InputError, match=f"does not hold the rows of comparison.json beside it .{said}.: name"):
+    with pytest.raises(
+        InputError, match=f"does not hold the rows of comparison.json beside it .{said}.: name"
+    ):
         Results.read(tmp_path)

@@ -62,18 +62,24 @@ def rvfl(stream="consensus"):
 
 def trials(model, protocol, given=None, net=RING, where="network", folds=3, **more):
     entry = Data("songs", given=given or table(), scale="signed")
-    whole = Comparison((entry,), (Model("m", where=where, estimator=model),), (net,), protocol, 7, folds, **more)
+    whole = Comparison(
+        (entry,), (Model("m", where=where, estimator=model),), (net,), protocol, 7, folds, **more
+    )
     return list(whole.trials())
 
 
 def dealt(trial, repeat):
     """Training rows in the order in which they come, and test rows: scaled to [-1, 1] by the training rows."""
     X, y = trial.data.given.X, trial.data.given.y
-    folds = StratifiedKFold(trial.comparison.folds, shuffle=True, random_state=trial.seed("split")).split(X, y)
+    folds = StratifiedKFold(
+        trial.comparison.folds, shuffle=True, random_state=trial.seed("split")
+    ).split(X, y)
     train, test = list(folds)[trial.fold]
     low, high = X[train].min(axis=0), X[train].max(axis=0)
     scaled = 2 * (X - low) / (high - low) - 1
-    order = np.random.default_rng(trial.seed("deal")).permutation(np.tile(np.arange(len(train)), repeat))
+    order = np.random.default_rng(trial.seed("deal")).permutation(
+        np.tile(np.arange(len(train)), repeat)
+    )
     return scaled[train][order], y[train][order], scaled[test], y[test]
 
 
@@ -93,7 +99,9 @@ def test_s_cons_is_the_printed_recursion():
     features = features_of(trial, X)
     A, b, errors = np.tile(ALPHA * np.eye(B), (L, 1, 1)), np.zeros((L, B, 3)), []
     for n, start in enumerate(range(0, len(y), 10), start=1):
-        for i in range(start, min(start + 10, len(y))):  # the rows of a chunk one after the other: the same answer
+        for i in range(
+            start, min(start + 10, len(y))
+        ):  # the rows of a chunk one after the other: the same answer
             k, h = i % L, features(X[i : i + 1])
             A[k] += h.T @ h
             b[k] += np.linalg.solve(A[k], h.T @ (one_hot(y[i : i + 1]) - h @ b[k]))
@@ -124,12 +132,16 @@ def test_distance_is_to_all_rows_that_came():
     """Rows that come twice weigh twice against the penalty: 1e-9 from twice the rows is far from once."""
     protocol = Stream(20, 2)
     (exact, *_), (heuristic, *_) = (
-        trials(rvfl(stream), protocol, metrics=("error", "distance")) for stream in (StreamExact(), "consensus")
+        trials(rvfl(stream), protocol, metrics=("error", "distance"))
+        for stream in (StreamExact(), "consensus")
     )
     assert protocol.run(exact).values["distance"] < 1e-9
     assert 0.05 < protocol.run(heuristic).values["distance"] < 1
     once = Stream(20, 1)
-    assert once.run(trials(rvfl(StreamExact()), once, metrics=("distance",))[0]).values["distance"] < 1e-9
+    assert (
+        once.run(trials(rvfl(StreamExact()), once, metrics=("distance",))[0]).values["distance"]
+        < 1e-9
+    )
 
 
 def test_training_rows_are_repeated_and_test_rows_never_come():
@@ -155,7 +167,9 @@ def test_alone_every_agent_gets_the_rows_that_are_its_turn():
     agents = list(dict.fromkeys(call[0] for call in Recorder.calls))
     assert len(agents) == L
     for k, agent in enumerate(agents):
-        np.testing.assert_allclose(np.vstack([call[1] for call in Recorder.calls if call[0] == agent]), X[k::L])
+        np.testing.assert_allclose(
+            np.vstack([call[1] for call in Recorder.calls if call[0] == agent]), X[k::L]
+        )
 
 
 def test_alone_is_a_network_that_never_averages():
@@ -201,7 +215,10 @@ def test_rounds_of_each_chunk():
 
 
 def test_the_first_chunk_is_left_out_unless_it_is_the_only_one():
-    for chunk, most in ((16, 4.0), (80, 6.0)):  # two rounds more in the first, to agree on settings and classes
+    for chunk, most in (
+        (16, 4.0),
+        (80, 6.0),
+    ):  # two rounds more in the first, to agree on settings and classes
         protocol = Stream(chunk)
         outcome = protocol.run(trials(rvfl(), protocol)[0])
         assert outcome.curves["rounds"][1][0] == 6.0
@@ -212,7 +229,13 @@ def test_numbers_are_learned_too():
     rows = data.load("diabetes", scaled=False)
     protocol = Stream(50)
     entry = Data("diabetes", scale="standard", settings={"n_hidden": 20, "alpha": 1.0})
-    whole = Comparison((entry,), (Model("exact", "RVFL", settings={"stream": "exact"}),), (RING,), protocol, folds=2)
+    whole = Comparison(
+        (entry,),
+        (Model("exact", "RVFL", settings={"stream": "exact"}),),
+        (RING,),
+        protocol,
+        folds=2,
+    )
     outcome = protocol.run(next(whole.trials()))
     at, values = outcome.curves["nrmse"]
     assert at == [1.0, 2.0, 3.0, 4.0, 5.0]
@@ -222,8 +245,12 @@ def test_numbers_are_learned_too():
 
 def test_fewer_rows_than_agents_cannot_be_dealt():
     protocol = Stream()
-    trial = trials(Recorder(), protocol, table(6), Net("ring", fixed=graphs.ring(5)), "alone", folds=2)[0]
-    with pytest.raises(DataError, match="3 training rows of songs cannot be dealt to 5 agents, one each at least"):
+    trial = trials(
+        Recorder(), protocol, table(6), Net("ring", fixed=graphs.ring(5)), "alone", folds=2
+    )[0]
+    with pytest.raises(
+        DataError, match="3 training rows of songs cannot be dealt to 5 agents, one each at least"
+    ):
         protocol.run(trial)
 
 

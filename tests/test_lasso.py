@@ -35,7 +35,9 @@ def missed(G, P, b, alpha):
 def states(series, units=80, noise=0.0):
     """Rows [1, x[n], h[n]] of a reservoir and targets: condition numbers of 1e10 and more."""
     x, y = series
-    H = reservoir(units).harvest(x, noise=[np.random.default_rng(j) for j in range(len(x))], amplitude=noise)
+    H = reservoir(units).harvest(
+        x, noise=[np.random.default_rng(j) for j in range(len(x))], amplitude=noise
+    )
     return [h[50:] for h in H], [d[50:, None] for d in y]
 
 
@@ -45,7 +47,9 @@ def test_lasso_is_scikit_learns(rows, columns, alpha):
     rng = np.random.default_rng(rows)
     H, Y = rng.standard_normal((rows, columns)), rng.standard_normal((rows, 3))
     b, left = lasso(H.T @ H, H.T @ Y, alpha)
-    rival = SklearnLasso(alpha=alpha / rows, fit_intercept=False, tol=1e-14, max_iter=1_000_000).fit(H, Y)
+    rival = SklearnLasso(
+        alpha=alpha / rows, fit_intercept=False, tol=1e-14, max_iter=1_000_000
+    ).fit(H, Y)
     np.testing.assert_allclose(b, rival.coef_.T, atol=1e-8)
     assert np.array_equal(b == 0, rival.coef_.T == 0)
     assert left <= 1e-14
@@ -64,7 +68,9 @@ def test_the_states_of_a_reservoir_are_no_difficulty(draw, alpha, noise):
     assert missed(G, P, b, alpha) <= 1e-10
     assert left <= 1e-10
     support = np.flatnonzero(b[:, 0])
-    again = np.linalg.solve(G[np.ix_(support, support)], P[support, 0] - alpha * np.sign(b[support, 0]))
+    again = np.linalg.solve(
+        G[np.ix_(support, support)], P[support, 0] - alpha * np.sign(b[support, 0])
+    )
     assert np.array_equal(np.sign(again), np.sign(b[support, 0]))
 
 
@@ -72,7 +78,9 @@ def test_lasso_as_scikit_learn_has_it_on_states():
     """Within 1e-5 of coordinate descent, as far as that comes: with an alpha that it can cope with."""
     H, Y = states(narma10(1, 700), noise=1e-3)
     b, _ = lasso(H[0].T @ H[0], H[0].T @ Y[0], 0.3)
-    rival = SklearnLasso(alpha=0.3 / len(H[0]), fit_intercept=False, tol=1e-12, max_iter=300_000).fit(H[0], Y[0][:, 0])
+    rival = SklearnLasso(
+        alpha=0.3 / len(H[0]), fit_intercept=False, tol=1e-12, max_iter=300_000
+    ).fit(H[0], Y[0][:, 0])
     np.testing.assert_allclose(b[:, 0], rival.coef_, atol=1e-5)
     assert np.array_equal(b[:, 0] == 0, rival.coef_ == 0)
 
@@ -126,7 +134,9 @@ def test_columns_that_are_alike_zero_or_too_many():
         b, left = lasso(G, P, alpha)
         half, _ = lasso(G[:30, :30], P[:30], alpha)
         assert left <= TOLERANCE
-        assert objective(G, P, b, alpha) == pytest.approx(objective(G[:30, :30], P[:30], half, alpha), rel=1e-9)
+        assert objective(G, P, b, alpha) == pytest.approx(
+            objective(G[:30, :30], P[:30], half, alpha), rel=1e-9
+        )
         assert not b[5].any()
         assert not b[:, 2].any()
 
@@ -148,7 +158,8 @@ def test_what_is_no_number_is_not_called_a_minimum():
     assert not b.any()
 
 
-# Over a network -----------------------------------------------------------------------------------------------------
+# Over a network
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("averaging", ["tree", "chebyshev", "plain"])
@@ -168,7 +179,9 @@ def test_gram_over_the_states_of_a_reservoir():
     problems, everything = LeastSquares.of_rows(H, Y), (np.vstack(H), np.vstack(Y))
     exact, _ = lasso(everything[0].T @ everything[0], everything[0].T @ everything[1], 1e-3)
     for averaging in ("tree", "chebyshev"):
-        solution = Gram(averaging=averaging).solve(SimulatedNetwork(graphs.ring(7)), problems, Lasso(1e-3))
+        solution = Gram(averaging=averaging).solve(
+            SimulatedNetwork(graphs.ring(7)), problems, Lasso(1e-3)
+        )
         assert solution.report.converged
         assert distance(solution.coefficients, exact) <= 1e-5
         assert all(np.array_equal(b == 0, exact == 0) for b in solution.coefficients)
@@ -181,9 +194,13 @@ def test_every_agent_alone_has_the_bits_of_the_simulation(solver):
     graph = graphs.ring(6)
 
     def one(network, k):
-        return solver.solve(network, LeastSquares.of_rows(H[k : k + 1], Y[k : k + 1]), Lasso(1e-3)).coefficients[0]
+        return solver.solve(
+            network, LeastSquares.of_rows(H[k : k + 1], Y[k : k + 1]), Lasso(1e-3)
+        ).coefficients[0]
 
-    together = solver.solve(SimulatedNetwork(graph, exact_order=True), LeastSquares.of_rows(H, Y), Lasso(1e-3))
+    together = solver.solve(
+        SimulatedNetwork(graph, exact_order=True), LeastSquares.of_rows(H, Y), Lasso(1e-3)
+    )
     assert np.array_equal(run_apart(graph, one, exact_order=True), together.coefficients)
 
 
@@ -194,7 +211,10 @@ def test_by_gossip_only_the_answer_is_followed():
     Gram(averaging="chebyshev").solve(network, problems, Lasso(3.0))
     rounds = network.ledger.rounds - network.diameter - len(network.rings)
     followed = sum(len(senders) for senders, _ in network.rings) * 41 * 8
-    assert network.ledger.bytes == 20 * (rounds * (40 * 41 // 2 + 40) + network.diameter) * 8 + followed
+    assert (
+        network.ledger.bytes
+        == 20 * (rounds * (40 * 41 // 2 + 40) + network.diameter) * 8 + followed
+    )
 
 
 def test_lost_messages_leave_the_zeros_alone():
@@ -229,7 +249,13 @@ def test_local_solves_each_agents_own_lasso():
 def test_a_lasso_of_alpha_zero_is_least_squares():
     problems, H, Y = ragged_problem(4, 5, 1)
     answer = np.linalg.lstsq(H, Y, rcond=None)[0]
-    assert distance(Gram().solve(SimulatedNetwork(graphs.ring(4)), problems, Lasso(0.0)).coefficients, answer) <= 1e-8
+    assert (
+        distance(
+            Gram().solve(SimulatedNetwork(graphs.ring(4)), problems, Lasso(0.0)).coefficients,
+            answer,
+        )
+        <= 1e-8
+    )
     few = LeastSquares.of_rows([H[:1]] * 4, [Y[:1]] * 4)
     for averaging in ("tree", "chebyshev"):
         with pytest.raises(DataError, match="linearly dependent"):
@@ -243,16 +269,23 @@ def test_a_lasso_that_is_cut_off_says_so(monkeypatch):
     problems, _, _ = ragged_problem(4, 5, 1)
     for solver in (Gram(), Local()):
         with pytest.warns(
-            NotConverged, match=r"with a gradient of size .* where 1e-10 was asked for: scale the inputs"
+            NotConverged,
+            match=r"with a gradient of size .* where 1e-10 was asked for: scale the inputs",
         ):
-            assert not solver.solve(SimulatedNetwork(graphs.ring(4)), problems, Lasso(1.0)).report.converged
+            assert not solver.solve(
+                SimulatedNetwork(graphs.ring(4)), problems, Lasso(1.0)
+            ).report.converged
 
 
 def test_a_lasso_of_loose_averages_says_so():
     problems, _, _ = ragged_problem(4, 5, 1)
     loose = Gram(averaging=Averaging("chebyshev", 1e-6))
-    with pytest.warns(NotConverged, match=r"Gram stopped after 1 iterations .* averaging a tolerance of 1.0e-15"):
-        assert not loose.solve(SimulatedNetwork(graphs.ring(4)), problems, Lasso(1.0)).report.converged
+    with pytest.warns(
+        NotConverged, match=r"Gram stopped after 1 iterations .* averaging a tolerance of 1.0e-15"
+    ):
+        assert not loose.solve(
+            SimulatedNetwork(graphs.ring(4)), problems, Lasso(1.0)
+        ).report.converged
 
 
 def test_gram_and_local_refuse_other_penalties():
@@ -265,13 +298,18 @@ def test_gram_and_local_refuse_other_penalties():
     problems, _, _ = ragged_problem(4, 5, 1)
     for solver in (Gram(), Local()):
         with pytest.raises(
-            InputError, match="solves ridge and lasso problems only: for a Other penalty use solver='ad"
+            InputError,
+            match="solves ridge and lasso problems only: for a Other penalty use solver='ad",
         ):
             solver.solve(SimulatedNetwork(graphs.ring(4)), problems, Other())
-    assert "neither ridge nor lasso" in Auto(1.0).solve(SimulatedNetwork(graphs.ring(4)), problems, Other()).report.note
+    assert (
+        "neither ridge nor lasso"
+        in Auto(1.0).solve(SimulatedNetwork(graphs.ring(4)), problems, Other()).report.note
+    )
 
 
-# ADMM ---------------------------------------------------------------------------------------------------------------
+# ADMM
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def well_conditioned(agents):
@@ -287,7 +325,9 @@ def test_admm_reaches_the_exact_lasso():
     problems, G, P = well_conditioned(10)
     exact, _ = lasso(G, P, 20.0)
     for rho in (None, 3.0, 100.0):
-        solution = ADMM(1e-9, rho=rho).solve(SimulatedNetwork(graphs.ring(10)), problems, Lasso(20.0))
+        solution = ADMM(1e-9, rho=rho).solve(
+            SimulatedNetwork(graphs.ring(10)), problems, Lasso(20.0)
+        )
         assert solution.report.converged
         assert distance(solution.coefficients, exact) <= 1e-5
         assert np.array_equal(solution.coefficients[0] == 0, exact == 0)
@@ -317,7 +357,9 @@ def test_the_printed_thresholds_end_elsewhere():
 
     right = run(lambda b, t: soft(b + t / rho, alpha / (L * rho)))
     unscaled = run(lambda b, t: soft(b + t, alpha / (L * rho)))
-    whole = run(lambda b, t: max(1 - alpha / (L * rho) / np.linalg.norm(b + t / rho), 0) * (b + t / rho))
+    whole = run(
+        lambda b, t: max(1 - alpha / (L * rho) / np.linalg.norm(b + t / rho), 0) * (b + t / rho)
+    )
     assert objective(G, P, right, alpha) == pytest.approx(least, rel=1e-9)
     assert np.array_equal(right == 0, exact == 0)
     assert objective(G, P, unscaled, alpha) > least + 1e-3 * abs(least)

@@ -39,8 +39,12 @@ def test_only_the_agent_in_the_middle_decides(monkeypatch):
     X, y = rows(7)
     calls = []
     real = module.scipy.optimize.minimize
-    monkeypatch.setattr(module.scipy.optimize, "minimize", lambda *a, **k: calls.append(1) or real(*a, **k))
-    found = run_apart(GRAPH, lambda network, k: LBFGS().minimise(network, LogisticLosses([X[k]], [y[k]]), ALPHA))
+    monkeypatch.setattr(
+        module.scipy.optimize, "minimize", lambda *a, **k: calls.append(1) or real(*a, **k)
+    )
+    found = run_apart(
+        GRAPH, lambda network, k: LBFGS().minimise(network, LogisticLosses([X[k]], [y[k]]), ALPHA)
+    )
     assert calls == [1]
     for own in found:
         np.testing.assert_array_equal(own.coefficients, found[0].coefficients)

@@ -10,7 +10,15 @@ import pytest
 
 from peerlearn import SimulatedNetwork, graphs
 from peerlearn.errors import InputError, Mismatch, NetworkError, Stopped, WireError
-from peerlearn.network.peers.frame import CHUNK, MOST_ROUNDS, VERSION, Kind, checksum_of, decode, receipt_of
+from peerlearn.network.peers.frame import (
+    CHUNK,
+    MOST_ROUNDS,
+    VERSION,
+    Kind,
+    checksum_of,
+    decode,
+    receipt_of,
+)
 from peerlearn.network.peers.link import MOST_DISPUTED, Left, Link, Refusal, Refused, Speaker
 from tests.disturbed import World
 
@@ -106,7 +114,8 @@ class TestHello:
         link.heard(south(done=5).word(Kind.ALIVE, 4, receipt(4)))
         link.closed()
         with pytest.raises(
-            Refusal, match="agent south is back in round 4, and agent north has nothing left of rounds up to 4"
+            Refusal,
+            match="agent south is back in round 4, and agent north has nothing left of rounds up to 4",
         ):
             link.heard(south(done=3).hello())
         assert not link.up
@@ -128,7 +137,18 @@ class TestHello:
 
     @pytest.mark.parametrize(
         "told",
-        ["", "no json", "[]", "3", "null", "[" * 60_000, '{"run":' * 9_000, "9" * 60_000, '{"run": "run"', "\x00"],
+        [
+            "",
+            "no json",
+            "[]",
+            "3",
+            "null",
+            "[" * 60_000,
+            '{"run":' * 9_000,
+            "9" * 60_000,
+            '{"run": "run"',
+            "\x00",
+        ],
         ids=lambda told: told[:8] or "nothing",
     )
     def test_that_cannot_be_read_is_refused(self, told):
@@ -140,7 +160,9 @@ class TestHello:
         with pytest.raises((WireError, Mismatch)):
             new_link().heard(hello_of('{"run": ' + "[" * depth + "]" * depth + "}"))
 
-    @pytest.mark.parametrize("settings", [None, 3, [], "text", {}, {"alpha": None}, {"alpha": {"a": [1]}}], ids=str)
+    @pytest.mark.parametrize(
+        "settings", [None, 3, [], "text", {}, {"alpha": None}, {"alpha": {"a": [1]}}], ids=str
+    )
     def test_with_settings_of_any_kind_gets_its_sentence(self, settings):
         with pytest.raises(Mismatch, match="disagree on alpha"):
             new_link().heard(hello_of({"run": "run", "agent": "south", "settings": settings}))
@@ -148,7 +170,10 @@ class TestHello:
 
 class TestMismatch:
     def test_before_the_first_round_ends_the_run_with_the_key_and_both_values(self):
-        with pytest.raises(Mismatch, match=r"north and south disagree on alpha: 0.1 at north, 0.2 at south; give all"):
+        with pytest.raises(
+            Mismatch,
+            match=r"north and south disagree on alpha: 0.1 at north, 0.2 at south; give all",
+        ):
             new_link().heard(south(settings={**SETTINGS, "alpha": "0.2"}).hello())
 
     def test_later_turns_the_newcomer_away(self):
@@ -181,7 +206,9 @@ class TestMismatch:
             new_link(done=3).heard(bytes(hello))
 
     def test_of_the_run_is_noticed_in_every_frame_and_where_checksums_happen_to_agree(self):
-        with pytest.raises(WireError, match="a frame of another run: give all agents the same run name"):
+        with pytest.raises(
+            WireError, match="a frame of another run: give all agents the same run name"
+        ):
             new_link().heard(south(run="walk").hello())
         other = south(run="walk")
         other._run = speaker()._run
@@ -217,10 +244,17 @@ class TestFrames:
         assert link.heard(*row(2)) == []
         assert link.heard(*row(1)) == []
         assert link.heard(*row(1)) == []
-        assert (link.done, link.inbox.has(1), link.inbox.has(2), link.inbox.has(3)) == (1, True, True, False)
+        assert (link.done, link.inbox.has(1), link.inbox.has(2), link.inbox.has(3)) == (
+            1,
+            True,
+            True,
+            False,
+        )
 
     def test_of_somebody_else_are_refused(self):
-        with pytest.raises(WireError, match="a frame of agent number 2 came on the link of agent south"):
+        with pytest.raises(
+            WireError, match="a frame of agent number 2 came on the link of agent south"
+        ):
             greeted().heard(speaker(2, "south").word(Kind.ALIVE))
 
     def test_that_are_refused_change_nothing(self):
@@ -272,11 +306,15 @@ class TestClaims:
     @pytest.mark.parametrize("wrong", [0, 1, receipt(4), 2**64 - 1])
     def test_without_that_receipt_nothing_is_deleted(self, saved, wrong):
         link = sending(3)
-        with pytest.raises(WireError, match=f"says that it saved round {saved}, and did not take what was sent"):
+        with pytest.raises(
+            WireError, match=f"says that it saved round {saved}, and did not take what was sent"
+        ):
             link.heard(south(done=3).word(Kind.ALIVE, saved, wrong))
         assert link.outbox.after(0) == ours(1) + ours(2) + ours(3)
         link.closed()
-        assert link.heard(south(done=0).hello()) == ours(1) + ours(2) + ours(3), "the real one gets all that it needs"
+        assert link.heard(south(done=0).hello()) == ours(1) + ours(2) + ours(3), (
+            "the real one gets all that it needs"
+        )
 
     @pytest.mark.parametrize("claimed", [4, 8, 2**47, MOST_ROUNDS, 2**63, 2**64 - 1])
     @pytest.mark.parametrize("first", [True, False], ids=["in the first hello", "later"])
@@ -306,7 +344,9 @@ class TestClaims:
         assert link.heard(south(done=3).hello()) == ours(4)
         assert link.done == 3
 
-    @pytest.mark.parametrize("left", ["the first chunk of a larger row", "a row of other numbers", "a letter"])
+    @pytest.mark.parametrize(
+        "left", ["the first chunk of a larger row", "a row of other numbers", "a letter"]
+    )
     def test_what_somebody_else_sent_does_not_stand_in_the_way(self, left):
         link, liar = greeted(), south()
         kind = Kind.LETTER if left == "a letter" else Kind.ROW
@@ -323,7 +363,9 @@ class TestClaims:
         link = greeted(done=500)
         for n in range(1, 509):
             link.heard(*row(n))
-        with pytest.raises(WireError, match="a message of round 509 came in round 1: nobody is so far ahead"):
+        with pytest.raises(
+            WireError, match="a message of round 509 came in round 1: nobody is so far ahead"
+        ):
             link.heard(*row(509))
 
     def test_an_agent_that_came_back_and_computes_other_numbers_finds_out(self):
@@ -334,7 +376,8 @@ class TestClaims:
                 with pytest.raises(WireError, match="did not take what was sent"):
                     link.heard(false)
         with pytest.raises(
-            Refused, match=r"agents north and south disagree on what north sent up to round 2: since it"
+            Refused,
+            match=r"agents north and south disagree on what north sent up to round 2: since it",
         ):
             came_back.heard(false)
         with pytest.raises(WireError, match="did not take what was sent"):
@@ -405,7 +448,9 @@ class TestClaims:
     def test_nobody_is_done_without_a_receipt(self):
         link = sending(3)
         link.heard(south(done=3).word(Kind.ALIVE, 3, receipt(3)))
-        link.heard(south(done=2).word(Kind.DONE, 2, 99))  # of rounds that are gone: nothing can be said
+        link.heard(
+            south(done=2).word(Kind.DONE, 2, 99)
+        )  # of rounds that are gone: nothing can be said
         assert not link.ended_early
         link.send(4, ours(4))
         link.heard(south(done=4).word(Kind.DONE, 4, 99))
@@ -424,7 +469,8 @@ class TestClaims:
                 link.caller(wrong)
 
 
-# Whole runs -----------------------------------------------------------------------------------------------------------
+# Whole runs
+# -----------------------------------------------------------------------------------------------------------
 
 
 def plain(network, breathe):
@@ -466,7 +512,9 @@ def undisturbed(tmp_path, monkeypatch):
 
     def result(program, size):
         if (program, size) not in calm:
-            world = World(graphs.ring(size), tmp_path / f"calm-{size}", PROGRAMS[program], 0, tricks=False)
+            world = World(
+                graphs.ring(size), tmp_path / f"calm-{size}", PROGRAMS[program], 0, tricks=False
+            )
             calm[program, size] = world.run(monkeypatch)
         return calm[program, size]
 
@@ -481,7 +529,12 @@ def test_an_undisturbed_run_is_the_simulation(undisturbed):
     np.testing.assert_array_equal(undisturbed("plain", 4), x)
 
 
-DISTURBANCES = {"cuts": {"cuts": 6}, "a kill": {"kills": 1}, "kills": {"kills": 5}, "all": {"kills": 5, "cuts": 6}}
+DISTURBANCES = {
+    "cuts": {"cuts": 6},
+    "a kill": {"kills": 1},
+    "kills": {"kills": 5},
+    "all": {"kills": 5, "cuts": 6},
+}
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -493,7 +546,13 @@ def test_whatever_happens_the_result_has_the_bits_of_an_undisturbed_run(
     for seed in range(10 * block, 10 * block + 10):
         size = 3 + seed % 3
         expected = undisturbed(program, size)
-        world = World(graphs.ring(size), tmp_path / str(seed), PROGRAMS[program], seed, **DISTURBANCES[disturbances])
+        world = World(
+            graphs.ring(size),
+            tmp_path / str(seed),
+            PROGRAMS[program],
+            seed,
+            **DISTURBANCES[disturbances],
+        )
         try:
             result = world.run(monkeypatch)
             assert result.tobytes() == expected.tobytes(), "the result has other bits"
@@ -505,9 +564,13 @@ def all_end(tmp_path, monkeypatch, expected, *, torn):
     """Runs in which agents are killed when the first one is done; gives those that waited for others in vain."""
     in_vain = {}
     for seed in range(20):
-        world = World(graphs.ring(3), tmp_path / str(seed), plain, seed, kills=3, late=True, torn=torn)
+        world = World(
+            graphs.ring(3), tmp_path / str(seed), plain, seed, kills=3, late=True, torn=torn
+        )
         try:
-            assert world.run(monkeypatch).tobytes() == expected.tobytes(), "the result has other bits"
+            assert world.run(monkeypatch).tobytes() == expected.tobytes(), (
+                "the result has other bits"
+            )
         except (AssertionError, Stopped) as error:
             raise AssertionError(f"seed {seed}: {error}\n" + "\n".join(world.told[-60:])) from error
         if world.gave_up:
@@ -521,6 +584,8 @@ def test_an_agent_that_is_killed_when_it_is_done_need_not_wait_for_others_that_a
     assert all_end(tmp_path, monkeypatch, undisturbed("plain", 3), torn=False) == {}
 
 
-def test_an_agent_that_said_it_is_done_does_not_come_back_needing_others(tmp_path, monkeypatch, undisturbed):
+def test_an_agent_that_said_it_is_done_does_not_come_back_needing_others(
+    tmp_path, monkeypatch, undisturbed
+):
     """Not even when its newest checkpoint is torn: they may have forgotten the run."""
     all_end(tmp_path, monkeypatch, undisturbed("plain", 3), torn=True)

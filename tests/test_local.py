@@ -25,7 +25,9 @@ BY_HAND = {
 
 def shares(sizes, B, M, seed=0):
     rng = np.random.default_rng(seed)
-    return [rng.standard_normal((n, B)) for n in sizes], [rng.standard_normal((n, M)) for n in sizes]
+    return [rng.standard_normal((n, B)) for n in sizes], [
+        rng.standard_normal((n, M)) for n in sizes
+    ]
 
 
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
@@ -52,7 +54,9 @@ def test_features_are_uniform_seeded_and_never_overflow():
 
 
 def test_unknown_activation_gets_its_sentence():
-    with pytest.raises(InputError, match="activation 'step' is not known: choose one of sigmoid, tanh, relu, sine"):
+    with pytest.raises(
+        InputError, match="activation 'step' is not known: choose one of sigmoid, tanh, relu, sine"
+    ):
         RandomFeatures.draw(2, 3, seed=0, activation="step")
 
 
@@ -76,7 +80,9 @@ def test_stacked_agents_compute_what_each_would_alone(sizes, B, M):
         np.testing.assert_allclose(ridge[k], closed_form(h, y, alpha[k]), atol=1e-8)
         shifted = np.linalg.inv(h.T @ h + rho * np.eye(B))
         np.testing.assert_allclose(prox[k], shifted @ (h.T @ y + rho * d[k]), atol=1e-8)
-        np.testing.assert_allclose(inverted[k], np.linalg.inv(h.T @ h + alpha[k] * np.eye(B)) @ d[k], atol=1e-8)
+        np.testing.assert_allclose(
+            inverted[k], np.linalg.inv(h.T @ h + alpha[k] * np.eye(B)) @ d[k], atol=1e-8
+        )
         assert eigenvalues[k] == pytest.approx(np.linalg.eigvalsh(h.T @ h)[-1])
         np.testing.assert_allclose(triangles[k], (h.T @ h)[np.triu_indices(B)], atol=1e-10)
         np.testing.assert_allclose(equations[k].ridge(0.5), closed_form(h, y, 0.5), atol=1e-8)
@@ -87,7 +93,10 @@ def test_from_inputs_is_from_features():
     rng = np.random.default_rng(0)
     X = [rng.standard_normal((n, 3)) for n in (5, 9100, 20)]
     Y = [rng.standard_normal((len(x), 2)) for x in X]
-    blockwise, whole = LeastSquares.of_inputs(features, X, Y), LeastSquares.of_rows([features(x) for x in X], Y)
+    blockwise, whole = (
+        LeastSquares.of_inputs(features, X, Y),
+        LeastSquares.of_rows([features(x) for x in X], Y),
+    )
     alpha = np.ones(3)
     np.testing.assert_allclose(blockwise.ridge(alpha), whole.ridge(alpha), atol=1e-9)
 
@@ -99,7 +108,9 @@ def test_normal_equations_add_up_and_survive_packing(sizes, B, M):
     parts = [NormalEquations.of_rows(np.hstack([h, y]), (B, M)) for h, y in zip(H, Y, strict=True)]
     sent = [NormalEquations.unpacked(part.packed(), (B, M)) for part in parts]
     together = sent[0].plus(sent[1:])
-    np.testing.assert_allclose(together.ridge(0.5), closed_form(np.vstack(H), np.vstack(Y), 0.5), atol=1e-8)
+    np.testing.assert_allclose(
+        together.ridge(0.5), closed_form(np.vstack(H), np.vstack(Y), 0.5), atol=1e-8
+    )
     for part, n in zip(parts, sizes, strict=True):
         numbers = sum(array.size for array in part.packed().values())
         assert numbers <= min(n * (B + M), B * (B + 1) // 2 + B * M)
@@ -119,5 +130,7 @@ def test_penalties_are_their_proximal_formulas():
 def test_dependent_features_without_penalty_get_their_sentence():
     H = np.random.default_rng(0).standard_normal((50, 4))
     H = np.hstack([H, H[:, :1]])
-    with pytest.raises(DataError, match="linearly dependent, so that alpha=0 leaves the coefficients undetermined"):
+    with pytest.raises(
+        DataError, match="linearly dependent, so that alpha=0 leaves the coefficients undetermined"
+    ):
         solve_ridge(H.T @ H, H.T @ H[:, :1], 0.0)

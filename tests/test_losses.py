@@ -16,7 +16,10 @@ ROWS = (7, 1, 0, 12, 4, 5)
 DENSE = [np.where(RNG.random((n, D)) < 0.5, RNG.standard_normal((n, D)), 0.0) for n in ROWS]
 SIGNS = [np.where(RNG.random(n) < 0.5, 1, -1) for n in ROWS]
 # Some labelled, none, no rows at all, some, only labelled, only unlabelled.
-PARTLY = [y * kept for y, kept in zip(SIGNS, (np.arange(7) % 2, 0, 1, np.arange(12) % 3 == 0, 1, 0), strict=True)]
+PARTLY = [
+    y * kept
+    for y, kept in zip(SIGNS, (np.arange(7) % 2, 0, 1, np.arange(12) % 3 == 0, 1, 0), strict=True)
+]
 L = sum(int(np.count_nonzero(y)) for y in PARTLY)
 U = sum(ROWS) - L
 M = np.linspace(-0.2, 0.4, D)
@@ -29,7 +32,9 @@ def as_given(form):
 
 
 def s3vm(inputs=DENSE, targets=PARTLY, m=M, b=0.3, C1=2.0, C2=3.0, s=5.0, **counts):
-    return S3VMLosses(inputs, targets, m, b, C1, C2, s, **{"labelled": L, "unlabelled": U, **counts})
+    return S3VMLosses(
+        inputs, targets, m, b, C1, C2, s, **{"labelled": L, "unlabelled": U, **counts}
+    )
 
 
 def logistic(inputs=DENSE, targets=SIGNS):
@@ -57,7 +62,9 @@ class TestDerivatives:
         np.testing.assert_allclose(losses.gradient(W), differences(losses.value, W), atol=1e-6)
 
     def test_form_of_inputs_does_not_matter(self, kind, form):
-        np.testing.assert_array_equal(KINDS[kind](as_given(form)).gradient(W), KINDS[kind]().gradient(W))
+        np.testing.assert_array_equal(
+            KINDS[kind](as_given(form)).gradient(W), KINDS[kind]().gradient(W)
+        )
 
     def test_an_agent_alone_has_the_same_bits(self, kind, form):
         together = KINDS[kind](as_given(form))
@@ -68,7 +75,9 @@ class TestDerivatives:
             np.testing.assert_array_equal(alone.gradient(w)[0], together.gradient(W)[k])
             assert alone.value(w)[0] == together.value(W)[k]
             np.testing.assert_array_equal(alone.curvature(w)(w)[0], together.curvature(W)(W)[k])
-            np.testing.assert_array_equal(newton_steps(alone, w, w, 6, 0.1)[0], newton_steps(together, W, W, 6, 0.1)[k])
+            np.testing.assert_array_equal(
+                newton_steps(alone, w, w, 6, 0.1)[0], newton_steps(together, W, W, 6, 0.1)[k]
+            )
             minimum = surrogate_minima(together, W, W, 0.1)[k]
             np.testing.assert_array_equal(surrogate_minima(alone, w, w, 0.1)[0], minimum)
 
@@ -110,7 +119,9 @@ def test_convex_part_of_s3vm_is_that_of_labelled_rows():
 
 
 def test_each_agent_may_have_its_own_copy_of_the_mean():
-    np.testing.assert_array_equal(s3vm(m=np.tile(M, (len(ROWS), 1))).gradient(W), s3vm().gradient(W))
+    np.testing.assert_array_equal(
+        s3vm(m=np.tile(M, (len(ROWS), 1))).gradient(W), s3vm().gradient(W)
+    )
 
 
 def test_logistic_is_a_sum_and_survives_large_outputs():
@@ -136,7 +147,9 @@ class TestSurrogates:
     def test_largest_curvatures(self):
         losses = logistic()
         found = largest_curvatures(losses.gradient, np.zeros_like(W))
-        true = [np.linalg.norm(X, 2) ** 2 / 4 if len(X) else 0.0 for X in DENSE]  # phi'' is 1/4 at 0
+        true = [
+            np.linalg.norm(X, 2) ** 2 / 4 if len(X) else 0.0 for X in DENSE
+        ]  # phi'' is 1/4 at 0
         assert (found <= np.array(true) * 1.001).all()
         assert (found >= np.array(true) * 0.7).all()
 
@@ -161,7 +174,9 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("make", "error", "sentence"), BAD, ids=[sentence for _, _, sentence in BAD])
+@pytest.mark.parametrize(
+    ("make", "error", "sentence"), BAD, ids=[sentence for _, _, sentence in BAD]
+)
 def test_what_cannot_be_used_is_refused(make, error, sentence):
     with pytest.raises(error, match=sentence):
         make()

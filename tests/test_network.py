@@ -15,7 +15,9 @@ from peerlearn.errors import GraphError, InputError, NetworkError, WeightsError,
 from peerlearn.network import simulated
 from peerlearn.network.base import Ledger, Network
 
-some_graphs = st.builds(graphs.erdos_renyi, st.integers(2, 12), st.floats(0.5, 1.0), st.integers(0, 10**6))
+some_graphs = st.builds(
+    graphs.erdos_renyi, st.integers(2, 12), st.floats(0.5, 1.0), st.integers(0, 10**6)
+)
 
 
 def random_rows(network, *shape, seed=0):
@@ -82,7 +84,9 @@ def test_the_mean_is_kept_in_every_round(graph, seed):
 def test_flood_takes_the_largest_of_the_neighborhood(graph):
     network = SimulatedNetwork(graph)
     x = random_rows(network, 2)
-    expected = np.stack([np.max([x[j] for j in [k, *graph[k]]], axis=0) for k in range(network.size)])
+    expected = np.stack(
+        [np.max([x[j] for j in [k, *graph[k]]], axis=0) for k in range(network.size)]
+    )
     np.testing.assert_array_equal(network.flood(x), expected)
     mixed, flooded = network.mix_and_flood(x, x[:, 0])
     np.testing.assert_allclose(mixed, network.mix(x), atol=1e-13)
@@ -93,9 +97,13 @@ def test_flood_takes_the_largest_of_the_neighborhood(graph):
 def test_silent_agents_send_nothing_and_count_as_zero(graph, exact_order):
     network = SimulatedNetwork(graph, exact_order=exact_order)
     x, speaking = random_rows(network, 3), np.arange(network.size) % 3 != 1
-    by_letters = Network.mix_speaking(SimulatedNetwork(graph), x, speaking)  # what engines with processes do
+    by_letters = Network.mix_speaking(
+        SimulatedNetwork(graph), x, speaking
+    )  # what engines with processes do
     mixed = network.mix_speaking(x, speaking)
-    np.testing.assert_allclose(mixed, network.weights.toarray() @ (x * speaking[:, None]), atol=1e-13)
+    np.testing.assert_allclose(
+        mixed, network.weights.toarray() @ (x * speaking[:, None]), atol=1e-13
+    )
     np.testing.assert_allclose(mixed, by_letters, atol=0 if exact_order else 1e-13)
     sent = sum(len(graph[k]) for k in range(network.size) if speaking[k])
     assert network.ledger.since() == simulated_counts(1, sent, sent * 24)
@@ -183,7 +191,9 @@ def test_a_neighbor_cannot_change_what_it_received():
 
 def test_messages_to_strangers_are_refused():
     network = SimulatedNetwork(graphs.linear(3))
-    with pytest.raises(NetworkError, match="agent 0 cannot send to agent 2: they are not neighbors"):
+    with pytest.raises(
+        NetworkError, match="agent 0 cannot send to agent 2: they are not neighbors"
+    ):
         network.exchange([{"x": np.ones(1)}, {}, {}], to=[[2], [], []])
     with pytest.raises(InputError, match="one message per hosted agent, 3 of them, not 1"):
         network.exchange([{}])
@@ -201,7 +211,9 @@ def test_bad_graphs_weights_and_rows_get_their_sentence():
     apart = nx.Graph([(0, 1), (2, 3)])
     with pytest.raises(GraphError, match=r"2, 3|2 and 3"):
         SimulatedNetwork(apart)
-    with pytest.raises(InputError, match=r"faults must be an object such as Faults\(loss=0.1, seed=0\), not 0.2"):
+    with pytest.raises(
+        InputError, match=r"faults must be an object such as Faults\(loss=0.1, seed=0\), not 0.2"
+    ):
         SimulatedNetwork(graphs.ring(3), faults=0.2)
     star = graphs.star(5)
     C = nx.to_numpy_array(star, nodelist=range(5)) + np.eye(5)
@@ -227,7 +239,9 @@ class TestFaults:
             x = network.mix(x)
             np.testing.assert_allclose(x.mean(axis=0), mean, atol=1e-12)
         assert np.linalg.norm(x - mean) < 1e-2 * spread
-        assert 0.4 < network.ledger.lost / network.ledger.messages < 0.6  # 1 - 0.7^2 of the links are down
+        assert (
+            0.4 < network.ledger.lost / network.ledger.messages < 0.6
+        )  # 1 - 0.7^2 of the links are down
 
     def test_are_reproducible(self):
         def lossy(seed):

@@ -23,7 +23,9 @@ def arrives(path, expected, dtype):
 
 def csv_of(folder, cells):
     path = folder / "t.csv"
-    path.write_text("x,y\n" + "".join(f"{k},{cell}\n" for k, cell in enumerate(cells)), encoding="utf-8")
+    path.write_text(
+        "x,y\n" + "".join(f"{k},{cell}\n" for k, cell in enumerate(cells)), encoding="utf-8"
+    )
     return path
 
 
@@ -106,15 +108,30 @@ def test_what_pandas_writes(tmp_path, labels):
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        (lambda folder: csv_of(folder, ["0", "", "inf"]), r"row 3 \(line 4\) of .* has 'inf' in column 'y'"),
-        (lambda folder: parquet_of(folder, [0.0, None, np.inf]), "row 3 of .* has a missing or infinite value in"),
+        (
+            lambda folder: csv_of(folder, ["0", "", "inf"]),
+            r"row 3 \(line 4\) of .* has 'inf' in column 'y'",
+        ),
+        (
+            lambda folder: parquet_of(folder, [0.0, None, np.inf]),
+            "row 3 of .* has a missing or infinite value in",
+        ),
         (
             lambda folder: parquet_of(folder, [True, None, False]),
             "column 'y' of .* has truths and 1 missing values, .*: write 1, 0 and -1, or texts",
         ),
-        (lambda folder: npz_of(folder, np.array([0.0, np.nan, np.inf])), r"y in .* has 1 missing or infinite values"),
-        (lambda folder: npz_of(folder, np.eye(3)), r"y in .* has shape \(3, 3\), but classification needs \(3,\)"),
-        (lambda folder: parquet_of(folder, pa.array([b"a", b"b"])), "has type binary, where numbers are needed"),
+        (
+            lambda folder: npz_of(folder, np.array([0.0, np.nan, np.inf])),
+            r"y in .* has 1 missing or infinite values",
+        ),
+        (
+            lambda folder: npz_of(folder, np.eye(3)),
+            r"y in .* has shape \(3, 3\), but classification needs \(3,\)",
+        ),
+        (
+            lambda folder: parquet_of(folder, pa.array([b"a", b"b"])),
+            "has type binary, where numbers are needed",
+        ),
         (
             lambda folder: npz_of(folder, np.array([1, 0xD800], dtype=np.uint32).view("<U1")),
             "y in .* has text with characters that do not exist",

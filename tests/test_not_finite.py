@@ -17,9 +17,7 @@ from peerlearn.network.peers.link import Left
 from tests import mpi_jobs
 from tests.peer_processes import free_ports
 
-SENTENCE = (
-    "agent {} computed numbers that are not finite, and those are never sent: check its rows, or choose other settings"
-)
+SENTENCE = "agent {} computed numbers that are not finite, and those are never sent: check its rows, or choose other settings"
 ROUNDS = np.array([[1.0, 0.0, 0.0]] * 4)
 GROWING = np.array([[2.0, 0.0, 0.0]] * 60)
 
@@ -229,7 +227,9 @@ class TestPeers:
                 CALLS[call](network, spoilt(1, 0) if k == 1 else np.ones((1, 3)))
 
         with ThreadPoolExecutor(2) as pool:
-            errors = [future.exception(timeout=60) for future in [pool.submit(agent, k) for k in range(2)]]
+            errors = [
+                future.exception(timeout=60) for future in [pool.submit(agent, k) for k in range(2)]
+            ]
         assert isinstance(errors[1], NetworkError)
         assert str(errors[1]) == SENTENCE.format("south")
         assert isinstance(errors[0], Left)

@@ -58,7 +58,9 @@ def path(tmp_path):
 @pytest.mark.parametrize("what", READERS)
 def test_a_file_of_4_mb_that_unpacks_to_gigabytes(path, what):
     about = np.array(json.dumps({"version": 1}))
-    bombs.write(path, ("about.npy", bombs.npy(about)), ("y.npy", bombs.npy(Y)), ("X.npy", bombs.bomb()))
+    bombs.write(
+        path, ("about.npy", bombs.npy(about)), ("y.npy", bombs.npy(Y)), ("X.npy", bombs.bomb())
+    )
     assert path.stat().st_size < 4e6
     refused(path, r"its arrays would take 3,200,\d{3},\d{3} bytes of memory", READERS[what])
 
@@ -142,12 +144,16 @@ class TestLies:
         content = bombs.deflated(bombs.header(bombs.SHAPE), bombs.GIGABYTES)
         bombs.write(path, ("X.npy", (content, 1_000_000, zipfile.ZIP_DEFLATED)))
         refused(
-            path, r"'X' has shape \(400000000,\) and type float64, which take 3200000000 bytes, and there are 9999\d\d "
+            path,
+            r"'X' has shape \(400000000,\) and type float64, which take 3200000000 bytes, and there are 9999\d\d ",
         )
 
     def test_an_array_smaller_than_the_directory_says(self, path):
         bombs.write(path, ("X.npy", bombs.bomb((10,))))
-        refused(path, r"'X' has shape \(10,\) and type float64, which take 80 bytes, and there are 3200000000 for it")
+        refused(
+            path,
+            r"'X' has shape \(10,\) and type float64, which take 80 bytes, and there are 3200000000 for it",
+        )
 
     def test_a_stream_that_goes_on_behind_what_is_announced(self, path):
         start = bombs.header((10,))
@@ -165,7 +171,11 @@ class TestLies:
 
     def test_a_header_of_gigabytes(self, path):
         start = b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**32 - 1) + b"{"
-        member = bombs.deflated(start, bombs.GIGABYTES), len(start) + bombs.GIGABYTES, zipfile.ZIP_DEFLATED
+        member = (
+            bombs.deflated(start, bombs.GIGABYTES),
+            len(start) + bombs.GIGABYTES,
+            zipfile.ZIP_DEFLATED,
+        )
         refused(bombs.write(path, ("X.npy", member)), "is not a readable .npz file")
         refused(path, "is not a readable .npz file", npz.headers)
 
@@ -182,7 +192,9 @@ class TestLies:
     @pytest.mark.parametrize("what", READERS)
     def test_arrays_that_hold_nothing_and_have_long_axes(self, path, shape, descr, what):
         """X of 0 rows and 10^12 columns needs no bytes, and names for all of its columns."""
-        bombs.write(path, ("X.npy", bombs.stored(bombs.header(shape, descr))), ("y.npy", bombs.npy(Y)))
+        bombs.write(
+            path, ("X.npy", bombs.stored(bombs.header(shape, descr))), ("y.npy", bombs.npy(Y))
+        )
         refused(path, f"'X' holds nothing and has shape {re.escape(str(shape))}", READERS[what])
 
     @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0,), (0, 1_000_000)])
@@ -199,11 +211,17 @@ class TestLies:
 class TestDirectories:
     def test_two_arrays_of_one_name(self, path):
         bombs.write(path, ("X.npy", bombs.npy(X)), ("X.npy", bombs.npy(Y)))
-        refused(path, "it holds two arrays of the name 'X': save plain arrays, without compression, with np.savez")
+        refused(
+            path,
+            "it holds two arrays of the name 'X': save plain arrays, without compression, with np.savez",
+        )
 
     def test_too_many_arrays(self, path):
         bombs.write(path, *((f"{n}.npy", bombs.npy(Y)) for n in range(20_000)))
-        with little_memory(64_000_000), pytest.raises(DataError, match="it holds 20000 arrays, and 10000 are the most"):
+        with (
+            little_memory(64_000_000),
+            pytest.raises(DataError, match="it holds 20000 arrays, and 10000 are the most"),
+        ):
             npz.read(path)
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
@@ -214,7 +232,9 @@ class TestDirectories:
         refused(path, "'X' is packed in a way that numpy does not write")
 
     def test_members_that_are_no_arrays_are_left_alone(self, path):
-        bombs.write(path, ("X.npy", bombs.npy(X)), ("notes", bombs.bomb()), ("dir/", bombs.stored(b"")))
+        bombs.write(
+            path, ("X.npy", bombs.npy(X)), ("notes", bombs.bomb()), ("dir/", bombs.stored(b""))
+        )
         with little_memory():
             assert list(npz.read(path)) == list(npz.headers(path)) == ["X"]
 
@@ -226,7 +246,9 @@ def test_a_stream_of_few_numbers_whose_learner_would_need_gigabytes(tmp_path):
     B = 30_000
     parts = {"W": np.zeros((3, B)), "bias": np.zeros(B), "state b": np.zeros((1, B, 1))}
     path = changed(tmp_path / "whole.npz", tmp_path / "part.npz", **parts)
-    refused(path, r"state A has shape \(1, 10, 10\), which is not \(1, 30000, 30000\)", resume_stream)
+    refused(
+        path, r"state A has shape \(1, 10, 10\), which is not \(1, 30000, 30000\)", resume_stream
+    )
 
 
 @pytest.mark.parametrize("shape", [(2**40,), (2**20, 2**20), (2**62,), (2**63, 0), (3, 2**40, 5)])

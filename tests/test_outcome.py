@@ -39,7 +39,9 @@ def trained(plan, kind):
     model = kind(15, random_state=0).fit(standardised(X), y)
     for name in plan.agents:
         plan.folder(name).mkdir(parents=True)
-        archive.save(model, plan.folder(name) / "model.npz", center=X.mean(axis=0), scale=X.std(axis=0))
+        archive.save(
+            model, plan.folder(name) / "model.npz", center=X.mean(axis=0), scale=X.std(axis=0)
+        )
 
 
 @pytest.mark.parametrize("name", list(KINDS))
@@ -51,10 +53,18 @@ def test_scores_are_those_of_models_trained_by_hand(name, tmp_path):
     X_test, y_test = plan.rows.test
     assert outcome.test_rows == len(y_test)
     for agent, (X, y) in zip(plan.agents, plan.rows.shares, strict=True):
-        found = kind(15, random_state=0).fit(standardised(X), y).predict((X_test - X.mean(axis=0)) / X.std(axis=0))
+        found = (
+            kind(15, random_state=0)
+            .fit(standardised(X), y)
+            .predict((X_test - X.mean(axis=0)) / X.std(axis=0))
+        )
         assert outcome.alone[agent] == pytest.approx(metric(y_test, found), abs=1e-9)
     X, y = (np.concatenate(parts) for parts in zip(*plan.rows.shares, strict=True))
-    found = kind(15, random_state=0).fit(standardised(X), y).predict((X_test - X.mean(axis=0)) / X.std(axis=0))
+    found = (
+        kind(15, random_state=0)
+        .fit(standardised(X), y)
+        .predict((X_test - X.mean(axis=0)) / X.std(axis=0))
+    )
     assert outcome.in_one_place == pytest.approx(metric(y_test, found), abs=1e-9)
     assert list(outcome.together.values()) == pytest.approx([outcome.in_one_place] * 3, abs=1e-9)
     assert len(set(outcome.alone.values())) > 1

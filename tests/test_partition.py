@@ -17,7 +17,9 @@ X = np.arange(60.0).reshape(20, 3)
 Y = np.repeat([0, 1], [8, 12])
 
 seeds = st.integers(0, 2**32 - 1)
-dealable = st.integers(1, 12).flatmap(lambda agents: st.tuples(st.just(agents), st.integers(agents, 80)))
+dealable = st.integers(1, 12).flatmap(
+    lambda agents: st.tuples(st.just(agents), st.integers(agents, 80))
+)
 
 
 @st.composite
@@ -93,7 +95,10 @@ DEALS = {
 @pytest.mark.parametrize("deal", DEALS.values(), ids=DEALS)
 def test_the_seed_alone_decides(deal):
     first, again, other = deal(3), deal(3), deal(4)
-    assert all(np.array_equal(a[0], b[0]) and np.array_equal(a[1], b[1]) for a, b in zip(first, again, strict=True))
+    assert all(
+        np.array_equal(a[0], b[0]) and np.array_equal(a[1], b[1])
+        for a, b in zip(first, again, strict=True)
+    )
     assert any(not np.array_equal(a[0], b[0]) for a, b in zip(first, other, strict=True))
 
 
@@ -145,8 +150,14 @@ def test_rows_of_a_share_are_not_sorted_by_class():
 def skew(concentration):
     """Mean over agents and seeds of the total variation between an agent's classes and everybody's."""
     y = np.repeat(np.arange(5), 200)
-    shares = [rows for seed in range(20) for rows in partition.dirichlet_rows(y, 8, concentration, default_rng(seed))]
-    return np.mean([np.abs(np.bincount(y[rows], minlength=5) / len(rows) - 0.2).sum() / 2 for rows in shares])
+    shares = [
+        rows
+        for seed in range(20)
+        for rows in partition.dirichlet_rows(y, 8, concentration, default_rng(seed))
+    ]
+    return np.mean(
+        [np.abs(np.bincount(y[rows], minlength=5) / len(rows) - 0.2).sum() / 2 for rows in shares]
+    )
 
 
 def test_dirichlet_skew_grows_as_the_concentration_falls():
@@ -162,7 +173,10 @@ def test_dirichlet_proportions_have_the_variance_of_the_law():
     y = np.zeros(n, dtype=int)
     fractions = np.array(
         [
-            [len(rows) / n for rows in partition.dirichlet_rows(y, agents, concentration, default_rng(seed))]
+            [
+                len(rows) / n
+                for rows in partition.dirichlet_rows(y, agents, concentration, default_rng(seed))
+            ]
             for seed in range(1500)
         ]
     )
@@ -176,7 +190,9 @@ def test_dirichlet_moves_one_row_to_each_agent_left_empty():
     assert sorted(len(rows) for rows in dealt) == [1, 1, 1, 1, 1, 45]
 
 
-@pytest.mark.parametrize("kind", [np.array, pd.DataFrame, sparse.csr_array, sparse.coo_array, np.ndarray.tolist])
+@pytest.mark.parametrize(
+    "kind", [np.array, pd.DataFrame, sparse.csr_array, sparse.coo_array, np.ndarray.tolist]
+)
 def test_column_blocks_put_side_by_side_are_the_table(kind):
     wide = np.arange(35).reshape(5, 7)
     table = kind(wide)
@@ -219,7 +235,9 @@ BAD = {
     r"concentration is -0\.5:": lambda: partition.dirichlet(X, Y, 2, concentration=-0.5),
     "concentration is nan:": lambda: partition.dirichlet(X, Y, 2, concentration=float("nan")),
     r"labels have shape \(20, 3\)": lambda: partition.stratified(X, X, 2),
-    "labels cannot be sorted": lambda: partition.stratified([1, 2], np.array(["a", None], dtype=object), 2),
+    "labels cannot be sorted": lambda: partition.stratified(
+        [1, 2], np.array(["a", None], dtype=object), 2
+    ),
 }
 
 

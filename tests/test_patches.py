@@ -51,7 +51,9 @@ def test_whitened_patches_are_white_but_for_faint_directions():
     images = X.reshape(-1, SIDE, SIDE, 3)
     drawn = [
         images[i, top : top + SIZE, left : left + SIZE].transpose(2, 0, 1).ravel()
-        for i, top, left in zip(RNG.integers(0, 60, 2000), *RNG.integers(0, SIDE - SIZE + 1, (2, 2000)), strict=True)
+        for i, top, left in zip(
+            RNG.integers(0, 60, 2000), *RNG.integers(0, SIDE - SIZE + 1, (2, 2000)), strict=True
+        )
     ]
     p = np.array([(q - q.mean()) / np.sqrt(q.var() + 10) for q in drawn])
     variances = np.linalg.eigvalsh(np.cov((p - patches.mean_) @ patches.whitening_, rowvar=False))
@@ -60,18 +62,24 @@ def test_whitened_patches_are_white_but_for_faint_directions():
 
 def test_the_same_seed_gives_the_same_features_and_another_does_not():
     X = pictures()
-    first, again, other = (Patches(K, size=SIZE, random_state=seed).fit(X).transform(X) for seed in (1, 1, 2))
+    first, again, other = (
+        Patches(K, size=SIZE, random_state=seed).fit(X).transform(X) for seed in (1, 1, 2)
+    )
     np.testing.assert_array_equal(first, again)
     assert not np.allclose(first, other)
 
 
 def test_images_of_one_colour_have_features_too():
-    assert np.isfinite(Patches(2, size=SIZE, random_state=0).fit_transform(np.full((3, SIDE * SIDE * 3), 7.0))).all()
+    assert np.isfinite(
+        Patches(2, size=SIZE, random_state=0).fit_transform(np.full((3, SIDE * SIDE * 3), 7.0))
+    ).all()
 
 
 @pytest.mark.parametrize("columns", [SIDE * SIDE, SIDE * SIDE * 3 + 3, 27])
 def test_rows_that_are_no_images_are_refused(columns):
-    with pytest.raises(DataError, match=f"rows of {columns} columns are no square images of 3 colours"):
+    with pytest.raises(
+        DataError, match=f"rows of {columns} columns are no square images of 3 colours"
+    ):
         Patches(K, size=SIZE).fit(np.zeros((5, columns)))
 
 

@@ -40,12 +40,23 @@ class TestEveryMethodAndSolver:
         assert conformance.further_apart(plain, expected, 1e-10) == []
 
     @pytest.mark.parametrize("checkpoints", [False, True], ids=["no checkpoints", "checkpoints"])
-    def test_has_the_bits_and_the_ledger_of_a_simulation(self, checkpoints, certs, expected, tmp_path):
+    def test_has_the_bits_and_the_ledger_of_a_simulation(
+        self, checkpoints, certs, expected, tmp_path
+    ):
         ports, out = peer_processes.free_ports(4), tmp_path / "out.npz"
         kept = [[str(tmp_path / f"kept-{agent}")] if checkpoints else [] for agent in range(4)]
         peer_processes.run(
             [
-                ["-m", "tests.conformance", "peer", str(agent), ports, str(certs), str(out), *kept[agent]]
+                [
+                    "-m",
+                    "tests.conformance",
+                    "peer",
+                    str(agent),
+                    ports,
+                    str(certs),
+                    str(out),
+                    *kept[agent],
+                ]
                 for agent in range(4)
             ],
             tmp_path,
@@ -105,22 +116,32 @@ save(f"{folder}/out.npz", agent, {name: np.array(value) for name, value in found
     @staticmethod
     def found(tmp_path_factory):
         folder, ports = tmp_path_factory.mktemp("short"), peer_processes.free_ports(4)
-        peer_processes.run([["-c", TestShortRuns.WORK, str(agent), ports, str(folder)] for agent in range(4)], folder)
+        peer_processes.run(
+            [["-c", TestShortRuns.WORK, str(agent), ports, str(folder)] for agent in range(4)],
+            folder,
+        )
         return conformance.put_together(conformance.load(folder / "out.npz", 4))
 
     @pytest.mark.parametrize("run", ["first", "second"])
     def test_average(self, run, found):
-        together = average(SimulatedNetwork(FOUR, exact_order=True), entries(range(4), (3,)), method="plain")
+        together = average(
+            SimulatedNetwork(FOUR, exact_order=True), entries(range(4), (3,)), method="plain"
+        )
         np.testing.assert_array_equal(found[run], together)
 
     def test_an_error_at_one_agent_ends_the_run_at_all(self, found):
         first, *others = found["fails_at_agent_0"].tolist()
         assert first == "PeerlearnError: the fifth row of north.csv has no number"
-        assert others == ["Left: agent agent-0 ended the run: the fifth row of north.csv has no number"] * 3
+        assert (
+            others
+            == ["Left: agent agent-0 ended the run: the fifth row of north.csv has no number"] * 3
+        )
 
     def test_settings_that_differ_end_both_agents(self, found):
         for said in found["settings_differ"][:2].tolist():
-            assert re.match(r"(Mismatch|Left): agents agent-[01] and agent-[01] disagree on alpha: ", said)
+            assert re.match(
+                r"(Mismatch|Left): agents agent-[01] and agent-[01] disagree on alpha: ", said
+            )
             assert "0.5 at agent-0" in said
             assert "2.0 at agent-1" in said
 
@@ -145,37 +166,62 @@ class TestRefused:
         self.refused("agent agent-0 has no identity, .* make them with peerlearn certs")
 
     def test_identity_of_somebody_else(self, certs):
-        self.refused("agent agent-0 was given the identity of agent-1: give it its own", identity=identity(certs, 1))
+        self.refused(
+            "agent agent-0 was given the identity of agent-1: give it its own",
+            identity=identity(certs, 1),
+        )
 
     @pytest.mark.parametrize(
-        "given", [{"listen": "0.0.0.0:7100"}, {"addresses": {1: "north.example:7101", 3: "127.0.0.1:7103"}}], ids=str
+        "given",
+        [{"listen": "0.0.0.0:7100"}, {"addresses": {1: "north.example:7101", 3: "127.0.0.1:7103"}}],
+        ids=str,
     )
     def test_other_machines_without_certificates(self, given):
-        self.refused("is not of this machine, and without certificates nothing may", insecure_loopback=True, **given)
+        self.refused(
+            "is not of this machine, and without certificates nothing may",
+            insecure_loopback=True,
+            **given,
+        )
 
     def test_neighbor_without_address(self, certs):
         addresses = {1: "127.0.0.1:7101"}
         sentence = "agent agent-0 calls its neighbor agent-3 and has no address of it"
         self.refused(sentence, identity=identity(certs, 0), addresses=addresses)
 
-    @pytest.mark.parametrize("address", ["7101", "north.example", "north:port", ":7101", "north:70000", "north:-1"])
+    @pytest.mark.parametrize(
+        "address", ["7101", "north.example", "north:port", ":7101", "north:70000", "north:-1"]
+    )
     def test_address(self, address):
         addresses = {1: address, 3: "127.0.0.1:7103"}
-        self.refused("the address of agent-1 is .*: write host:port", insecure_loopback=True, addresses=addresses)
-        self.refused("the address of agent-0 is .*: write host:port", insecure_loopback=True, listen=address)
+        self.refused(
+            "the address of agent-1 is .*: write host:port",
+            insecure_loopback=True,
+            addresses=addresses,
+        )
+        self.refused(
+            "the address of agent-0 is .*: write host:port", insecure_loopback=True, listen=address
+        )
 
     def test_port_in_use(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             listen = f"127.0.0.1:{taken.getsockname()[1]}"
-            self.refused(f"nobody can listen on {listen}: it is in use", insecure_loopback=True, listen=listen)
+            self.refused(
+                f"nobody can listen on {listen}: it is in use",
+                insecure_loopback=True,
+                listen=listen,
+            )
 
     @pytest.mark.parametrize("agent", [-1, 4])
     def test_agent_that_is_not_in_the_graph(self, agent):
-        self.refused(f"agent {agent} is not one of the 4 agents", agent=agent, insecure_loopback=True)
+        self.refused(
+            f"agent {agent} is not one of the 4 agents", agent=agent, insecure_loopback=True
+        )
 
-    @pytest.mark.parametrize("names", [["north", "south"], ["north", "south", "east", "north"]], ids=len)
+    @pytest.mark.parametrize(
+        "names", [["north", "south"], ["north", "south", "east", "north"]], ids=len
+    )
     def test_names(self, names):
         self.refused("4 agents need 4 different names", names=names, insecure_loopback=True)
 
@@ -186,13 +232,20 @@ def test_settings_fit_into_a_hello():
     assert words["short"] == "1"
     assert words["columns"].startswith("131072 letters with the checksum")
     assert len(Speaker("run", 0, "north", words).hello()) < MOST_TEXT
-    with pytest.raises(InputError, match="20 settings are too many to compare with neighbors: give fewer or shorter"):
+    with pytest.raises(
+        InputError,
+        match="20 settings are too many to compare with neighbors: give fewer or shorter",
+    ):
         in_words({str(n): "a" * 100_000 for n in range(20)})
 
 
 def test_one_agent_needs_nobody():
-    with PeerNetwork(graphs.complete(1), 0, listen="127.0.0.1:0", addresses={}, insecure_loopback=True) as network:
+    with PeerNetwork(
+        graphs.complete(1), 0, listen="127.0.0.1:0", addresses={}, insecure_loopback=True
+    ) as network:
         assert network.port > 0
         assert average(network, [3.0]).tolist() == [3.0]
-        with pytest.raises(NetworkError, match="no place that may see every agent's entry: save each agent's own"):
+        with pytest.raises(
+            NetworkError, match="no place that may see every agent's entry: save each agent's own"
+        ):
             network.gather(np.ones(1))

@@ -48,7 +48,9 @@ class TestProjection:
         assert first(X[:0]).shape == (0, 4)
 
     def test_to_more_columns_than_there_are(self):
-        with pytest.raises(InputError, match="RandomProjection to 11 columns of rows that have 10 hides nothing"):
+        with pytest.raises(
+            InputError, match="RandomProjection to 11 columns of rows that have 10 hides nothing"
+        ):
             RandomProjection(11).drawn(10, 0)
 
     def test_to_a_share_of_the_columns(self):
@@ -66,12 +68,19 @@ class TestProjection:
 class TestTanh:
     def test_keeps_inner_products_where_C_is_small(self):
         drawn = [TanhTransform(50, 200, C=1e-6).drawn(10, seed)(X) for seed in range(150)]
-        assert away(np.mean([v @ v.T for v in drawn], axis=0), X @ X.T) < 0.1  # expected: sqrt(11/50 + 11/200) / 12
+        assert (
+            away(np.mean([v @ v.T for v in drawn], axis=0), X @ X.T) < 0.1
+        )  # expected: sqrt(11/50 + 11/200) / 12
 
-    @pytest.mark.parametrize("variances", [{}, {"a": 0.5}, {"b": 4.0}, {"Q": 9.0}, {"C": 1e-8}], ids=str)
+    @pytest.mark.parametrize(
+        "variances", [{}, {"a": 0.5}, {"b": 4.0}, {"Q": 9.0}, {"C": 1e-8}], ids=str
+    )
     def test_keeps_distances_whatever_the_variances(self, variances):
         D = squared_distances(X)
-        found = [squared_distances(TanhTransform(40, 300, **variances).drawn(10, seed)(X)) for seed in range(100)]
+        found = [
+            squared_distances(TanhTransform(40, 300, **variances).drawn(10, seed)(X))
+            for seed in range(100)
+        ]
         assert away(np.mean(found, axis=0), D) < 0.1
 
     def test_the_numbers_of_the_table_are_variances(self):
@@ -82,7 +91,9 @@ class TestTanh:
 
     def test_a_large_C_keeps_less(self):
         D = squared_distances(X)
-        small, large = (squared_distances(TanhTransform(2000, 2000, C=c).drawn(10, 0)(X)) for c in (1e-6, 1.0))
+        small, large = (
+            squared_distances(TanhTransform(2000, 2000, C=c).drawn(10, 0)(X)) for c in (1e-6, 1.0)
+        )
         assert away(small, D) < 0.1 < away(large, D)
 
     def test_rows_in_parts_and_none(self, monkeypatch):
@@ -105,12 +116,16 @@ class TestAttacks:
         """Landmarks need no own rows: tests/test_attacks.py."""
         rows = [RNG.standard_normal((n, 6)) + 3 for n in (12, 7, 9, 8, 10)]
         known = Exchange(1.0, 1.0, 9, 9).share(NETWORK, rows, seed=0)
-        found = turned(embedded(known.D[1], 6), known.places.of(1), rows[1])  # agent 1 has d + 1 rows
+        found = turned(
+            embedded(known.D[1], 6), known.places.of(1), rows[1]
+        )  # agent 1 has d + 1 rows
         assert away(found, np.vstack(rows)) < 1e-12
 
     def test_with_fewer_own_rows_a_mirror_image_or_a_turn_remains(self):
         rows = RNG.standard_normal((40, 6))
-        found = [turned(embedded(squared_distances(rows), 6), slice(0, n), rows[:n]) for n in (3, 6, 7)]
+        found = [
+            turned(embedded(squared_distances(rows), 6), slice(0, n), rows[:n]) for n in (3, 6, 7)
+        ]
         assert away(found[0], rows) > 0.5
         mirror = rows[:6].mean(axis=0) + (found[1] - rows[:6].mean(axis=0)) @ reflection(rows[:6])
         assert min(away(found[1], rows), away(mirror, rows)) < 1e-10  # one of two
@@ -121,16 +136,22 @@ class TestAttacks:
         rows, m = RNG.standard_normal((300, 50)), round(50 * part)
         project = RandomProjection(m).drawn(50, 4)
         R = project(np.eye(50)).T
-        assert away(project(rows) @ np.linalg.pinv(R).T, rows) == pytest.approx(np.sqrt(1 - part), abs=0.03)
+        assert away(project(rows) @ np.linalg.pinv(R).T, rows) == pytest.approx(
+            np.sqrt(1 - part), abs=0.03
+        )
 
     def test_the_agreed_tanh_is_undone_by_newton_steps(self):
         rows = RNG.uniform(-1, 1, (20, 6))
         transform = TanhTransform(6, 500, a=0.5, C=1e-2).drawn(6, 3)
         shared, found = transform(rows), np.zeros_like(rows)
         for _ in range(20):
-            slopes = [(transform(x + 1e-6 * np.eye(6)) - transform(x[None])).T / 1e-6 for x in found]
+            slopes = [
+                (transform(x + 1e-6 * np.eye(6)) - transform(x[None])).T / 1e-6 for x in found
+            ]
             gaps = shared - transform(found)
-            found = found + np.array([np.linalg.solve(J, gap) for J, gap in zip(slopes, gaps, strict=True)])
+            found = found + np.array(
+                [np.linalg.solve(J, gap) for J, gap in zip(slopes, gaps, strict=True)]
+            )
         assert away(found, rows) < 1e-8
 
 

@@ -101,7 +101,9 @@ def test_checkpoints(tmp_path, umask):
     for n in (1, 2):
         journal.add(Call("mix", (np.ones((1, 2)),)))
         journal.save(Checkpoint({"round": n}, {}, {n: {"frames": np.array([n])}}))
-    expected = dict.fromkeys(["journal.bin", "sent-1.bin", "sent-2.bin", "checkpoint-1.bin", "checkpoint-2.bin"], 0o600)
+    expected = dict.fromkeys(
+        ["journal.bin", "sent-1.bin", "sent-2.bin", "checkpoint-1.bin", "checkpoint-2.bin"], 0o600
+    )
     assert all_rights(tmp_path / "made" / "checkpoints") == expected
     assert rights(tmp_path / "made") == rights(tmp_path / "made" / "checkpoints") == 0o700
 

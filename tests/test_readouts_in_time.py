@@ -40,7 +40,12 @@ def alike():
     x, y = mackey_glass(30, 500, seed=0)
     noise = [np.random.default_rng(j) for j in range(30)]
     H = [h[100:] for h in reservoir(300).harvest(x, noise=noise, amplitude=5e-4)]
-    return H[:25], [d[100:, None] for d in y[:25]], np.vstack(H[25:]), np.concatenate([d[100:, None] for d in y[25:]])
+    return (
+        H[:25],
+        [d[100:, None] for d in y[:25]],
+        np.vstack(H[25:]),
+        np.concatenate([d[100:, None] for d in y[25:]]),
+    )
 
 
 def centralised(H, Y, alpha):
@@ -53,7 +58,9 @@ def centralised(H, Y, alpha):
 
 @pytest.mark.parametrize("alpha", [1e-1, 1e-3])
 @pytest.mark.parametrize(
-    "solver", [ConjugateGradient(), ConjugateGradient(averaging="chebyshev"), Gram(), Auto()], ids=str
+    "solver",
+    [ConjugateGradient(), ConjugateGradient(averaging="chebyshev"), Gram(), Auto()],
+    ids=str,
 )
 def test_agents_that_differ_and_have_few_rows_reach_the_centralised_readout(unlike, solver, alpha):
     solution = solver.solve(SimulatedNetwork(GRAPH), LeastSquares.of_rows(*unlike), Ridge(alpha))
@@ -65,7 +72,10 @@ def test_auto_goes_over_to_gram_where_iterations_get_too_many():
     """Inputs of sizes from 0.03 to 10: conjugate gradients would send three times as much as Gram."""
     x, y = mackey_glass(12, 500, seed=1)
     sizes = np.logspace(-1.5, 1, 12)
-    H = [h[100:] for h in reservoir(300).harvest([size * one for size, one in zip(sizes, x, strict=True)])]
+    H = [
+        h[100:]
+        for h in reservoir(300).harvest([size * one for size, one in zip(sizes, x, strict=True)])
+    ]
     Y = [size * d[100:, None] for size, d in zip(sizes, y, strict=True)]
     sent = {}
     for solver in (Auto(), ConjugateGradient(), Gram()):
@@ -84,7 +94,9 @@ def test_what_admm_makes_of_them(unlike):
     """Why it is not the default: 400 iterations leave it far away."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        b = ADMM(max_iterations=400).solve(SimulatedNetwork(GRAPH), LeastSquares.of_rows(*unlike), Ridge(1e-3))
+        b = ADMM(max_iterations=400).solve(
+            SimulatedNetwork(GRAPH), LeastSquares.of_rows(*unlike), Ridge(1e-3)
+        )
     assert distance(b.coefficients, centralised(*unlike, 1e-3)) > 0.1
 
 
@@ -94,7 +106,9 @@ def test_a_few_sums_are_enough(alike):
     network = SimulatedNetwork(graphs.erdos_renyi(25, 0.25, seed=0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        solution = ConjugateGradient(max_iterations=3).solve(network, LeastSquares.of_rows(H, Y), Ridge(1e-3))
+        solution = ConjugateGradient(max_iterations=3).solve(
+            network, LeastSquares.of_rows(H, Y), Ridge(1e-3)
+        )
 
     def error(b):
         return np.linalg.norm(tested @ b - targets)
@@ -121,14 +135,18 @@ def test_an_iteration_costs_two_sums_and_the_last_step_none():
 def test_the_report_says_which_preconditioner_was_taken(unlike):
     known, _, _ = ragged_problem(12, 30, 1)
     for problems, kind in ((known, "synthetic"), (LeastSquares.of_rows(*unlike), "local")):
-        note = ConjugateGradient(0.1).solve(SimulatedNetwork(GRAPH), problems, Ridge(1.0)).report.note
+        note = (
+            ConjugateGradient(0.1).solve(SimulatedNetwork(GRAPH), problems, Ridge(1.0)).report.note
+        )
         assert note.startswith(f"preconditioner {kind}, ")
 
 
 def test_what_is_missing_is_said_before_the_first_message(unlike):
     network = SimulatedNetwork(GRAPH)
     with pytest.raises(InputError, match="use preconditioner='local'"):
-        ConjugateGradient(preconditioner="synthetic").solve(network, LeastSquares.of_rows(*unlike), Ridge(1.0))
+        ConjugateGradient(preconditioner="synthetic").solve(
+            network, LeastSquares.of_rows(*unlike), Ridge(1.0)
+        )
     assert network.ledger.rounds == 0
 
 
@@ -180,9 +198,13 @@ def test_every_agent_alone_has_the_bits_of_the_simulation():
     graph = graphs.ring(6)
 
     def one(network, k):
-        return ConjugateGradient(1e-8).solve(network, LeastSquares.of_rows(H[k : k + 1], Y[k : k + 1]), Ridge(1e-3))
+        return ConjugateGradient(1e-8).solve(
+            network, LeastSquares.of_rows(H[k : k + 1], Y[k : k + 1]), Ridge(1e-3)
+        )
 
-    apart = np.concatenate([solution.coefficients for solution in run_apart(graph, one, exact_order=True)])
+    apart = np.concatenate(
+        [solution.coefficients for solution in run_apart(graph, one, exact_order=True)]
+    )
     together = ConjugateGradient(1e-8).solve(
         SimulatedNetwork(graph, exact_order=True), LeastSquares.of_rows(H, Y), Ridge(1e-3)
     )
@@ -196,10 +218,15 @@ def test_directions_that_are_used_up_are_forgotten(alpha):
     H = [rng.standard_normal((30, 20)) * 10.0 ** rng.uniform(-6, 3, 20) for _ in range(4)]
     Y = [rng.standard_normal((30, 1)) for _ in range(4)]
     solver = ConjugateGradient(preconditioner="local")
-    solution = solver.solve(SimulatedNetwork(graphs.ring(4)), LeastSquares.of_rows(H, Y), Ridge(alpha))
+    solution = solver.solve(
+        SimulatedNetwork(graphs.ring(4)), LeastSquares.of_rows(H, Y), Ridge(alpha)
+    )
     assert solution.report.converged
     assert solution.report.iterations < 40
-    b = np.linalg.solve(sum(h.T @ h for h in H) + alpha * np.eye(20), sum(h.T @ y for h, y in zip(H, Y, strict=True)))
+    b = np.linalg.solve(
+        sum(h.T @ h for h in H) + alpha * np.eye(20),
+        sum(h.T @ y for h, y in zip(H, Y, strict=True)),
+    )
     assert np.linalg.norm(solution.coefficients[0] - b) < 1e-10 * np.linalg.norm(b)
 
 
@@ -207,9 +234,13 @@ def test_an_agent_without_rows_says_nothing():
     rng = np.random.default_rng(0)
     H = [rng.standard_normal((n, 8)) for n in (0, 5, 10, 20)]
     problems = LeastSquares.of_rows(H, [h[:, :1] for h in H])
-    solution = ConjugateGradient(preconditioner="local").solve(SimulatedNetwork(graphs.ring(4)), problems, Ridge(1.0))
+    solution = ConjugateGradient(preconditioner="local").solve(
+        SimulatedNetwork(graphs.ring(4)), problems, Ridge(1.0)
+    )
     G, c = sum(h.T @ h for h in H), sum(h.T @ h[:, :1] for h in H)
-    np.testing.assert_allclose(solution.coefficients[0], np.linalg.solve(G + np.eye(8), c), atol=1e-6)
+    np.testing.assert_allclose(
+        solution.coefficients[0], np.linalg.solve(G + np.eye(8), c), atol=1e-6
+    )
 
 
 def test_auto_does_not_blame_iterations_for_rounds_that_are_too_few():

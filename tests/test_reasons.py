@@ -19,7 +19,10 @@ SSL = "Tls handshake failed (TSI_PROTOCOL_FAILURE): SSL_ERROR_SSL: error:1000007
             "connection refused",
         ),
         (f"{ALL}UNAVAILABLE: ipv4:127.0.0.1:7101: Socket closed", "the other end hung up"),
-        (f"{ALL}UNAVAILABLE: ipv4:127.0.0.1:7101: Handshake read failed (Endpoint closing)", "no answer"),
+        (
+            f"{ALL}UNAVAILABLE: ipv4:127.0.0.1:7101: Handshake read failed (Endpoint closing)",
+            "no answer",
+        ),
         (
             f"{ALL}UNAVAILABLE: ipv4:127.0.0.1:7101: Handshake read failed (recvmsg:Connection reset by peer (104))",
             "connection reset",
@@ -48,7 +51,10 @@ SSL = "Tls handshake failed (TSI_PROTOCOL_FAILURE): SSL_ERROR_SSL: error:1000007
         ),
         (f"{UNKNOWN}Something new", "Something new"),
         (f"{ALL}UNKNOWN: ipv6:%5B::1%5D:7101: Something new", "Something new"),
-        ("agent east, which is not a neighbor of north", "agent east, which is not a neighbor of north"),
+        (
+            "agent east, which is not a neighbor of north",
+            "agent east, which is not a neighbor of north",
+        ),
         ("two\nlines\x1b[31m", "two lines[31m"),
         ("", "no reason given"),
     ],

@@ -74,7 +74,9 @@ class TestRecursiveIsBatch:
         for n, state in enumerate(learned(stream), start=1):
             for k in range(AGENTS):
                 answer = closed_form(*all_rows(stream[:n], k), 0.5)
-                assert np.linalg.norm(state["b"][k] - answer) <= 1e-10 * max(np.linalg.norm(answer), 1e-3), (n, k)
+                assert np.linalg.norm(state["b"][k] - answer) <= 1e-10 * max(
+                    np.linalg.norm(answer), 1e-3
+                ), (n, k)
 
     def test_both_forms_are_used_and_give_the_same(self):
         for sizes, brought_up_to_date in ((range(1, QUARTER + 1), True), ([QUARTER + 1, B], False)):
@@ -85,12 +87,15 @@ class TestRecursiveIsBatch:
         parts = [slice(i, i + QUARTER) for i in range(0, 4 * QUARTER, QUARTER)]
         *_, in_parts = learned([([h[part] for h in H], [y[part] for y in Y]) for part in parts])
         np.testing.assert_allclose(in_parts["b"], at_once["b"], atol=1e-12)
-        np.testing.assert_allclose(*(recursive.symmetric(state["A"]) for state in (in_parts, at_once)), atol=1e-12)
+        np.testing.assert_allclose(
+            *(recursive.symmetric(state["A"]) for state in (in_parts, at_once)), atol=1e-12
+        )
 
     def test_agents_without_rows_stay_where_they_are(self):
         rows, none = rows_of([3, 30, 0, 0, 1]), rows_of([0] * AGENTS)
         first, second = (
-            {name: array.copy() for name, array in state.items()} for state in learned([rows, none, none][:2])
+            {name: array.copy() for name, array in state.items()}
+            for state in learned([rows, none, none][:2])
         )
         assert (first["b"][2:4] == 0).all()
         for k in range(AGENTS):
@@ -132,7 +137,9 @@ class TestTenThousandChunks:
         for k in range(2):
             ages = f ** np.repeat(np.arange(10_000)[::-1], [len(H[k]) for H, _ in stream])
             H, _ = all_rows(stream, k)
-            np.testing.assert_allclose(A[k], alpha * np.eye(width) + H.T @ (ages[:, None] * H), atol=1e-10)
+            np.testing.assert_allclose(
+                A[k], alpha * np.eye(width) + H.T @ (ages[:, None] * H), atol=1e-10
+            )
             assert (A[k] == A[k].T).all()
             assert np.linalg.eigvalsh(A[k])[0] >= alpha
 
@@ -157,7 +164,9 @@ class TestTenThousandChunks:
                 for name in ("A", "P"):
                     state[name][:, *np.triu_indices(B, 1)] = 1e6
         for name in ("A", "P"):
-            np.testing.assert_array_equal(recursive.symmetric(state[name]), recursive.symmetric(clean[name]))
+            np.testing.assert_array_equal(
+                recursive.symmetric(state[name]), recursive.symmetric(clean[name])
+            )
         np.testing.assert_array_equal(state["b"], clean["b"])
 
 
@@ -177,7 +186,9 @@ class TestForgetting:
     def test_what_is_not_seen_any_more_is_forgotten_down_to_the_penalty(self):
         stream = [rows_of([30] * AGENTS), *[rows_of([0] * AGENTS)] * 1000]
         *_, state = learned(stream, 0.7, 0.9)
-        np.testing.assert_allclose(recursive.symmetric(state["A"]), [0.7 * np.eye(B)] * AGENTS, atol=1e-15)
+        np.testing.assert_allclose(
+            recursive.symmetric(state["A"]), [0.7 * np.eye(B)] * AGENTS, atol=1e-15
+        )
 
     def test_keeps_no_covariance(self):
         assert "P" not in recursive.start(2, (B, M), 1.0, 0.9)
@@ -211,19 +222,23 @@ class TestStacks:
         sizes = [0, 1, 9, 10, 0, 33, 1, 70]
         chunks = Chunk.of_rows(*rows_of(sizes))
         assert sorted(np.concatenate([chunk.agents for chunk in chunks])) == [1, 2, 3, 5, 6, 7]
-        assert {k: n for c in chunks for k, n in zip(c.agents.tolist(), c.rows.tolist(), strict=True)} == {
-            k: n for k, n in enumerate(sizes) if n
-        }
+        assert {
+            k: n for c in chunks for k, n in zip(c.agents.tolist(), c.rows.tolist(), strict=True)
+        } == {k: n for k, n in enumerate(sizes) if n}
         assert Chunk.of_rows(*rows_of([0, 0])) == []
 
     @pytest.mark.parametrize("rows", [3, 30])
     def test_rows_of_zeros_change_nothing(self, rows):
         H, Y = rows_of([rows])
-        filled = Chunk(np.array([0]), np.array([rows]), np.zeros((1, rows + 2, B)), np.zeros((1, rows + 2, M)))
+        filled = Chunk(
+            np.array([0]), np.array([rows]), np.zeros((1, rows + 2, B)), np.zeros((1, rows + 2, M))
+        )
         filled.H[0, :rows], filled.Y[0, :rows] = H[0], Y[0]
         (bare,) = Chunk.of_rows(H, Y)
         states = [recursive.start(1, (B, M), 1.0, 1.0) for _ in range(2)]
-        b = [absorbed(state, [c], 1.0, 1.0) for state, c in zip(states, (bare, filled), strict=True)]
+        b = [
+            absorbed(state, [c], 1.0, 1.0) for state, c in zip(states, (bare, filled), strict=True)
+        ]
         np.testing.assert_allclose(b[1], b[0], atol=1e-14)
         for name in ("A", "P", "age"):
             np.testing.assert_allclose(states[1][name], states[0][name], atol=1e-14)
@@ -235,7 +250,10 @@ class TestEquationsBeyondDoublePrecision:
     def learn(self, rows, scale, alpha, forgetting=1.0):
         """Features of rank 3 at agent 1, so that nothing but the penalty holds its equations up."""
         rng = np.random.default_rng(0)
-        network, learner = SimulatedNetwork(graphs.complete(2)), StreamConsensus(every=NEVER, forgetting=forgetting)
+        network, learner = (
+            SimulatedNetwork(graphs.complete(2)),
+            StreamConsensus(every=NEVER, forgetting=forgetting),
+        )
         low_rank, state = scale * rng.standard_normal((3, B)), learner.start(network, (B, M), alpha)
         for _ in range(20 * B):
             H = [np.zeros((1, B)), rng.standard_normal((rows, 3)) @ low_rank]
@@ -272,7 +290,10 @@ class TestLeastMeanSquares:
             before = b.copy()
             moved = lms.descend(b, Chunk.of_rows(H, Y), step, normalised)
             np.testing.assert_array_equal(b, before)
-            b, expected = moved, [self.by_hand(expected[k], H[k], Y[k], step, normalised) for k in range(AGENTS)]
+            b, expected = (
+                moved,
+                [self.by_hand(expected[k], H[k], Y[k], step, normalised) for k in range(AGENTS)],
+            )
             np.testing.assert_allclose(b, expected, atol=1e-12)
 
     def test_the_bits_of_an_agent_do_not_depend_on_the_others(self):

@@ -82,7 +82,9 @@ def experiments(tmp_path, monkeypatch):
 
     monkeypatch.setattr(datasets, "fetch_openml", fetch_openml)
     monkeypatch.setattr(fetching, "_given_up", [])
-    monkeypatch.setattr(reproducing, "report_of", lambda folder: Report([], ["Did not converge: 3 runs of X"]))
+    monkeypatch.setattr(
+        reproducing, "report_of", lambda folder: Report([], ["Did not converge: 3 runs of X"])
+    )
     monkeypatch.delenv("PEERLEARN_DATA", raising=False)
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "nothing fetched"))
     facts._loaded.cache_clear()
@@ -110,7 +112,9 @@ def words(text):
 
 def test_the_list_has_names_places_data_and_times(experiments):
     _write(experiments, "ch6-table", "Columns", G50C + GARAGEBAND + SYLVA)
-    (experiments / "seconds.csv").write_text("name,size,seconds\nch4-agents,full,150\nch4-agents,quick,12\n")
+    (experiments / "seconds.csv").write_text(
+        "name,size,seconds\nch4-agents,full,150\nch4-agents,quick,12\n"
+    )
     done = run()
     assert done.exit_code == 0, done.output
     lines = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("ch")]
@@ -121,13 +125,20 @@ def test_the_list_has_names_places_data_and_times(experiments):
         assert part in said
     assert "peerlearn reproduce NAME --quick" in said
     (known,) = [each for each in thesis.reproductions() if each.name == "ch6-table"]
-    assert (known.needs, known.absent, known.fetched) == (("Garageband", "Sylva"), ("Garageband", "Sylva"), ("Sylva",))
+    assert (known.needs, known.absent, known.fetched) == (
+        ("Garageband", "Sylva"),
+        ("Garageband", "Sylva"),
+        ("Sylva",),
+    )
     assert (known.expected, known.shows) == (3, ("figure 4.2", "table 4.9"))
 
 
 def test_the_list_tells_data_that_are_missing_from_those_to_be_fetched(experiments):
     _write(
-        experiments, "ch6-table", "Columns", GARAGEBAND + 'instead = "digits"\n' + SYLVA + '[[data]]\nname = "BCI"\n'
+        experiments,
+        "ch6-table",
+        "Columns",
+        GARAGEBAND + 'instead = "digits"\n' + SYLVA + '[[data]]\nname = "BCI"\n',
     )
     said = words(run().stdout)
     assert "Fetched Sylva: from OpenML" in said
@@ -164,7 +175,9 @@ def test_one_is_run_reported_and_judged(monkeypatch):
     assert len(results.rows) == 4
     again = run("ch4-agents", "--quick", "--jobs", "1")
     assert again.exit_code == 0
-    assert [row["total_seconds"] for row in Results.read(folder).rows] == [row["total_seconds"] for row in results.rows]
+    assert [row["total_seconds"] for row in Results.read(folder).rows] == [
+        row["total_seconds"] for row in results.rows
+    ]
 
 
 def test_without_quick_it_is_the_full_size_in_a_folder_that_can_be_named():
@@ -188,7 +201,12 @@ def test_all_are_run_and_end_with_a_table_of_verdicts():
     assert "Reports here/NAME/report.html" in said
     with Path("here/summary.csv").open(newline="") as file:
         (first, second) = csv.DictReader(file)
-    assert (first["name"], first["size"], first["within"], first["explained"]) == ("ch4-agents", "quick", "2", "1")
+    assert (first["name"], first["size"], first["within"], first["explained"]) == (
+        "ch4-agents",
+        "quick",
+        "2",
+        "1",
+    )
     assert (second["folder"], second["not_run"], second["note"]) == ("ch10-1", "0", "")
     assert "| ch4-agents | 2 | 0 | 1 | 0 |" in Path("here/summary.md").read_text()
 
@@ -200,7 +218,8 @@ def test_missing_data_are_named_and_the_rest_runs(experiments):
     said = words(done.stdout)
     assert "Fetching Sylva from OpenML" in said
     assert (
-        "Data Sylva: data set Sylva cannot be fetched, for OpenML is out of reach (no way): it was offered at" in said
+        "Data Sylva: data set Sylva cannot be fetched, for OpenML is out of reach (no way): it was offered at"
+        in said
     )
     assert "Data Garageband: data set Garageband is read from a folder" in said
     assert "it was offered by Mierswa and Morik" in said
@@ -227,7 +246,14 @@ def test_one_that_fails_does_not_stop_the_others(experiments, monkeypatch):
     assert done.exit_code == 1
     with Path("here/summary.csv").open(newline="") as file:
         lines = {line["name"]: line for line in csv.DictReader(file)}
-    assert list(lines) == ["ch4-agents", "ch5-table", "ch6-table", "ch7-table", "ch8-table", "ch10-1"]
+    assert list(lines) == [
+        "ch4-agents",
+        "ch5-table",
+        "ch6-table",
+        "ch7-table",
+        "ch8-table",
+        "ch10-1",
+    ]
     assert {name: line["not_run"] for name, line in lines.items() if line["not_run"] != "0"} == {
         "ch5-table": "3",
         "ch6-table": "3",
@@ -296,22 +322,33 @@ def test_the_page_has_every_number_with_its_command(tmp_path):
     assert "| explained | no error is below zero | `peerlearn reproduce ch10-1` |" in page
     noted = note.read_text().splitlines()
     assert noted[0] == "name,size,seconds"
-    assert [line.rsplit(",", 1)[0] for line in noted[1:]] == ["ch4-agents,full", "ch4-agents,quick", "ch10-1,full"]
+    assert [line.rsplit(",", 1)[0] for line in noted[1:]] == [
+        "ch4-agents,full",
+        "ch4-agents,quick",
+        "ch10-1,full",
+    ]
     assert "ch4-agents,quick,7" in noted
     assert "ch4-agents,full,999" not in noted
     results = Results.read("here/ch4-agents")
-    assert seconds_of(results) == pytest.approx(sum(row["total_seconds"] for row in results.rows) / 2)
+    assert seconds_of(results) == pytest.approx(
+        sum(row["total_seconds"] for row in results.rows) / 2
+    )
 
 
 def test_a_page_of_nothing_is_a_sentence():
     done = CliRunner().invoke(write_page, ["nowhere"])
     assert done.exit_code == 1
-    assert "nowhere holds no reproductions: make them with peerlearn reproduce all --output nowhere" in done.stderr
+    assert (
+        "nowhere holds no reproductions: make them with peerlearn reproduce all --output nowhere"
+        in done.stderr
+    )
 
 
 def test_an_installed_package_has_them_too(experiments, monkeypatch, tmp_path):
     """The wheel carries experiments/ to where it is looked for."""
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
+        "targets"
+    ]["wheel"]
     packaged = Path(wheel["force-include"]["experiments"])
     assert Path(thesis.__file__).parents[4] / packaged == thesis.PACKAGED
     monkeypatch.setattr(thesis, "CHECKOUT", tmp_path / "site" / "experiments")

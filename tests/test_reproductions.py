@@ -47,7 +47,9 @@ def _forget():
 def test_every_file_is_a_reproduction_and_every_chapter_with_results_has_some():
     assert sorted(each.name for each in KNOWN) == FILES
     assert {chapter_of(each.name) for each in KNOWN} == {4, 5, 6, 7, 8, 9, 10}
-    assert [chapter_of(each.name) for each in KNOWN] == sorted(chapter_of(each.name) for each in KNOWN)
+    assert [chapter_of(each.name) for each in KNOWN] == sorted(
+        chapter_of(each.name) for each in KNOWN
+    )
 
 
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)

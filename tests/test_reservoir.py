@@ -35,14 +35,22 @@ def drawn(units: int = 30, **settings: float) -> Reservoir:
     return Reservoir.draw(inputs, outputs, units=units, **usual | settings)
 
 
-def series(reservoir: Reservoir, lengths: tuple[int, ...] = LENGTHS, seed: int = 0) -> tuple[list[Array], list[Array]]:
+def series(
+    reservoir: Reservoir, lengths: tuple[int, ...] = LENGTHS, seed: int = 0
+) -> tuple[list[Array], list[Array]]:
     rng = np.random.default_rng(seed)
     outputs = reservoir.W_fb.shape[1]
     x = [rng.uniform(-1, 1, (length, reservoir.inputs)) for length in lengths]
     return x, [rng.uniform(-1, 1, (length, outputs)) for length in lengths]
 
 
-def slowly(R: Reservoir, x: Array, d: Array | None = None, v: Array | None = None, readout: Array | None = None):
+def slowly(
+    R: Reservoir,
+    x: Array,
+    d: Array | None = None,
+    v: Array | None = None,
+    readout: Array | None = None,
+):
     """Rows [1, x[n], h[n]] and what is fed back, from the formula: one sequence, one step after the other."""
     h, y, rows, outputs = np.zeros(R.units), np.zeros(R.W_fb.shape[1]), [], []
     for n in range(len(x)):
@@ -56,7 +64,9 @@ def slowly(R: Reservoir, x: Array, d: Array | None = None, v: Array | None = Non
         if readout is not None:
             y = readout.T @ rows[-1]
         outputs.append(y)
-    return np.array(rows).reshape(len(x), R.width), np.array(outputs).reshape(len(x), R.W_fb.shape[1])
+    return np.array(rows).reshape(len(x), R.width), np.array(outputs).reshape(
+        len(x), R.W_fb.shape[1]
+    )
 
 
 @pytest.mark.parametrize("leak", [1.0, 0.7])
@@ -80,7 +90,8 @@ def test_the_teacher_is_seen_one_step_later() -> None:
     before, after = R.harvest([x], [d])[0], R.harvest([x], [other])[0]
     np.testing.assert_array_equal(before[:8], after[:8])
     np.testing.assert_allclose(
-        np.arctanh((after[8, 3:] - 0.3 * after[7, 3:]) / 0.7) - np.arctanh((before[8, 3:] - 0.3 * before[7, 3:]) / 0.7),
+        np.arctanh((after[8, 3:] - 0.3 * after[7, 3:]) / 0.7)
+        - np.arctanh((before[8, 3:] - 0.3 * before[7, 3:]) / 0.7),
         R.W_fb.sum(axis=1),
         atol=1e-12,
     )
@@ -130,7 +141,9 @@ def test_bits_do_not_depend_on_who_else_is_there(units: int, density: float) -> 
                 some = slice(start, start + size)
                 assert [H.tobytes() for H in R.harvest(x[some], d[some])] == together[some]
                 alone = R.run(x[some], b[some])
-                assert [y.tobytes() for y in alone.outputs] == [y.tobytes() for y in ran.outputs[some]]
+                assert [y.tobytes() for y in alone.outputs] == [
+                    y.tobytes() for y in ran.outputs[some]
+                ]
         turned = R.harvest(x[::-1], d[::-1])
     assert [H.tobytes() for H in turned] == together[::-1]
 
@@ -168,7 +181,10 @@ def test_a_stream_goes_on_where_it_was() -> None:
         rows = R.harvest(chunks, teachers, h0=h, y0=y)
         for own, part in zip(whole, rows, strict=True):
             np.testing.assert_array_equal(part, own[start:stop])
-        h, y = np.stack([one[-1, -R.units :] for one in rows]), np.stack([one[-1] for one in teachers])
+        h, y = (
+            np.stack([one[-1, -R.units :] for one in rows]),
+            np.stack([one[-1] for one in teachers]),
+        )
 
 
 def test_closed_loop_is_the_formula() -> None:
@@ -199,7 +215,9 @@ def test_a_forecast_hears_its_own_outputs_as_inputs() -> None:
     x, _ = series(R, (TIMES + 50, 20))
     b = np.random.default_rng(2).normal(size=(2, R.width, 2)) / R.width
     ran = R.run(x, b, next_input=2.0)
-    for own, readout, y in zip(x, b, ran.outputs, strict=True):  # the second ends while the first goes on
+    for own, readout, y in zip(
+        x, b, ran.outputs, strict=True
+    ):  # the second ends while the first goes on
         heard = np.concatenate([own[:1], 2.0 * y[:-1]])
         np.testing.assert_allclose(y, slowly(R, heard, readout=readout)[1], rtol=0, atol=1e-12)
 
@@ -215,7 +233,9 @@ def test_divergence_is_reported_and_not_returned_as_numbers(growth: float) -> No
     assert np.isnan(ran.outputs[1][first:]).all()
     np.testing.assert_array_equal(ran.outputs[1][:first, 0], 0.5 * 2.0 ** np.arange(1, 1 + first))
     assert not ran.outputs[0].any()
-    assert R.run(x, b, next_input=1.0).diverged[1] == (499 if growth == 2.0 else first)  # 2^498 < 1e150 < 2^499
+    assert R.run(x, b, next_input=1.0).diverged[1] == (
+        499 if growth == 2.0 else first
+    )  # 2^498 < 1e150 < 2^499
 
 
 def test_a_sequence_that_has_ended_does_not_go_on_growing() -> None:
@@ -247,9 +267,15 @@ def test_spectral_radius_is_that_of_all_eigenvalues(units: int, density: float, 
 
 
 def test_spectral_radius_of_matrices_that_arnoldi_does_not_like() -> None:
-    assert spectral_radius(np.kron(np.eye(75), [[0.0, -2.0], [2.0, 0.0]])) == pytest.approx(2.0)  # all on one circle
-    assert spectral_radius(np.roll(np.eye(150), 1, axis=0)) == pytest.approx(1.0)  # one loop through all units
-    assert spectral_radius(np.triu(np.ones((150, 150)), 1)) == 0  # one Jordan block: rounding would give 0.8
+    assert spectral_radius(np.kron(np.eye(75), [[0.0, -2.0], [2.0, 0.0]])) == pytest.approx(
+        2.0
+    )  # all on one circle
+    assert spectral_radius(np.roll(np.eye(150), 1, axis=0)) == pytest.approx(
+        1.0
+    )  # one loop through all units
+    assert (
+        spectral_radius(np.triu(np.ones((150, 150)), 1)) == 0
+    )  # one Jordan block: rounding would give 0.8
     few = np.triu(np.ones((150, 150)), 1)
     few[7, 3] = 0.5  # units 3 to 7 are in loops, the others in none
     assert spectral_radius(few) == pytest.approx(np.abs(np.linalg.eigvals(few[3:8, 3:8])).max())
@@ -288,9 +314,15 @@ def test_a_radius_of_zero_has_no_memory_and_no_loop_no_radius() -> None:
 @pytest.mark.parametrize("feedback_scaling", [0.0, 0.3])
 def test_problems_are_those_of_all_rows_after_the_washout(feedback_scaling: float) -> None:
     R = drawn(feedback_scaling=feedback_scaling)
-    lengths, owners, washout = (400, 30, 700, 25, 21, 21, 22, 23, 24, 25), [0, 0, 0, 1, 2, 2, 3, 3, 3, 3], 20
+    lengths, owners, washout = (
+        (400, 30, 700, 25, 21, 21, 22, 23, 24, 25),
+        [0, 0, 0, 1, 2, 2, 3, 3, 3, 3],
+        20,
+    )
     x, d = series(R, lengths)
-    problems, ends = harvested(R.blocks(x, d, owners=owners), d, owners, washout=washout, width=R.width)
+    problems, ends = harvested(
+        R.blocks(x, d, owners=owners), d, owners, washout=washout, width=R.width
+    )
     H = [h[washout:] for h in R.harvest(x, d)]
     mine = [[j for j, owner in enumerate(owners) if owner == k] for k in range(4)]
     rows = LeastSquares.of_rows(
@@ -306,7 +338,9 @@ def test_problems_are_those_of_all_rows_after_the_washout(feedback_scaling: floa
 
 
 @pytest.mark.parametrize("held", [1, 2**26])
-def test_an_agents_problem_does_not_depend_on_the_others(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agents_problem_does_not_depend_on_the_others(
+    held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where sequences are so many that they cannot all run together."""
     monkeypatch.setattr("peerlearn.local.reservoir.HELD", held)
     R, rng = drawn(), np.random.default_rng(1)
@@ -322,7 +356,9 @@ def test_an_agents_problem_does_not_depend_on_the_others(held: int, monkeypatch:
     for k in range(4):
         own = slice(owners.index(k), owners.index(k) + owners.count(k))
         zeros = [0] * owners.count(k)
-        alone, _ = harvested(R.blocks(x[own], d[own], owners=zeros), d[own], zeros, washout=20, width=R.width)
+        alone, _ = harvested(
+            R.blocks(x[own], d[own], owners=zeros), d[own], zeros, washout=20, width=R.width
+        )
         assert alone.triangles()[0].tobytes() == together.triangles()[k].tobytes()
         assert alone.moment[0].tobytes() == together.moment[k].tobytes()
     parts = R.run(x, np.ones((len(x), R.width, 2)) / R.width)

@@ -64,7 +64,10 @@ def test_the_first_row_that_differs_is_found(names, drawn):
         other.insert(at, names[at])
     else:
         other[at] = "not one of them"
-    first = next((i for i, (a, b) in enumerate(zip(names, other, strict=False)) if a != b), min(len(names), len(other)))
+    first = next(
+        (i for i, (a, b) in enumerate(zip(names, other, strict=False)) if a != b),
+        min(len(names), len(other)),
+    )
     rows = [list(names), list(names), other]
     if other == names:
         compare(rows)
@@ -72,7 +75,11 @@ def test_the_first_row_that_differs_is_found(names, drawn):
     said = refused(rows)
     counts = sorted({len(names), len(other)})
     assert f"first at row {first} (counted from 0; " in said
-    assert (f"all have {counts[0]} rows" if len(counts) == 1 else f"from {counts[0]} to {counts[1]} rows") in said
+    assert (
+        f"all have {counts[0]} rows"
+        if len(counts) == 1
+        else f"from {counts[0]} to {counts[1]} rows"
+    ) in said
 
 
 def test_every_agent_says_the_same_and_no_hash_of_one_row_is_sent():
@@ -121,9 +128,14 @@ def _first_flood(names, key):
 
 
 @few
-@given(st.lists(st.lists(st.integers(0, 40), unique=True, min_size=1), min_size=2, max_size=5), st.booleans())
+@given(
+    st.lists(st.lists(st.integers(0, 40), unique=True, min_size=1), min_size=2, max_size=5),
+    st.booleans(),
+)
 def test_common_rows_are_the_intersection_in_one_order(rows, lossy):
-    network = SimulatedNetwork(graphs.linear(len(rows)), faults=Faults(0.2, seed=1) if lossy else None)
+    network = SimulatedNetwork(
+        graphs.linear(len(rows)), faults=Faults(0.2, seed=1) if lossy else None
+    )
     common = set.intersection(*map(set, rows))
     texts = [texts_of(own) for own in rows]
     if not common:
@@ -131,7 +143,9 @@ def test_common_rows_are_the_intersection_in_one_order(rows, lossy):
             common_rows(network, texts, KEY)
         return
     kept = common_rows(network, texts, KEY)
-    orders = {tuple(np.array(own)[positions].tolist()) for own, positions in zip(rows, kept, strict=True)}
+    orders = {
+        tuple(np.array(own)[positions].tolist()) for own, positions in zip(rows, kept, strict=True)
+    }
     assert len(orders) == 1
     assert set(orders.pop()) == common
 
@@ -141,7 +155,8 @@ def test_common_rows_send_16_bytes_per_row_and_only_news():
     rows = [texts_of(range(100))] * 3 + [texts_of(range(50, 150))]
     kept = common_rows(network, rows, KEY)
     assert sorted(kept[0].tolist()) == list(range(50, 100))
-    # All send 100 hashes in the first round; then only who has fewer left: agents 2 and 3, then agent 1.
+    # All send 100 hashes in the first round; then only who has fewer left: agents 2 and 3, then
+    # agent 1.
     assert network.ledger.bytes == WIDTH * (6 * 100 + 3 * 50 + 2 * 50)
     assert network.ledger.rounds == 3
 
@@ -155,7 +170,9 @@ def test_common_rows_apart():
 
 
 def test_identifiers_must_be_there_once_to_be_intersected():
-    with pytest.raises(DataError, match=r"agent 1 has 2 rows of the identifier 'b': .* must be there once"):
+    with pytest.raises(
+        DataError, match=r"agent 1 has 2 rows of the identifier 'b': .* must be there once"
+    ):
         common_rows(SimulatedNetwork(graphs.linear(2)), [texts_of("ab"), texts_of("abb")], KEY)
 
 
@@ -216,14 +233,18 @@ def test_what_counts_as_the_same_identifier():
     days = pd.date_range("2020-01-01", periods=2)
     assert texts_of(days) == texts_of(days.to_numpy().astype("datetime64[s]"))
     assert len(set(texts_of([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]))) == 2
-    assert texts_of(pd.MultiIndex.from_tuples([(1, "a"), (1, "b")])) == texts_of([(1, "a"), (1, "b")])
+    assert texts_of(pd.MultiIndex.from_tuples([(1, "a"), (1, "b")])) == texts_of(
+        [(1, "a"), (1, "b")]
+    )
     assert texts_of(["\ud800"])  # not a letter, and yet a text: it is hashed all the same
     compare([["\ud800", "é"], ["\ud800", "é"]])
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, (1, None)])
 def test_missing_identifiers(missing):
-    with pytest.raises(DataError, match=r"ids are missing \(None or NaN\) at row 1: give every row one"):
+    with pytest.raises(
+        DataError, match=r"ids are missing \(None or NaN\) at row 1: give every row one"
+    ):
         texts_of(["a", missing])
 
 

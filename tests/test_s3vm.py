@@ -44,9 +44,12 @@ def objective(w, X, y, r, C1=1.0, C2=1.0, s=5.0):
 def slope(w, *problem, step=1e-5, **settings):
     """The gradient by central differences."""
     ways = step * np.eye(len(w))
-    return np.array([objective(w + e, *problem, **settings) - objective(w - e, *problem, **settings) for e in ways]) / (
-        2 * step
-    )
+    return np.array(
+        [
+            objective(w + e, *problem, **settings) - objective(w - e, *problem, **settings)
+            for e in ways
+        ]
+    ) / (2 * step)
 
 
 def ring(agents=4):
@@ -56,7 +59,9 @@ def ring(agents=4):
 @pytest.mark.parametrize("solver", ["next", "tracking"])
 def test_agents_reach_a_stationary_point_of_the_whole(graph, partly, solver):
     X, y, _ = partly
-    model = S3VMClassifier(positive_share=0.5, solver=solver, network=SimulatedNetwork(graph), random_state=0).fit(X, y)
+    model = S3VMClassifier(
+        positive_share=0.5, solver=solver, network=SimulatedNetwork(graph), random_state=0
+    ).fit(X, y)
     start = np.linalg.norm(slope(np.zeros(50), X, y, 0.5))
     assert len(model.coefficients_) == len(graph)
     for w in model.coefficients_:
@@ -69,7 +74,9 @@ def test_agents_reach_a_stationary_point_of_the_whole(graph, partly, solver):
 
 def test_settings_reach_the_objective(partly):
     X, y, _ = partly
-    model = S3VMClassifier(3.0, 2.0, s=4.0, positive_share=0.45, network=ring(), random_state=1).fit(X, y)
+    model = S3VMClassifier(
+        3.0, 2.0, s=4.0, positive_share=0.45, network=ring(), random_state=1
+    ).fit(X, y)
     settings = {"C1": 3.0, "C2": 2.0, "s": 4.0}
     start = np.linalg.norm(slope(np.zeros(50), X, y, 0.45, **settings))
     assert np.linalg.norm(slope(model.coefficients_[2], X, y, 0.45, **settings)) < 1e-4 * start
@@ -80,7 +87,9 @@ def test_all_rows_are_translated_by_the_unlabelled_mean(partly):
     model = S3VMClassifier(network=ring(), random_state=0).fit(X, y)
     moved = S3VMClassifier(network=ring(), random_state=0).fit(X + 7.0, y)
     np.testing.assert_allclose(model.mean_[3], X[y == -1].mean(axis=0), atol=1e-12)
-    np.testing.assert_allclose(moved.decision_function(X + 7.0), model.decision_function(X), atol=1e-5)
+    np.testing.assert_allclose(
+        moved.decision_function(X + 7.0), model.decision_function(X), atol=1e-5
+    )
 
 
 def test_half_of_the_errors_of_a_machine_that_knows_the_labelled_rows_alone():
@@ -89,7 +98,9 @@ def test_half_of_the_errors_of_a_machine_that_knows_the_labelled_rows_alone():
     for seed in range(5):
         X, y, truth = partly_labelled(data.load("g50c", seed=seed))
         rest = slice(40, None)
-        errors["linear"].append(1 - SVC(kernel="linear").fit(X[:40], y[:40]).score(X[rest], truth[rest]))
+        errors["linear"].append(
+            1 - SVC(kernel="linear").fit(X[:40], y[:40]).score(X[rest], truth[rest])
+        )
         model = S3VMClassifier(positive_share=0.5, network=ring(), random_state=seed).fit(X, y)
         errors["together"].append(1 - model.agent_scores(X[rest], truth[rest]).mean())
     assert np.mean(errors["linear"]) > 0.1
@@ -121,7 +132,9 @@ def test_dense_and_sparse_are_the_same(partly):
     for form in (sp.csr_matrix, sp.csr_array, sp.csc_matrix):
         sparse = S3VMClassifier(network=ring(), random_state=0).fit(form(X), y)
         np.testing.assert_allclose(sparse.coefficients_, dense.coefficients_, atol=1e-10)
-        np.testing.assert_allclose(sparse.decision_function(form(X)), dense.decision_function(X), atol=1e-9)
+        np.testing.assert_allclose(
+            sparse.decision_function(form(X)), dense.decision_function(X), atol=1e-9
+        )
     pairs = [(sp.csr_array(own), labels) for own, labels in partition.even(X, y, 4, seed=0)]
     by_shares = S3VMClassifier(network=ring()).fit(pairs)
     np.testing.assert_allclose(by_shares.coefficients_[0], dense.coefficients_[0], atol=1e-4)
@@ -142,10 +155,16 @@ def test_labels_of_every_kind(partly):
     numbers = S3VMClassifier(network=ring(), random_state=0).fit(X, y)
     names = np.array(["ham", "spam"])
     texts = np.where(y == -1, "-1", names[y])
-    for labels in (texts, np.where(y == -1, -1, texts.astype(object)), pd.Series(texts, dtype=object)):
+    for labels in (
+        texts,
+        np.where(y == -1, -1, texts.astype(object)),
+        pd.Series(texts, dtype=object),
+    ):
         model = S3VMClassifier(network=ring(), random_state=0).fit(X, labels)
         assert model.classes_.tolist() == ["ham", "spam"]
-        np.testing.assert_allclose(model.decision_function(X), numbers.decision_function(X), atol=1e-5)
+        np.testing.assert_allclose(
+            model.decision_function(X), numbers.decision_function(X), atol=1e-5
+        )
         assert model.score(X, names[truth]) == pytest.approx(numbers.score(X, truth), abs=0.01)
     real = S3VMClassifier(network=ring(), random_state=0).fit(X, np.where(y == 1, 2.0, y))
     assert real.classes_.tolist() == [0.0, 2.0]
@@ -163,7 +182,10 @@ def test_all_rows_labelled_and_all_but_two(partly):
     X, _, truth = partly
     model = S3VMClassifier(network=ring(), random_state=0).fit(X, truth)
     start = np.linalg.norm(slope(np.zeros(50), X, truth, model.positive_share_))
-    assert np.linalg.norm(slope(model.coefficients_[0], X, truth, model.positive_share_)) < 1e-4 * start
+    assert (
+        np.linalg.norm(slope(model.coefficients_[0], X, truth, model.positive_share_))
+        < 1e-4 * start
+    )
     assert model.score(X, truth) > 0.93
     y = np.full(len(truth), -1)
     y[[np.argmax(truth), np.argmin(truth)]] = 1, 0
@@ -173,7 +195,10 @@ def test_all_rows_labelled_and_all_but_two(partly):
 def test_the_report_holds_all_that_the_fit_sent(partly):
     X, y, _ = partly
     network = ring(5)
-    models = [S3VMClassifier(network=network, random_state=0, solver=name).fit(X, y) for name in ("next", "tracking")]
+    models = [
+        S3VMClassifier(network=network, random_state=0, solver=name).fit(X, y)
+        for name in ("next", "tracking")
+    ]
     assert sum(model.report_.sent.bytes for model in models) == network.ledger.bytes
     assert sum(model.report_.sent.rounds for model in models) == network.ledger.rounds
     assert all(model.report_.converged for model in models)
@@ -193,7 +218,9 @@ class TestThreshold:
         values = np.random.default_rng(0).standard_normal(200) ** 3
         shares = [values[:0], values[:1], values[1:120], values[120:]]
         t, ordered = threshold(ring(), shares, below, 200), np.sort(values)
-        assert t == pytest.approx((ordered[round(below) - 1] + ordered[round(below)]) / 2, abs=1e-12)
+        assert t == pytest.approx(
+            (ordered[round(below) - 1] + ordered[round(below)]) / 2, abs=1e-12
+        )
 
     def test_leaves_a_row_on_both_sides(self):
         shares = [np.array([1.0]), np.array([2.0]), np.array([4.0]), np.zeros(0)]
@@ -203,10 +230,15 @@ class TestThreshold:
     def test_of_values_that_are_the_same(self):
         assert threshold(ring(2), [np.ones(3), np.ones(2)], 2.0, 5) == 1.0
 
-    @pytest.mark.parametrize(("below", "t"), [(1, 0.5), (20, 0.5), (27, 0.5), (28, 1.5), (35, 1.5), (39, 1.5)])
+    @pytest.mark.parametrize(
+        ("below", "t"), [(1, 0.5), (20, 0.5), (27, 0.5), (28, 1.5), (35, 1.5), (39, 1.5)]
+    )
     def test_of_many_values_that_are_the_same_the_nearest_gap_counts(self, below, t):
         values = np.repeat([0.0, 1.0, 2.0], [20, 15, 5])  # 20 below 0.5, 35 below 1.5
-        assert threshold(ring(), [values[0::4], values[1::4], values[2::4], values[3::4]], below, 40) == t
+        assert (
+            threshold(ring(), [values[0::4], values[1::4], values[2::4], values[3::4]], below, 40)
+            == t
+        )
 
     def test_of_values_far_apart(self):
         values = np.append(np.random.default_rng(0).standard_normal(1000), [1e8, -1e30])
@@ -220,13 +252,17 @@ class TestBadInput:
 
     def test_no_label_anywhere(self):
         for network in (None, ring()):
-            with pytest.raises(DataError, match="no row of the whole network has a label, all are -1"):
+            with pytest.raises(
+                DataError, match="no row of the whole network has a label, all are -1"
+            ):
                 S3VMClassifier(network=network).fit(self.X, np.full(20, -1))
 
     def test_no_label_of_some_class(self):
         y = np.where(self.y == 0, -1, self.y)
         for network in (None, ring()):
-            with pytest.raises(DataError, match="all labelled rows of the whole network are of one class, 1"):
+            with pytest.raises(
+                DataError, match="all labelled rows of the whole network are of one class, 1"
+            ):
                 S3VMClassifier(network=network).fit(self.X, y)
 
     def test_three_classes(self):
@@ -248,7 +284,9 @@ class TestBadInput:
         X = self.X.copy()
         X[7, 1] = np.nan
         for form in (np.asarray, sp.csr_array):
-            with pytest.raises(DataError, match=r"X has NaN or inf \(infinite\) values in 1 of 20 rows, .* row 7"):
+            with pytest.raises(
+                DataError, match=r"X has NaN or inf \(infinite\) values in 1 of 20 rows, .* row 7"
+            ):
                 S3VMClassifier(network=ring()).fit(form(X), self.y)
 
     @pytest.mark.parametrize(
@@ -277,7 +315,10 @@ class TestBadInput:
             ({"C1": 2.0}, "agents disagree on C1, from 1 to 2"),
             ({"C2": 0.0}, "agents disagree on C2, from 0 to 1"),
             ({"s": 4.0}, "agents disagree on s, from 4 to 5"),
-            ({"positive_share": 0.5}, "agents disagree on positive_share: give all of them the same"),
+            (
+                {"positive_share": 0.5},
+                "agents disagree on positive_share: give all of them the same",
+            ),
             ({"solver": "tracking"}, "agents disagree on solver"),
             ({"columns": 2}, "agents disagree on the number of columns of X, from 2 to 3"),
         ],
@@ -294,7 +335,9 @@ class TestBadInput:
     def test_counts_that_cannot_be(self, monkeypatch):
         for told in (np.nan, -1e9, 1e-9):
             monkeypatch.setattr(s3vm, "sum_alike", lambda network, x, how, told=told: x * told)
-            with pytest.raises(WireError, match=r"all agents together count .* one of them runs something else"):
+            with pytest.raises(
+                WireError, match=r"all agents together count .* one of them runs something else"
+            ):
                 S3VMClassifier(network=ring()).fit(self.X, self.y)
 
     def test_a_failed_fit_leaves_the_model_as_it_was(self):

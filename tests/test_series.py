@@ -15,11 +15,17 @@ ALL = [narma10, extended_polynomial, mackey_glass, lorenz]
 
 @pytest.mark.parametrize("draw", ALL)
 def test_a_seed_settles_a_series(draw):
-    (X, y), (again, targets), (other, _) = draw(3, 40, seed=5), draw(3, 40, seed=5), draw(3, 40, seed=6)
+    (X, y), (again, targets), (other, _) = (
+        draw(3, 40, seed=5),
+        draw(3, 40, seed=5),
+        draw(3, 40, seed=6),
+    )
     assert all(np.array_equal(a, b) for a, b in zip([*X, *y], [*again, *targets], strict=True))
     assert not np.array_equal(X[0], other[0])
     assert len({x.tobytes() for x in X}) == 3
-    assert {(x.shape, t.shape) for x, t in zip(X, y, strict=True)} == {((40, 3 if draw is lorenz else 1), (40,))}
+    assert {(x.shape, t.shape) for x, t in zip(X, y, strict=True)} == {
+        ((40, 3 if draw is lorenz else 1), (40,))
+    }
     assert all(x.dtype == np.float64 and x.flags.c_contiguous for x in [*X, *y])
 
 
@@ -61,7 +67,9 @@ def test_the_extended_polynomial_follows_its_formula():
     for k, x in enumerate(X):
         for n in range(50):
             before = x[n - 4, 0] if n >= 4 else 0.0
-            d[k, n] = sum(a[i, j] * x[n, 0] ** i * before**j for i in range(4) for j in range(4 - i))
+            d[k, n] = sum(
+                a[i, j] * x[n, 0] ** i * before**j for i in range(4) for j in range(4 - i)
+            )
     assert np.allclose(np.tanh(d - d.mean()), y, rtol=0, atol=1e-13)
 
 
@@ -108,7 +116,10 @@ def test_mackey_glass_is_of_order_four():
 def test_mackey_glass_is_to_be_predicted_as_far_ahead_as_asked():
     X, y = mackey_glass(2, 200, tau=17.0, ahead=6)
     assert all(np.array_equal(x[6:, 0], target[:-6]) for x, target in zip(X, y, strict=True))
-    assert (np.min([X, np.reshape(y, (2, 200, 1))]), np.max([X, np.reshape(y, (2, 200, 1))])) == (-1.0, 1.0)
+    assert (np.min([X, np.reshape(y, (2, 200, 1))]), np.max([X, np.reshape(y, (2, 200, 1))])) == (
+        -1.0,
+        1.0,
+    )
     assert not np.array_equal(mackey_glass(2, 200)[0][0], X[0])
 
 
@@ -120,7 +131,9 @@ def lorenz_slopes(_, state):
 def test_lorenz_follows_its_equations():
     start = np.array([[1.5, -2.0, 20.0], [3.0, 1.0, 25.0], [-8.0, 3.0, 30.0]])
     seen = integrate_lorenz(start, 200)
-    exact = np.stack([solve_ivp(lorenz_slopes, (0, 1), each, rtol=1e-10, atol=1e-12).y[:, -1] for each in start])
+    exact = np.stack(
+        [solve_ivp(lorenz_slopes, (0, 1), each, rtol=1e-10, atol=1e-12).y[:, -1] for each in start]
+    )
     assert np.array_equal(seen[:, 0], start)
     assert np.allclose(seen[:, 1], exact, rtol=0, atol=0.03)  # of some 20
     assert seen[:, 20:, 2].mean() == pytest.approx(23.5, abs=1.0)
@@ -139,11 +152,31 @@ def test_lorenz_is_scaled_and_to_be_predicted_a_second_ahead():
 @pytest.mark.parametrize(
     ("draw", "settings", "sentence"),
     [
-        (narma10, {"sequences": 0}, "sequences of narma10 must be a whole number of 1 or more, not 0"),
-        (narma10, {"length": 2.5}, "length of narma10 must be a whole number of 1 or more, not 2.5"),
-        (narma10, {"variant": "both"}, "variant 'both' of narma10 is not known: it is 'sum' or 'product'"),
-        (extended_polynomial, {"degree": -1}, "degree of extended_polynomial must be a whole number of 0 or more"),
-        (extended_polynomial, {"lag": True}, "lag of extended_polynomial must be a whole number of 0 or more, not Tr"),
+        (
+            narma10,
+            {"sequences": 0},
+            "sequences of narma10 must be a whole number of 1 or more, not 0",
+        ),
+        (
+            narma10,
+            {"length": 2.5},
+            "length of narma10 must be a whole number of 1 or more, not 2.5",
+        ),
+        (
+            narma10,
+            {"variant": "both"},
+            "variant 'both' of narma10 is not known: it is 'sum' or 'product'",
+        ),
+        (
+            extended_polynomial,
+            {"degree": -1},
+            "degree of extended_polynomial must be a whole number of 0 or more",
+        ),
+        (
+            extended_polynomial,
+            {"lag": True},
+            "lag of extended_polynomial must be a whole number of 0 or more, not Tr",
+        ),
         (
             mackey_glass,
             {"tau": 0.25},
@@ -152,7 +185,11 @@ def test_lorenz_is_scaled_and_to_be_predicted_a_second_ahead():
         (mackey_glass, {"tau": 1e308}, "tau of mackey_glass must be a multiple of its step"),
         (mackey_glass, {"tau": -30.0}, "tau of mackey_glass must be a multiple of its step"),
         (mackey_glass, {"tau": float("nan")}, "tau of mackey_glass must be a multiple of its step"),
-        (mackey_glass, {"ahead": 0}, "ahead of mackey_glass must be a whole number of 1 or more, not 0"),
+        (
+            mackey_glass,
+            {"ahead": 0},
+            "ahead of mackey_glass must be a whole number of 1 or more, not 0",
+        ),
         (lorenz, {"seed": -1}, "seed of lorenz must be a whole number of 0 or more, not -1"),
     ],
 )

@@ -25,7 +25,16 @@ from peerlearn.errors import InputError, NetworkError, NotConverged
 from peerlearn.local import surrogates
 from peerlearn.local.margin_losses import LogisticLosses
 from tests.cases_smooth import cases
-from tests.smooth_problems import ALPHA, GRAPH, g50c_over, logistic_gradient, logistic_value, quiet, rows, s3vm_gradient
+from tests.smooth_problems import (
+    ALPHA,
+    GRAPH,
+    g50c_over,
+    logistic_gradient,
+    logistic_value,
+    quiet,
+    rows,
+    s3vm_gradient,
+)
 from tests.split_network import run_apart
 
 SOLVERS = [
@@ -41,7 +50,8 @@ SOLVERS = [
 ]
 
 
-# The answer --------------------------------------------------------------------------------------------------------
+# The answer
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
@@ -66,10 +76,14 @@ def test_s3vm_reaches_a_stationary_point(solver, skewed, graph):
     losses, everything = g50c_over(graph.number_of_nodes(), skewed)
     found = solver.minimise(SimulatedNetwork(graph), losses, 1.0)
     assert found.report.converged
-    assert max(np.linalg.norm(s3vm_gradient(w, *everything)) for w in found.coefficients) <= 1.0001e-5
+    assert (
+        max(np.linalg.norm(s3vm_gradient(w, *everything)) for w in found.coefficients) <= 1.0001e-5
+    )
 
 
-@pytest.mark.parametrize(("edges", "limit"), [(graphs.erdos_renyi(25, 0.25, seed=1), 100), (graphs.ring(25), 350)])
+@pytest.mark.parametrize(
+    ("edges", "limit"), [(graphs.erdos_renyi(25, 0.25, seed=1), 100), (graphs.ring(25), 350)]
+)
 def test_few_rounds_are_enough(edges, limit):
     losses, _ = g50c_over(25)
     network = SimulatedNetwork(edges)
@@ -93,9 +107,13 @@ class Wells:
 
 def test_agents_that_start_apart_leave_a_saddle_and_need_no_penalty(graph):
     agents = graph.number_of_nodes()
-    start = [1e-4, -1e-5, 30.0] * np.random.default_rng(0).uniform(0.5, 1.5, (agents, 3))  # near the saddle, and far
+    start = [1e-4, -1e-5, 30.0] * np.random.default_rng(0).uniform(
+        0.5, 1.5, (agents, 3)
+    )  # near the saddle, and far
     found = GradientTracking().minimise(SimulatedNetwork(graph), Wells(agents), 0.0, start)
-    np.testing.assert_allclose(found.coefficients, np.tile([1.0, -1.0, 1.0], (agents, 1)), atol=1e-5)
+    np.testing.assert_allclose(
+        found.coefficients, np.tile([1.0, -1.0, 1.0], (agents, 1)), atol=1e-5
+    )
 
 
 class Cliff:
@@ -135,11 +153,14 @@ def test_one_agent_is_a_network_too():
     X, y = rows(1)
     for solver in SOLVERS:
         found = solver.minimise(SimulatedNetwork(graphs.complete(1)), LogisticLosses(X, y), ALPHA)
-        assert np.linalg.norm(logistic_gradient(found.coefficients[0], X[0], y[0])) <= solver.tolerance
+        assert (
+            np.linalg.norm(logistic_gradient(found.coefficients[0], X[0], y[0])) <= solver.tolerance
+        )
         assert found.report.sent.messages == 0
 
 
-# The formulas, in a few rounds by hand -----------------------------------------------------------------------------
+# The formulas, in a few rounds by hand
+# -----------------------------------------------------------------------------
 
 
 def by_hand():
@@ -148,7 +169,9 @@ def by_hand():
     start = np.random.default_rng(4).standard_normal((5, 4))
 
     def own(w):
-        return np.stack([logistic_gradient(u, x, t) - ALPHA * u for x, t, u in zip(X, y, w, strict=True)])
+        return np.stack(
+            [logistic_gradient(u, x, t) - ALPHA * u for x, t, u in zip(X, y, w, strict=True)]
+        )
 
     return network, LogisticLosses(X, y), start, network.mixing.toarray(), own
 
@@ -156,7 +179,9 @@ def by_hand():
 def test_diffusion_follows_the_formula():
     for order in ("adapt-then-combine", "combine-then-adapt"):
         network, losses, w, C, own = by_hand()
-        found = quiet(Diffusion(order, StepRule(0.5, 0.55), max_iterations=4), network, losses, start=w)
+        found = quiet(
+            Diffusion(order, StepRule(0.5, 0.55), max_iterations=4), network, losses, start=w
+        )
         for n in range(4):
             a = 0.5 / (n + 1) ** 0.55
             if order == "adapt-then-combine":
@@ -177,7 +202,9 @@ def test_next_follows_the_formula(surrogate, monkeypatch):
     v = own(w)
     for n in range(4):
         pi = 5 * v - own(w)
-        best = np.stack([surrogate_minimum(surrogate, losses, k, w, pi[k], own(w)[k]) for k in range(5)])
+        best = np.stack(
+            [surrogate_minimum(surrogate, losses, k, w, pi[k], own(w)[k]) for k in range(5)]
+        )
         z = w + 0.6 / (n + 1) ** 0.8 * (best - w)
         w, old = C @ z, w
         v = C @ v + own(w) - own(old)
@@ -195,7 +222,9 @@ def surrogate_minimum(surrogate, losses, k, w, pi, slope):
         if surrogate == "exact":
             kept = losses.value(on_row(u))[k]
         else:
-            kept = slope @ move + (5 / 2 * move @ bend(on_row(move))[k] if surrogate == "newton" else 0.0)
+            kept = slope @ move + (
+                5 / 2 * move @ bend(on_row(move))[k] if surrogate == "newton" else 0.0
+            )
         return kept + pi @ move + ALPHA / 2 * u @ u
 
     bend = losses.curvature(w)
@@ -204,7 +233,9 @@ def surrogate_minimum(surrogate, losses, k, w, pi, slope):
 
 def test_tracking_follows_the_formula():
     network, losses, w, C, own = by_hand()
-    found = quiet(GradientTracking("plain", StepRule(0.1), max_iterations=5), network, losses, start=w)
+    found = quiet(
+        GradientTracking("plain", StepRule(0.1), max_iterations=5), network, losses, start=w
+    )
     v = own(w)
     for _ in range(5):
         w, old = C @ (w - 0.1 * (5 * v + ALPHA * w)), w
@@ -223,14 +254,17 @@ def test_mixing_shrinks_by_what_it_says(graph):
         assert (heard >= np.arange(N)).all()
 
 
-# Stops that are honest ---------------------------------------------------------------------------------------------
+# Stops that are honest
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", [NEXT(), GradientTracking("plain"), Diffusion()], ids=str)
 def test_a_run_cut_short_says_so(solver):
     X, y = rows(7)
     with pytest.warns(NotConverged, match=f"{type(solver).__name__} stopped after 3 iterations"):
-        found = replace(solver, max_iterations=3).minimise(SimulatedNetwork(GRAPH), LogisticLosses(X, y), ALPHA)
+        found = replace(solver, max_iterations=3).minimise(
+            SimulatedNetwork(GRAPH), LogisticLosses(X, y), ALPHA
+        )
     assert not found.report.converged
     assert found.report.iterations == 3
     assert found.report.residuals[-1] > solver.tolerance
@@ -253,28 +287,39 @@ def test_agents_apart_have_the_same_bits(case):
         np.testing.assert_array_equal(np.concatenate([own[key] for own in apart]), found)
 
 
-@pytest.mark.parametrize("solver", [NEXT(), GradientTracking(), LBFGS(), Diffusion(tolerance=0.5)], ids=str)
+@pytest.mark.parametrize(
+    "solver", [NEXT(), GradientTracking(), LBFGS(), Diffusion(tolerance=0.5)], ids=str
+)
 def test_agents_apart_stop_in_the_same_round(solver):
     """Also when sums have other bits than in simulation. Different calls in one round would fail in run_apart."""
     X, y = rows(7)
-    apart = run_apart(GRAPH, lambda network, k: solver.minimise(network, LogisticLosses([X[k]], [y[k]]), ALPHA))
+    apart = run_apart(
+        GRAPH, lambda network, k: solver.minimise(network, LogisticLosses([X[k]], [y[k]]), ALPHA)
+    )
     assert len({(own.report.iterations, own.report.residuals) for own in apart}) == 1
     together = solver.minimise(SimulatedNetwork(GRAPH), LogisticLosses(X, y), ALPHA)
-    np.testing.assert_allclose(np.vstack([own.coefficients for own in apart]), together.coefficients, atol=1e-10)
+    np.testing.assert_allclose(
+        np.vstack([own.coefficients for own in apart]), together.coefficients, atol=1e-10
+    )
 
 
 def test_where_messages_get_lost():
     X, y = rows(7)
     lossy = SimulatedNetwork(GRAPH, faults=Faults(0.1, seed=1))
     for solver in (NEXT(), GradientTracking(), LBFGS()):
-        with pytest.raises(NetworkError, match="needs every message to arrive, and this network loses some"):
+        with pytest.raises(
+            NetworkError, match="needs every message to arrive, and this network loses some"
+        ):
             solver.minimise(lossy, LogisticLosses(X, y), ALPHA)
-    found = Diffusion(step=StepRule(0.5, 0.7), tolerance=0.3).minimise(lossy, LogisticLosses(X, y), ALPHA)
+    found = Diffusion(step=StepRule(0.5, 0.7), tolerance=0.3).minimise(
+        lossy, LogisticLosses(X, y), ALPHA
+    )
     for w in found.coefficients:
         assert np.linalg.norm(logistic_gradient(w, np.vstack(X), np.concatenate(y))) <= 0.3001
 
 
-# Settings ----------------------------------------------------------------------------------------------------------
+# Settings
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_solvers_are_found_by_name():
@@ -288,20 +333,35 @@ def test_solvers_are_found_by_name():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: NEXT("cubic"), "surrogate 'cubic' is not known: choose one of newton, exact, linear"),
+        (
+            lambda: NEXT("cubic"),
+            "surrogate 'cubic' is not known: choose one of newton, exact, linear",
+        ),
         (lambda: NEXT(mixing="tree"), "mixing 'tree' is not known"),
         (lambda: GradientTracking(step=0.1), "step is 0.1: give a StepRule"),
         (lambda: Diffusion("adapt"), "order 'adapt' is not known"),
         (lambda: Diffusion(tolerance=0), "tolerance of Diffusion must be a number"),
-        (lambda: NEXT(max_iterations=0), "max_iterations of NEXT must be a whole number of 1 or more, not 0"),
+        (
+            lambda: NEXT(max_iterations=0),
+            "max_iterations of NEXT must be a whole number of 1 or more, not 0",
+        ),
         (lambda: StepRule(0.0), "alpha0 of a StepRule is 0.0: give a number above 0"),
         (lambda: StepRule(1.0, -1), "delta of a StepRule is -1: give a number of 0 or more"),
         (lambda: minimise(NEXT("linear"), alpha=0.0), "only where alpha is above 0, not 0.0"),
-        (lambda: minimise(GradientTracking(), alpha=-1.0), "must be a finite number of 0 or more, not -1.0"),
+        (
+            lambda: minimise(GradientTracking(), alpha=-1.0),
+            "must be a finite number of 0 or more, not -1.0",
+        ),
         (lambda: minimise(NEXT()), "needs losses with a curvature method, and Wells has none"),
-        (lambda: minimise(NEXT("exact")), "needs losses with a convex_gradient method, and Wells has none"),
+        (
+            lambda: minimise(NEXT("exact")),
+            "needs losses with a convex_gradient method, and Wells has none",
+        ),
         (lambda: minimise(Diffusion(), agents=5), "losses of 5 agents, but 7 are hosted here"),
-        (lambda: minimise(Diffusion(), start=np.ones((7, 2))), "start must be 7 agents x 3 finite numbers"),
+        (
+            lambda: minimise(Diffusion(), start=np.ones((7, 2))),
+            "start must be 7 agents x 3 finite numbers",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused(make, sentence):

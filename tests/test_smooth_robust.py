@@ -38,7 +38,9 @@ def test_the_level_of_a_loss_decides_nothing(solver, constant, graph):
     losses = Bowls(graph.number_of_nodes(), constant)
     found = solver.minimise(SimulatedNetwork(graph), losses, 1.0)
     assert found.report.converged
-    np.testing.assert_allclose(found.coefficients[0], losses.b.sum(axis=0) / (losses.agents + 1), atol=1e-5)
+    np.testing.assert_allclose(
+        found.coefficients[0], losses.b.sum(axis=0) / (losses.agents + 1), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("solver", [NEXT(), LBFGS()], ids=str)
@@ -57,7 +59,9 @@ def test_what_diverges_stays_a_number(order):
 
     start = np.full((7, 3), 10.0)
     with pytest.warns(NotConverged):
-        found = Diffusion(order, StepRule(1.0)).minimise(SimulatedNetwork(GRAPH), Quartic(7, 0.0), 1.0, start)
+        found = Diffusion(order, StepRule(1.0)).minimise(
+            SimulatedNetwork(GRAPH), Quartic(7, 0.0), 1.0, start
+        )
     assert np.isfinite(found.coefficients).all()
 
 
@@ -69,7 +73,9 @@ def test_what_diverges_stays_a_number(order):
         ("value", lambda losses, w: 0.0, r"\(\) where \(7,\) is due"),
     ],
 )
-@pytest.mark.parametrize("solver", [NEXT("linear"), GradientTracking(), Diffusion(), LBFGS()], ids=str)
+@pytest.mark.parametrize(
+    "solver", [NEXT("linear"), GradientTracking(), Diffusion(), LBFGS()], ids=str
+)
 def test_losses_of_other_shapes_are_refused(solver, method, wrong, shape):
     kind = type("Mine", (Bowls,), {method: wrong})
     with pytest.raises(InputError, match=rf"Mine\.{method} gives an array of shape {shape}"):
@@ -80,7 +86,10 @@ def test_losses_of_other_shapes_are_refused(solver, method, wrong, shape):
 def test_many_columns_have_the_same_bits_apart(solver):
     """More than numpy sums at once."""
     rng = np.random.default_rng(0)
-    X, y = [rng.standard_normal((3, 9000)) / 100 for _ in range(4)], [np.array([1.0, -1.0, 1.0])] * 4
+    X, y = (
+        [rng.standard_normal((3, 9000)) / 100 for _ in range(4)],
+        [np.array([1.0, -1.0, 1.0])] * 4,
+    )
     solver = type(solver)(**{**vars(solver), "max_iterations": 8})
     with warnings.catch_warnings(action="ignore", category=NotConverged):
         network = SimulatedNetwork(graphs.ring(4), exact_order=True)
@@ -90,7 +99,9 @@ def test_many_columns_have_the_same_bits_apart(solver):
             lambda network, k: solver.minimise(network, LogisticLosses([X[k]], [y[k]]), 1.0),
             exact_order=True,
         )
-    np.testing.assert_array_equal(np.vstack([own.coefficients for own in apart]), together.coefficients)
+    np.testing.assert_array_equal(
+        np.vstack([own.coefficients for own in apart]), together.coefficients
+    )
     assert {own.report.residuals for own in apart} == {together.report.residuals}
 
 

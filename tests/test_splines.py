@@ -9,7 +9,9 @@ from scipy.interpolate import BSpline, CubicHermiteSpline
 from peerlearn.errors import InputError
 from peerlearn.local.splines import BASES, Spline
 
-INSIDE = np.linspace(-1.987, 1.983, 300)  # no knot: there a Catmull-Rom spline has two second derivatives
+INSIDE = np.linspace(
+    -1.987, 1.983, 300
+)  # no knot: there a Catmull-Rom spline has two second derivatives
 OUTSIDE = np.array([-7.3, -2.2, -2.01, 2.01, 2.2, 3.0, 40.0])
 EVERYWHERE = np.concatenate([OUTSIDE, INSIDE])
 
@@ -36,7 +38,9 @@ def test_knots_are_equispaced_and_symmetric(spline):
 
 
 def test_the_diagonal_is_the_identity(spline):
-    np.testing.assert_allclose(spline.value(EVERYWHERE, spline.knots), EVERYWHERE, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(
+        spline.value(EVERYWHERE, spline.knots), EVERYWHERE, rtol=1e-14, atol=1e-15
+    )
     np.testing.assert_allclose(slopes(spline, EVERYWHERE, spline.knots), 1.0, rtol=1e-12)
 
 
@@ -59,7 +63,9 @@ def test_no_square_of_a_row_is_below_the_least(spline):
     squares = (spline.rows(EVERYWHERE)[1] ** 2).sum(axis=1)
     assert spline.least <= squares.min() + 1e-15
     np.testing.assert_allclose(squares.min(), spline.least, rtol=1e-3)
-    np.testing.assert_allclose(spline.least, {"catmull-rom": 164 / 256, "bspline": 1060 / 2304}[spline.basis])
+    np.testing.assert_allclose(
+        spline.least, {"catmull-rom": 164 / 256, "bspline": 1060 / 2304}[spline.basis]
+    )
 
 
 def test_spans_count_from_zero_and_stay_within(spline):
@@ -90,7 +96,9 @@ def test_beyond_the_ends_lies_the_tangent(spline, q):
         np.testing.assert_allclose(*spline.value(near, q), atol=1e-7)  # no jump
         np.testing.assert_allclose(*slopes(spline, near, q), atol=1e-5)  # no kink
         straight = spline.value(end + side * np.array([0.1, 0.6, 1.1]), q)
-        np.testing.assert_allclose(np.diff(straight), side * 0.5 * slopes(spline, [end], q)[0], rtol=1e-9)
+        np.testing.assert_allclose(
+            np.diff(straight), side * 0.5 * slopes(spline, [end], q)[0], rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ def test_who_is_waited_for_and_since_when_stands_in_the_status(tmp_path, monkeyp
     monkeypatch.setattr(status, "EVERY", 0.01)
     path = tmp_path / "status.json"
     waiting = Waiting(("south", "west"), since=1_800_000_000.0, silent=False)
-    network = SimpleNamespace(residual=None, state=str(waiting), round=7, bytes_sent=90, waiting=waiting)
+    network = SimpleNamespace(
+        residual=None, state=str(waiting), round=7, bytes_sent=90, waiting=waiting
+    )
 
     def written():
         return json.loads(path.read_text())
@@ -23,6 +25,11 @@ def test_who_is_waited_for_and_since_when_stands_in_the_status(tmp_path, monkeyp
         tell(network)
         while "waiting" not in written():
             pass
-        assert written()["waiting"] == {"for": ["south", "west"], "since": "2027-01-15T08:00:00+00:00"}
-        assert written()["state"].startswith("waiting for south, west: no message of this round for")
+        assert written()["waiting"] == {
+            "for": ["south", "west"],
+            "since": "2027-01-15T08:00:00+00:00",
+        }
+        assert written()["state"].startswith(
+            "waiting for south, west: no message of this round for"
+        )
     assert written() == {"state": "done", "round": 7, "residual": None, "bytes": 90}

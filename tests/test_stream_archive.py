@@ -128,12 +128,17 @@ class TestResumed:
         model = RVFLRegressor(10, network=ring(), random_state=0).partial_fit(frame, X[:, 0])
         save_stream(model, tmp_path / "s.npz")
         again = resume_stream(tmp_path / "s.npz", ring())
-        np.testing.assert_array_equal(*(each.partial_fit(frame, X[:, 0]).coefficients_ for each in (model, again)))
+        np.testing.assert_array_equal(
+            *(each.partial_fit(frame, X[:, 0]).coefficients_ for each in (model, again))
+        )
         with pytest.raises(DataError, match="feature names should match"):
             again.partial_fit(frame[list("dcba")], X[:, 0])
 
     def test_agents_that_live_apart(self, tmp_path):
-        graph, together = graphs.ring(4), streamed(network=SimulatedNetwork(graphs.ring(4), exact_order=True))
+        graph, together = (
+            graphs.ring(4),
+            streamed(network=SimulatedNetwork(graphs.ring(4), exact_order=True)),
+        )
         together.partial_fit(X[56:], THIRDS[56:])
 
         def first(network, k):
@@ -145,10 +150,16 @@ class TestResumed:
 
         def then(network, k):
             own = [row for row in range(56, 150) if row % 4 == k]
-            return resume_stream(tmp_path / f"{k}.npz", network).partial_fit(X[own], THIRDS[own]).coefficients_[0]
+            return (
+                resume_stream(tmp_path / f"{k}.npz", network)
+                .partial_fit(X[own], THIRDS[own])
+                .coefficients_[0]
+            )
 
         run_apart(graph, first, exact_order=True)
-        np.testing.assert_array_equal(run_apart(graph, then, exact_order=True), together.coefficients_)
+        np.testing.assert_array_equal(
+            run_apart(graph, then, exact_order=True), together.coefficients_
+        )
 
     def test_what_is_sent_later_is_added(self, tmp_path):
         model, network = streamed(), ring()
@@ -159,7 +170,9 @@ class TestResumed:
 
     def test_parameters_may_not_change_afterwards_either(self, file):
         again = resume_stream(file, ring())
-        with pytest.raises(InputError, match=r"alpha was changed from 1\.0 to 2\.0 while a stream is under way"):
+        with pytest.raises(
+            InputError, match=r"alpha was changed from 1\.0 to 2\.0 while a stream is under way"
+        ):
             again.set_params(alpha=2.0).partial_fit(X, THIRDS)
 
     def test_a_resumed_stream_can_be_saved_again(self, file, tmp_path):
@@ -169,9 +182,13 @@ class TestResumed:
         for name in first:
             np.testing.assert_array_equal(first[name], second[name], err_msg=name)
 
-    @pytest.mark.parametrize("memory", [lambda a: a.astype(">f8"), np.asfortranarray], ids=["byte order", "fortran"])
+    @pytest.mark.parametrize(
+        "memory", [lambda a: a.astype(">f8"), np.asfortranarray], ids=["byte order", "fortran"]
+    )
     def test_machines_that_keep_numbers_otherwise(self, file, tmp_path, memory):
-        turned = {name: memory(array) for name, array in arrays_in(file).items() if array.dtype == "f8"}
+        turned = {
+            name: memory(array) for name, array in arrays_in(file).items() if array.dtype == "f8"
+        }
         again = resume_stream(changed(file, tmp_path / "s.npz", **turned), ring())
         goes_on(resume_stream(file, ring()), again, THIRDS)
 
@@ -185,9 +202,15 @@ class TestSaving:
         assert about["passed"]["rows"] == 56
 
     def test_models_without_a_stream(self, tmp_path):
-        for model in (RVFLClassifier(), RVFLClassifier(10).fit(X, THIRDS), streamed().fit(X, THIRDS), object()):
+        for model in (
+            RVFLClassifier(),
+            RVFLClassifier(10).fit(X, THIRDS),
+            streamed().fit(X, THIRDS),
+            object(),
+        ):
             with pytest.raises(
-                InputError, match="only a model that learns from a stream can be saved as one: call par"
+                InputError,
+                match="only a model that learns from a stream can be saved as one: call par",
             ):
                 save_stream(model, tmp_path / "s.npz")
         assert list(tmp_path.iterdir()) == []
@@ -196,7 +219,9 @@ class TestSaving:
         class Mine(StreamExact):
             name = "mine"
 
-        with pytest.raises(InputError, match="a stream that Mine learns from cannot be saved: it is not built in"):
+        with pytest.raises(
+            InputError, match="a stream that Mine learns from cannot be saved: it is not built in"
+        ):
             save_stream(streamed(stream=Mine()), tmp_path / "s.npz")
 
     def test_solvers_are_left_to_fit(self, tmp_path):
@@ -210,13 +235,17 @@ class TestSaving:
         save_stream(streamed(), tmp_path / "s.npz")
         before = (tmp_path / "s.npz").read_bytes()
         monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(InputError, match=r"s\.npz cannot be written \(No space left on device\): make room"):
+        with pytest.raises(
+            InputError, match=r"s\.npz cannot be written \(No space left on device\): make room"
+        ):
             save_stream(streamed("two"), tmp_path / "s.npz")
         assert [path.name for path in tmp_path.iterdir()] == ["s.npz"]
         assert (tmp_path / "s.npz").read_bytes() == before
 
     def test_folders_that_are_not_there(self, tmp_path):
-        with pytest.raises(InputError, match=r"s\.npz cannot be written \(No such file or directory\)"):
+        with pytest.raises(
+            InputError, match=r"s\.npz cannot be written \(No such file or directory\)"
+        ):
             save_stream(streamed(), tmp_path / "none" / "s.npz")
         with pytest.raises(DataError, match=r"there is no stream .*s\.npz: check the path"):
             resume_stream(tmp_path / "s.npz")
@@ -226,33 +255,48 @@ LEARNER = {"name": "consensus", **asdict(StreamConsensus(threshold=0.1))}
 PASSED = {"chunks": 8, "rows": 56, "sent": {}}
 
 
-LAZY = np.eye(4) / 2 + np.roll(np.eye(4), 1, axis=0) / 4 + np.roll(np.eye(4), -1, axis=0) / 4  # other weights of a ring
+LAZY = (
+    np.eye(4) / 2 + np.roll(np.eye(4), 1, axis=0) / 4 + np.roll(np.eye(4), -1, axis=0) / 4
+)  # other weights of a ring
 
 
 class TestWrongFiles:
     def refused(self, path, sentence, network=None):
         with pytest.raises(
-            DataError, match=rf"s\.npz holds no stream that can go on, because .*{sentence}.*: give the file that save"
+            DataError,
+            match=rf"s\.npz holds no stream that can go on, because .*{sentence}.*: give the file that save",
         ):
             resume_stream(path, ring() if network is None else network)
 
     @pytest.mark.parametrize(
         ("network", "sentence"),
         [
-            (SimulatedNetwork(graphs.ring(5)), r"its number of agents are not those of this network \(4, 5\)"),
-            (SimulatedNetwork(graphs.star(4)), "its links or weights are not those of this network"),
-            (SimulatedNetwork(graphs.ring(4), LAZY), "its links or weights are not those of this network"),
+            (
+                SimulatedNetwork(graphs.ring(5)),
+                r"its number of agents are not those of this network \(4, 5\)",
+            ),
+            (
+                SimulatedNetwork(graphs.star(4)),
+                "its links or weights are not those of this network",
+            ),
+            (
+                SimulatedNetwork(graphs.ring(4), LAZY),
+                "its links or weights are not those of this network",
+            ),
         ],
     )
     def test_another_network(self, file, tmp_path, network, sentence):
         self.refused(changed(file, tmp_path / "s.npz"), sentence, network)
 
     def test_no_network_and_another_agent(self, file, tmp_path):
-        with pytest.raises(DataError, match=r"its number of agents are not those of this network \(4, 1\)"):
+        with pytest.raises(
+            DataError, match=r"its number of agents are not those of this network \(4, 1\)"
+        ):
             resume_stream(file)
         about = json.loads(arrays_in(file)["about"].item())
         self.refused(
-            changed(file, tmp_path / "s.npz", {"network": {**about["network"], "hosted": [2]}}), "agents hosted"
+            changed(file, tmp_path / "s.npz", {"network": {**about["network"], "hosted": [2]}}),
+            "agents hosted",
         )
 
     @pytest.mark.parametrize(
@@ -262,23 +306,50 @@ class TestWrongFiles:
             ({"drop": ["state A"]}, "it has no array 'state A'"),
             ({"drop": ["state silences"]}, "it has no array 'state silences'"),
             ({"drop": ["bias"]}, "it has no array 'bias'"),
-            ({"state b": np.zeros((4, 9, 3))}, r"state b has shape \(4, 9, 3\), which is not \(4, 10, any\)"),
+            (
+                {"state b": np.zeros((4, 9, 3))},
+                r"state b has shape \(4, 9, 3\), which is not \(4, 10, any\)",
+            ),
             ({"state b": np.zeros((4, 10, 2))}, "it has 3 classes, but coefficients for 2 outputs"),
-            ({"state P": np.zeros((4, 10, 9))}, r"state P has shape \(4, 10, 9\), which is not \(4, 10, 10\)"),
+            (
+                {"state P": np.zeros((4, 10, 9))},
+                r"state P has shape \(4, 10, 9\), which is not \(4, 10, 10\)",
+            ),
             ({"state A": np.full((4, 10, 10), np.nan)}, "state A has NaN or infinite values"),
-            ({"state seen": np.zeros(4, np.float32)}, "state seen has type float32, which is not float64"),
+            (
+                {"state seen": np.zeros(4, np.float32)},
+                "state seen has type float32, which is not float64",
+            ),
             ({"about": {"version": 2}}, "it is of version 2"),
             ({"about": {"class": "Popen"}}, "its class is 'Popen'"),
             ({"about": {"network": None}}, "its network is None, which is no dict"),
             ({"about": {"learner": "exact"}}, "its learner is 'exact', which is no dict"),
-            ({"about": {"learner": {"name": "magic"}}}, "its learner cannot be made .*stream 'magic' is not known"),
-            ({"about": {"learner": {**LEARNER, "speed": 1}}}, "its learner cannot be made .*'speed'"),
-            ({"about": {"learner": {**LEARNER, "every": 0}}}, "its learner cannot be made .*every is 0"),
-            ({"about": {"learner": {**LEARNER, "averaging": {"x": 1}}}}, "its learner cannot be made"),
+            (
+                {"about": {"learner": {"name": "magic"}}},
+                "its learner cannot be made .*stream 'magic' is not known",
+            ),
+            (
+                {"about": {"learner": {**LEARNER, "speed": 1}}},
+                "its learner cannot be made .*'speed'",
+            ),
+            (
+                {"about": {"learner": {**LEARNER, "every": 0}}},
+                "its learner cannot be made .*every is 0",
+            ),
+            (
+                {"about": {"learner": {**LEARNER, "averaging": {"x": 1}}}},
+                "its learner cannot be made",
+            ),
             ({"about": {"passed": {**PASSED, "rows": None}}}, "what has passed is not counted"),
             ({"about": {"passed": {"chunks": 8}}}, "what has passed is not counted"),
-            ({"about": {"passed": {**PASSED, "chunks": float("inf")}}}, "what has passed is not counted"),
-            ({"about": {"passed": {**PASSED, "sent": {"parcels": 1}}}}, "what has passed is not counted"),
+            (
+                {"about": {"passed": {**PASSED, "chunks": float("inf")}}},
+                "what has passed is not counted",
+            ),
+            (
+                {"about": {"passed": {**PASSED, "sent": {"parcels": 1}}}},
+                "what has passed is not counted",
+            ),
             ({"about": {"parameters": {"alpha": "much"}}}, "alpha"),
             ({"about": {"parameters": {"alpha": 0.0}}}, "alpha"),
             ({"about": {"parameters": {"alpha": float("nan")}}}, "alpha"),
@@ -294,19 +365,28 @@ class TestWrongFiles:
             self.refused(tmp_path / "s.npz", "")
 
     def test_pickled_objects_are_never_loaded(self, file, tmp_path):
-        self.refused(changed(file, tmp_path / "s.npz", classes=np.array([print, 1, 2], dtype=object)), "Object arrays")
+        self.refused(
+            changed(file, tmp_path / "s.npz", classes=np.array([print, 1, 2], dtype=object)),
+            "Object arrays",
+        )
 
     @settings(deadline=None)
     @given(data=st.data())
     def test_other_arrays_and_entries_are_refused_or_usable(self, file, data):
         held = arrays_in(file)
         text = json.loads(held.pop("about").item())
-        names = sorted(held.keys() - {"state silences"})  # how often agents were silent is only told
+        names = sorted(
+            held.keys() - {"state silences"}
+        )  # how often agents were silent is only told
         arrays = data.draw(st.dictionaries(st.sampled_from(names), any_array, max_size=2))
         about = data.draw(st.dictionaries(st.sampled_from(sorted(text)), any_json, max_size=2))
         entry = data.draw(st.sampled_from(["learner", "passed", "network"]))
-        inner = data.draw(st.dictionaries(st.sampled_from(sorted(text[entry])), any_json, max_size=1))
-        path = changed(file, file.with_name("other.npz"), {**about, entry: {**text[entry], **inner}}, **arrays)
+        inner = data.draw(
+            st.dictionaries(st.sampled_from(sorted(text[entry])), any_json, max_size=1)
+        )
+        path = changed(
+            file, file.with_name("other.npz"), {**about, entry: {**text[entry], **inner}}, **arrays
+        )
         try:
             again = resume_stream(path, ring())
         except PeerlearnError:

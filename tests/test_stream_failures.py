@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from peerlearn import DiffusionRLS, Faults, RVFLClassifier, RVFLRegressor, SimulatedNetwork, StreamConsensus, graphs
+from peerlearn import (
+    DiffusionRLS,
+    Faults,
+    RVFLClassifier,
+    RVFLRegressor,
+    SimulatedNetwork,
+    StreamConsensus,
+    graphs,
+)
 from peerlearn.algorithms.agreement import union
 from peerlearn.algorithms.columns.sketches import Layout
 from peerlearn.algorithms.readout.gram import merge_equations
@@ -19,7 +27,12 @@ from tests.split_network import run_apart
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((60, 3)), RNG.standard_normal(60)
-STREAMS = [*learners(), StreamConsensus(every=2), StreamConsensus(forgetting=0.9), DiffusionRLS(threshold=0.1)]
+STREAMS = [
+    *learners(),
+    StreamConsensus(every=2),
+    StreamConsensus(forgetting=0.9),
+    DiffusionRLS(threshold=0.1),
+]
 
 
 class Failing(SimulatedNetwork):
@@ -76,13 +89,18 @@ def test_a_chunk_that_the_network_failed_in_can_be_given_again(stream, call):
 
 @pytest.mark.parametrize("stream", learners())
 def test_memory_that_cannot_be_written_is_copied(stream):
-    learning, twin = (model(SimulatedNetwork(graphs.ring(3)), stream).partial_fit(X[:20], Y[:20]) for _ in range(2))
+    learning, twin = (
+        model(SimulatedNetwork(graphs.ring(3)), stream).partial_fit(X[:20], Y[:20])
+        for _ in range(2)
+    )
     for array in learning._stream.state.values():
         array.flags.writeable = False  # as joblib hands large arrays to other processes
     kept = {name: array.copy() for name, array in learning._stream.state.items()}
     held = learning._stream.state
     learning.partial_fit(X[20:], Y[20:])
-    np.testing.assert_array_equal(learning.coefficients_, twin.partial_fit(X[20:], Y[20:]).coefficients_)
+    np.testing.assert_array_equal(
+        learning.coefficients_, twin.partial_fit(X[20:], Y[20:]).coefficients_
+    )
     for name, array in kept.items():
         np.testing.assert_array_equal(held[name], array)
 
@@ -106,11 +124,15 @@ def test_an_agent_that_refuses_its_first_chunk_has_sent_nothing_and_may_try_agai
     def work(network, agent):
         learning = RVFLRegressor(12, activation="relu", network=network, random_state=0)
         if agent == 1:
-            with pytest.raises(DataError, match=r"X has values up to 1\.0e\+200, whose squares are beyond"):
+            with pytest.raises(
+                DataError, match=r"X has values up to 1\.0e\+200, whose squares are beyond"
+            ):
                 learning.partial_fit(np.full((3, 3), 1e200), np.ones(3))
         return learning.partial_fit(X[agent::4], Y[agent::4]).coefficients_
 
-    together = RVFLRegressor(12, activation="relu", network=SimulatedNetwork(graphs.ring(4)), random_state=0)
+    together = RVFLRegressor(
+        12, activation="relu", network=SimulatedNetwork(graphs.ring(4)), random_state=0
+    )
     shares = [(X[k::4], Y[k::4]) for k in range(4)]
     apart = np.concatenate(run_apart(graphs.ring(4), work))
     np.testing.assert_allclose(apart, together.partial_fit(shares).coefficients_, atol=1e-12)
@@ -122,7 +144,9 @@ def test_targets_whose_squares_are_no_numbers_are_refused():
 
 
 def test_a_stream_with_changed_parameters_is_not_saved(tmp_path):
-    learning = model(SimulatedNetwork(graphs.ring(3)), "consensus").partial_fit(X, Y).set_params(alpha=3.0)
+    learning = (
+        model(SimulatedNetwork(graphs.ring(3)), "consensus").partial_fit(X, Y).set_params(alpha=3.0)
+    )
     with pytest.raises(InputError, match=r"alpha was changed from 1\.0 to 3\.0"):
         save_stream(learning, tmp_path / "s.npz")
     assert not list(tmp_path.iterdir())
@@ -135,7 +159,9 @@ def test_a_name_and_an_object_without_settings_are_the_same_stream():
 
 
 def test_what_is_long_forgotten_leaves_the_coefficients_alone():
-    learning = model(SimulatedNetwork(graphs.ring(3)), StreamConsensus(forgetting=0.5)).partial_fit(X, Y)
+    learning = model(SimulatedNetwork(graphs.ring(3)), StreamConsensus(forgetting=0.5)).partial_fit(
+        X, Y
+    )
     before = learning.coefficients_
     for _ in range(1100):  # until what has been seen underflows
         learning.partial_fit(X[:0], Y[:0])
@@ -152,7 +178,9 @@ class TestLabels:
     def test_numbers_are_no_texts(self):
         with pytest.raises(DataError, match="not all numbers or all texts"):
             self.learn(np.array([1, "1", 2, "2"], dtype=object), ["1", "2"])
-        with pytest.raises(DataError, match=r"labels are \['a', 1\], which are not all numbers or all texts"):
+        with pytest.raises(
+            DataError, match=r"labels are \['a', 1\], which are not all numbers or all texts"
+        ):
             self.learn(["a", "b"], ["a", 1])
 
     def test_classes_may_be_a_set_but_not_a_number(self):
@@ -168,7 +196,10 @@ class TestNonsense:
         class Talks(SimulatedNetwork):
             def exchange(self, outbox, to=None):
                 inbox = super().exchange(outbox, to)
-                return [{sender: nonsense if sender == 1 else sent[sender] for sender in sent} for sent in inbox]
+                return [
+                    {sender: nonsense if sender == 1 else sent[sender] for sender in sent}
+                    for sent in inbox
+                ]
 
         return Talks(graphs.star(3))
 

@@ -70,12 +70,16 @@ def test_the_roots_row_at_every_agent(graph, kind):
 @pytest.mark.parametrize("method", ["plain", "chebyshev"])
 class TestByGossip:
     def test_int64_becomes_float64(self, method):
-        found = total(SimulatedNetwork(graphs.ring(5)), np.arange(5), method=method, tolerance=1e-12)
+        found = total(
+            SimulatedNetwork(graphs.ring(5)), np.arange(5), method=method, tolerance=1e-12
+        )
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, 10.0)
 
     def test_sums_modulo_2_to_the_64_are_refused(self, method):
-        with pytest.raises(InputError, match=r"sums modulo 2\^64 are made over a tree only: use method='tree'"):
+        with pytest.raises(
+            InputError, match=r"sums modulo 2\^64 are made over a tree only: use method='tree'"
+        ):
             total(SimulatedNetwork(graphs.ring(5)), np.arange(5, dtype=np.uint64), method=method)
 
     def test_sums_are_alike_where_asked(self, method):
@@ -105,8 +109,12 @@ def test_messages_that_get_lost():
 
 
 def test_types_that_no_engine_adds():
-    with pytest.raises(InputError, match="rows of type float32 are not passed on: give an array of float64, int64"):
-        SimulatedNetwork(graphs.ring(3)).pass_on(np.ones((3, 2), np.float32), np.array([1]), np.array([0]), add=True)
+    with pytest.raises(
+        InputError, match="rows of type float32 are not passed on: give an array of float64, int64"
+    ):
+        SimulatedNetwork(graphs.ring(3)).pass_on(
+            np.ones((3, 2), np.float32), np.array([1]), np.array([0]), add=True
+        )
 
 
 def test_nothing_else_adds_over_agents():

@@ -36,7 +36,12 @@ def refused(path, sentence, target=None):
     assert path.name in str(caught.value)
 
 
-names_of = st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=2, max_size=5, unique=True)
+names_of = st.lists(
+    st.text(st.characters(codec="utf-8"), min_size=1, max_size=8),
+    min_size=2,
+    max_size=5,
+    unique=True,
+)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 answers = (
     st.integers(-(2**63), 2**63 - 1),
@@ -50,9 +55,17 @@ answers = (
 def test_what_was_written_as_csv_is_read(place, data, names):
     names = [f"n{name}" for name in names]
     rows = data.draw(
-        st.lists(st.lists(numbers, min_size=len(names) - 1, max_size=len(names) - 1), min_size=1, max_size=4)
+        st.lists(
+            st.lists(numbers, min_size=len(names) - 1, max_size=len(names) - 1),
+            min_size=1,
+            max_size=4,
+        )
     )
-    y = data.draw(st.sampled_from(answers).flatmap(lambda one: st.lists(one, min_size=len(rows), max_size=len(rows))))
+    y = data.draw(
+        st.sampled_from(answers).flatmap(
+            lambda one: st.lists(one, min_size=len(rows), max_size=len(rows))
+        )
+    )
     at = data.draw(st.integers(0, len(names) - 1))
     with (place / "r.csv").open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
@@ -94,7 +107,9 @@ def test_the_type_of_a_target_is_the_narrowest_that_keeps_it(tmp_path, cells, dt
 
 
 def test_a_file_of_a_spreadsheet(tmp_path):
-    table = tables.read(written(tmp_path, '\ufeff"age, years",grade\r\n 41 ,b\r\n39,a\r\n\r\n', "T.CSV"), "grade")
+    table = tables.read(
+        written(tmp_path, '\ufeff"age, years",grade\r\n 41 ,b\r\n39,a\r\n\r\n', "T.CSV"), "grade"
+    )
     assert table.columns == ("age, years",)
     assert table.X.tolist() == [[41.0], [39.0]]
     assert table.y.tolist() == ["b", "a"]
@@ -102,7 +117,12 @@ def test_a_file_of_a_spreadsheet(tmp_path):
 
 def test_without_a_target_all_columns_are_features(tmp_path):
     table = tables.read(str(written(tmp_path, "a,b\n1,2\n")))
-    assert (table.columns, table.X.tolist(), table.y, table.target) == (("a", "b"), [[1.0, 2.0]], None, None)
+    assert (table.columns, table.X.tolist(), table.y, table.target) == (
+        ("a", "b"),
+        [[1.0, 2.0]],
+        None,
+        None,
+    )
 
 
 def test_a_column_may_have_a_semicolon_in_its_name(tmp_path):
@@ -120,7 +140,9 @@ def test_columns_are_selected_by_name_in_the_order_asked_for(tmp_path):
     chosen = table.select(["c", "a"])
     assert chosen.tolist() == [[3.0, 1.0], [6.0, 4.0]]
     assert chosen.flags.c_contiguous
-    with pytest.raises(DataError, match="the table lacks 'd', 'e': it has 'a', 'b', 'c', so add what is missing"):
+    with pytest.raises(
+        DataError, match="the table lacks 'd', 'e': it has 'a', 'b', 'c', so add what is missing"
+    ):
         table.select(["a", "d", "e"])
 
 
@@ -136,19 +158,28 @@ def test_wide_tables_do_not_fill_the_screen(tmp_path):
         ("\n1,2\n", "begins with an empty line: put the names"),
         ("a,b\n", "has a header line but no rows: add one at least"),
         ("a,b\n\n\n", "has a header line but no rows: add one at least"),
-        ("a;b;c\n1.5;2;x\n", "has semicolons between its cells, where commas are needed: save it again as CSV with"),
+        (
+            "a;b;c\n1.5;2;x\n",
+            "has semicolons between its cells, where commas are needed: save it again as CSV with",
+        ),
         ("a;b\n1,5;2,5\n", "has semicolons between its cells"),
         ("1;2\n3;4\n", "has semicolons between its cells"),
         ("a;b\n", "has semicolons between its cells"),
         ('"a;1";"b"\n1;2\n', "has semicolons between its cells"),
         ("a\tb\n1\t2\n", "has tabs between its cells, where commas are needed"),
         ("1.5,2\n3,4\n", "the first line of .* has numbers only: put a line with the names"),
-        ("a,,c\n1,2,3\n", "has a column without a name: name it, or save the table without its row numbers"),
+        (
+            "a,,c\n1,2,3\n",
+            "has a column without a name: name it, or save the table without its row numbers",
+        ),
         ("a,b,a\n1,2,3\n", "has several columns of the name 'a': rename or drop all but one"),
         ("a,b\n1,2\n3\n", r"row 2 \(line 3\) of .* has 1 cells, but the header names 2 columns"),
         ("a,b\n1,2,3\n", r"row 1 \(line 2\) of .* has 3 cells, but the header names 2 columns"),
         ("a,b\n1,2\n\n3,4\n", "line 3 of .* is empty, but rows follow"),
-        ("a,b\n1,2\n1,x\n", r"row 2 \(line 3\) of .* has 'x' in column 'b', where a finite number is needed"),
+        (
+            "a,b\n1,2\n1,x\n",
+            r"row 2 \(line 3\) of .* has 'x' in column 'b', where a finite number is needed",
+        ),
         ('"a\nb",c\n1,x\n', r"row 1 \(line 3\) of .* has 'x' in column 'c'"),
         ("a,b\n1,\n", r"row 1 \(line 2\) of .* has nothing in column 'b'"),
         ("a,b\n1, \n", r"row 1 \(line 2\) of .* has nothing in column 'b'"),
@@ -166,7 +197,11 @@ def test_csv_files_that_cannot_be_used(tmp_path, text, sentence):
 @pytest.mark.parametrize("cell", ["", "nan", "inf"])
 def test_targets_that_are_missing(tmp_path, cell):
     text = f"a,y\n1,2.5\n2,{cell}\n"
-    refused(written(tmp_path, text), r"row 2 \(line 3\) of .* in column 'y', where a finite number or a label", "y")
+    refused(
+        written(tmp_path, text),
+        r"row 2 \(line 3\) of .* in column 'y', where a finite number or a label",
+        "y",
+    )
 
 
 def test_text_without_utf8(tmp_path):
@@ -176,7 +211,9 @@ def test_text_without_utf8(tmp_path):
 
 def test_a_target_that_is_not_there(tmp_path):
     path = written(tmp_path, "age,outcome\n1,2\n")
-    refused(path, "has no column 'outcom', the nearest is 'outcome': it has 'age', 'outcome'", "outcom")
+    refused(
+        path, "has no column 'outcom', the nearest is 'outcome': it has 'age', 'outcome'", "outcom"
+    )
     refused(path, "has no column 'zzz': it has 'age', 'outcome'", "zzz")
 
 
@@ -242,7 +279,11 @@ def test_the_row_labels_of_pandas_are_no_column(tmp_path):
     frame[frame.a != 3].to_parquet(tmp_path / "t.parquet")
     assert parquet.read_schema(tmp_path / "t.parquet").names == ["a", "y", "__index_level_0__"]
     table = tables.read(tmp_path / "t.parquet", "y")
-    assert (table.columns, table.X.tolist(), table.y.tolist()) == (("a",), [[1.0], [2.0], [4.0]], ["u", "v", "v"])
+    assert (table.columns, table.X.tolist(), table.y.tolist()) == (
+        ("a",),
+        [[1.0], [2.0], [4.0]],
+        ["u", "v", "v"],
+    )
 
 
 def test_folders_named_like_partitions_add_no_column(tmp_path):
@@ -253,13 +294,34 @@ def test_folders_named_like_partitions_add_no_column(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"a": [1.0, None, 2.0], "y": [1, 2, 3]}, r"row 2 of .* has a missing or infinite value in column 'a'"),
-        ({"a": [1.0, 2.0, np.inf], "y": [1, 2, 3]}, r"row 3 of .* has a missing or infinite value in column 'a'"),
-        ({"a": [1.0, 2.0], "y": [np.nan, 3.0]}, r"row 1 of .* has a missing or infinite value in column 'y'"),
-        ({"a": [1.0, 2.0], "y": ["a", None]}, r"row 2 of .* has a missing or infinite value in column 'y'"),
-        ({"a": [1.0, 2.0], "y": ["a", " "]}, r"row 2 of .* has a missing or infinite value in column 'y'"),
-        ({"a": ["u", "v"], "y": [1, 2]}, "column 'a' of .* has type string, where numbers are needed: encode it"),
-        ({"a": pa.array([], pa.float64()), "y": pa.array([], pa.int64())}, "has columns but no rows"),
+        (
+            {"a": [1.0, None, 2.0], "y": [1, 2, 3]},
+            r"row 2 of .* has a missing or infinite value in column 'a'",
+        ),
+        (
+            {"a": [1.0, 2.0, np.inf], "y": [1, 2, 3]},
+            r"row 3 of .* has a missing or infinite value in column 'a'",
+        ),
+        (
+            {"a": [1.0, 2.0], "y": [np.nan, 3.0]},
+            r"row 1 of .* has a missing or infinite value in column 'y'",
+        ),
+        (
+            {"a": [1.0, 2.0], "y": ["a", None]},
+            r"row 2 of .* has a missing or infinite value in column 'y'",
+        ),
+        (
+            {"a": [1.0, 2.0], "y": ["a", " "]},
+            r"row 2 of .* has a missing or infinite value in column 'y'",
+        ),
+        (
+            {"a": ["u", "v"], "y": [1, 2]},
+            "column 'a' of .* has type string, where numbers are needed: encode it",
+        ),
+        (
+            {"a": pa.array([], pa.float64()), "y": pa.array([], pa.int64())},
+            "has columns but no rows",
+        ),
         ({"a": [1.0], "y": pa.array([2**64 - 1], pa.uint64())}, "not in range"),
     ],
 )
@@ -268,7 +330,9 @@ def test_parquet_files_that_cannot_be_used(tmp_path, columns, sentence):
 
 
 def test_parquet_columns_of_one_name(tmp_path):
-    parquet.write_table(pa.Table.from_arrays([pa.array([1.0])] * 2, names=["a", "a"]), tmp_path / "t.parquet")
+    parquet.write_table(
+        pa.Table.from_arrays([pa.array([1.0])] * 2, names=["a", "a"]), tmp_path / "t.parquet"
+    )
     refused(tmp_path / "t.parquet", "has several columns of the name 'a'")
 
 
@@ -303,7 +367,9 @@ def test_npz_files_have_numbered_columns_and_y(tmp_path):
 
 
 def test_npz_files_may_name_their_columns(tmp_path):
-    table = tables.read(packed(tmp_path, X=np.eye(2), y=np.array(["u", "v"]), columns=np.array(["a", "b"])), "y")
+    table = tables.read(
+        packed(tmp_path, X=np.eye(2), y=np.array(["u", "v"]), columns=np.array(["a", "b"])), "y"
+    )
     assert (table.columns, table.y.tolist()) == (("a", "b"), ["u", "v"])
     assert tables.header(packed(tmp_path, X=np.eye(2))) == ("x0", "x1")
 
@@ -312,12 +378,21 @@ def test_npz_files_may_name_their_columns(tmp_path):
     ("arrays", "sentence"),
     [
         ({"y": np.arange(2)}, r"has no array 'X' \(it holds y\)"),
-        ({"X": np.eye(2)}, "has no column 'y', the nearest is|has no column 'y': it has 'x0', 'x1'"),
+        (
+            {"X": np.eye(2)},
+            "has no column 'y', the nearest is|has no column 'y': it has 'x0', 'x1'",
+        ),
         ({"X": np.eye(2), "y": np.arange(3)}, "save one entry of y per row of X"),
         ({"X": np.array([[1.0, np.nan]]), "y": np.arange(1)}, "1 missing or infinite values"),
-        ({"X": np.eye(2), "y": np.arange(2), "columns": np.array(["a"])}, r"shape \(1,\), but X has 2 columns"),
+        (
+            {"X": np.eye(2), "y": np.arange(2), "columns": np.array(["a"])},
+            r"shape \(1,\), but X has 2 columns",
+        ),
         ({"X": np.eye(2), "y": np.arange(2), "columns": np.arange(2)}, "type int64"),
-        ({"X": np.eye(2), "y": np.arange(2), "columns": np.array(["a", "y"])}, "several columns of the name 'y'"),
+        (
+            {"X": np.eye(2), "y": np.arange(2), "columns": np.array(["a", "y"])},
+            "several columns of the name 'y'",
+        ),
         ({"X": np.empty((2, 0)), "y": np.arange(2)}, "has no column but the target 'y'"),
         ({"X": np.empty((0, 2)), "y": np.arange(0)}, "needs a row and a column at least"),
         ({"X": np.eye(2), "y": np.array([None, 1])}, "pickled objects, which are never loaded"),
@@ -330,5 +405,12 @@ def test_npz_files_that_cannot_be_used(tmp_path, arrays, sentence):
 @pytest.mark.parametrize("code", [2**32 - 1, 0x110000, 0xD800])
 def test_npz_files_with_text_that_is_none(tmp_path, code):
     broken = np.array([1, code], dtype=np.uint32).view("<U1")
-    refused(packed(tmp_path, X=np.eye(2), y=broken), "y in .* has text with characters that do not exist", "y")
-    refused(packed(tmp_path, X=np.eye(2), columns=broken), "columns in .* has text with characters that do not exist")
+    refused(
+        packed(tmp_path, X=np.eye(2), y=broken),
+        "y in .* has text with characters that do not exist",
+        "y",
+    )
+    refused(
+        packed(tmp_path, X=np.eye(2), columns=broken),
+        "columns in .* has text with characters that do not exist",
+    )

@@ -15,7 +15,14 @@ from peerlearn.cli import main
 from peerlearn.errors import InputError
 from peerlearn.models import archive
 from peerlearn.sites.plan import read_plan
-from peerlearn.sites.training import classifies, compared, learns_in_order, make_model, may_lack_labels, read_model
+from peerlearn.sites.training import (
+    classifies,
+    compared,
+    learns_in_order,
+    make_model,
+    may_lack_labels,
+    read_model,
+)
 from peerlearn.toml_reader import Table, toml
 from tests.site_processes import run, write_sites
 
@@ -38,7 +45,13 @@ def test_models_of_all_kinds():
     assert (model.width, model.n_anchors, model.rank) == (0.5, 30, None)
     model = make_model({**ESN, "penalty": "lasso", "solver": "cg", "leak": 0.5})
     assert (model.penalty, model.leak, model.solver) == ("lasso", 0.5, ConjugateGradient())
-    kinds = ("RVFLClassifier", "RVFLRegressor", "S3VMClassifier", "AnchorLapClassifier", "ESNRegressor")
+    kinds = (
+        "RVFLClassifier",
+        "RVFLRegressor",
+        "S3VMClassifier",
+        "AnchorLapClassifier",
+        "ESNRegressor",
+    )
     assert [classifies({"kind": kind}) for kind in kinds] == [True, False, True, True, False]
     assert [may_lack_labels({"kind": kind}) for kind in kinds] == [False, False, True, True, False]
     assert [learns_in_order({"kind": kind}) for kind in kinds] == [False, False, False, False, True]
@@ -49,7 +62,10 @@ def test_models_of_all_kinds():
     ("solver", "expected"),
     [
         ("tracking", GradientTracking()),
-        ({"name": "next", "tolerance": 1e-3, "surrogate": "linear"}, NEXT(tolerance=1e-3, surrogate="linear")),
+        (
+            {"name": "next", "tolerance": 1e-3, "surrogate": "linear"},
+            NEXT(tolerance=1e-3, surrogate="linear"),
+        ),
         ({"name": "next", "step": {"alpha0": 0.6, "delta": 0.8}}, NEXT(step=StepRule(0.6, 0.8))),
     ],
 )
@@ -60,15 +76,24 @@ def test_solvers_by_name_or_table(solver, expected):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({**S3VM, "random_state": "0"}, "random_state has to be a whole number, the same at every site"),
+        (
+            {**S3VM, "random_state": "0"},
+            "random_state has to be a whole number, the same at every site",
+        ),
         ({"kind": "AnchorLapClassifier"}, "random_state has to be a whole number"),
         ({**S3VM, "C3": 1.0}, "C3 is not a parameter of S3VMClassifier: "),
         ({**S3VM, "network": 1}, "network is not a parameter of S3VMClassifier"),
         ({**S3VM, "C1": 0}, "C1 is 0: give a number above 0"),
         ({**S3VM, "positive_share": 2}, "positive_share is 2: give a number between 0 and 1"),
         ({**S3VM, "solver": "admm"}, "solver 'admm' is not known"),
-        ({**S3VM, "solver": {"name": "next", "tolerence": 1}}, "tolerence is not a setting of NEXT: did you mean tol"),
-        ({**S3VM, "solver": {"name": "next", "step": {"alpha": 1}}}, "alpha is not a setting of StepRule: did you"),
+        (
+            {**S3VM, "solver": {"name": "next", "tolerence": 1}},
+            "tolerence is not a setting of NEXT: did you mean tol",
+        ),
+        (
+            {**S3VM, "solver": {"name": "next", "step": {"alpha": 1}}},
+            "alpha is not a setting of StepRule: did you",
+        ),
         ({**S3VM, "solver": {"name": "next", "step": 3}}, "step is 3: give a StepRule"),
         ({**ANCHORS, "solver": "auto"}, "solver is not a parameter of AnchorLapClassifier: "),
         ({**ANCHORS, "width": "wide"}, "width "),
@@ -78,16 +103,28 @@ def test_solvers_by_name_or_table(solver, expected):
             {**ESN, "penalty": "lasso", "solver": "cg"},
             "ConjugateGradient solves ridge problems only: for a Lasso penal",
         ),
-        ({**ESN, "alpha": 0, "solver": {"name": "admm"}}, "ADMM cannot tell whether the data determine the coeffi"),
-        ({**ESN, "feedback_scaling": 0.1}, "feedback_scaling is 0.1, and a model whose outputs are fed back has no"),
+        (
+            {**ESN, "alpha": 0, "solver": {"name": "admm"}},
+            "ADMM cannot tell whether the data determine the coeffi",
+        ),
+        (
+            {**ESN, "feedback_scaling": 0.1},
+            "feedback_scaling is 0.1, and a model whose outputs are fed back has no",
+        ),
         ({**ESN, "feedback_scaling": "much"}, "feedback_scaling must be an instance of"),
-        ({"kind": "S3VM", "random_state": 0}, "kind 'S3VM' is not known: did you mean S3VMClassifier?"),
+        (
+            {"kind": "S3VM", "random_state": 0},
+            "kind 'S3VM' is not known: did you mean S3VMClassifier?",
+        ),
         ({"kind": ["S3VM"]}, r"kind ['S3VM'] is not known: there are AnchorLapClassifier, ESNR"),
         (
             {"kind": "LapKRRClassifier"},
             "kind LapKRRClassifier has no place in a file, because nobody can predict alone",
         ),
-        ({"kind": "VerticalRVFLClassifier"}, "train and predict by a script over PeerNetwork that all sites run"),
+        (
+            {"kind": "VerticalRVFLClassifier"},
+            "train and predict by a script over PeerNetwork that all sites run",
+        ),
     ],
 )
 def test_models_that_cannot_be_used(tmp_path, settings, said):
@@ -103,9 +140,9 @@ def test_settings_that_sites_compare():
     assert told["model.solver"] == repr(LBFGS())
     assert told != compared({**S3VM, "solver": "tracking"})
     assert compared({**ANCHORS, "power": 3})["model.power"] == 3
-    assert set(compared(ANCHORS)) == {f"model.{key}" for key in make_model(ANCHORS).get_params()} - {
-        "model.network"
-    } | {"model.kind"}
+    assert set(compared(ANCHORS)) == {
+        f"model.{key}" for key in make_model(ANCHORS).get_params()
+    } - {"model.network"} | {"model.kind"}
 
 
 def frame(rows, known=KNOWN):
@@ -118,7 +155,12 @@ def sites(folder, model):
     frame(SHARES["north"]).to_csv(folder / "north.csv", index=False)
     frame(SHARES["south"]).to_parquet(folder / "south.parquet")
     bare = frame(SHARES["west"], np.zeros(150, bool))
-    np.savez(folder / "west.npz", X=bare[COLUMNS].to_numpy(), y=np.full(len(bare), -1), columns=np.array(COLUMNS))
+    np.savez(
+        folder / "west.npz",
+        X=bare[COLUMNS].to_numpy(),
+        y=np.full(len(bare), -1),
+        columns=np.array(COLUMNS),
+    )
     files = dict(zip(NAMES, ["north.csv", "south.parquet", "west.npz"], strict=True))
     data = {name: {"file": file, "target": "outcome"} for name, file in files.items()}
     write_sites(folder, NAMES, model, certificates=False, data=data)
@@ -128,7 +170,9 @@ def sites(folder, model):
 
 def test_sites_with_few_labels(tmp_path):
     targets = sites(tmp_path, ANCHORS)
-    done = run(*(("agent", f"{name}.toml", "--insecure-loopback") for name in NAMES), folder=tmp_path)
+    done = run(
+        *(("agent", f"{name}.toml", "--insecure-loopback") for name in NAMES), folder=tmp_path
+    )
     assert [code for code, _ in done] == [0, 0, 0], done
     network = SimulatedNetwork(graphs.linear(3))
     mean, deviation = mean_and_deviation(network, [X[SHARES[name]] for name in NAMES])
@@ -139,9 +183,14 @@ def test_sites_with_few_labels(tmp_path):
         assert np.allclose(saved.model.coefficients_[0], wanted.coefficients_[k], rtol=0, atol=1e-9)
         assert saved.model.classes_.tolist() == ["ill", "well"]
         known = np.count_nonzero(KNOWN[SHARES[name]]) if name != "west" else 0
-        assert f"agent {name}: {known} rows have a label\n" in (tmp_path / name / "agent.log").read_text()
+        assert (
+            f"agent {name}: {known} rows have a label\n"
+            in (tmp_path / name / "agent.log").read_text()
+        )
     frame(slice(None), np.arange(150) < 100).to_csv(tmp_path / "all.csv", index=False)
-    told = CliRunner().invoke(main, ["predict", str(tmp_path / "west" / "model.npz"), str(tmp_path / "all.csv")])
+    told = CliRunner().invoke(
+        main, ["predict", str(tmp_path / "west" / "model.npz"), str(tmp_path / "all.csv")]
+    )
     assert told.exit_code == 0, told.stderr
     assert "on 100 rows" in told.stderr
     assert float(told.stderr.split()[1]) > 0.95
@@ -157,24 +206,33 @@ def test_sites_whose_rows_are_times(tmp_path):
         )
     data = {name: {"file": f"{name}.csv", "target": "next"} for name in times}
     write_sites(tmp_path, [*times], ESN, certificates=False, data=data)
-    done = run(*(("agent", f"{name}.toml", "--insecure-loopback") for name in times), folder=tmp_path)
+    done = run(
+        *(("agent", f"{name}.toml", "--insecure-loopback") for name in times), folder=tmp_path
+    )
     assert [code for code, _ in done] == [0, 0], done
     tables = [pd.read_csv(tmp_path / f"{name}.csv") for name in times]
     network = SimulatedNetwork(graphs.linear(2))
     mean, deviation = mean_and_deviation(network, [table[["now"]].to_numpy() for table in tables])
-    shares = [((table[["now"]].to_numpy() - mean[0]) / deviation[0], table["next"].to_numpy()) for table in tables]
+    shares = [
+        ((table[["now"]].to_numpy() - mean[0]) / deviation[0], table["next"].to_numpy())
+        for table in tables
+    ]
     wanted = make_model(ESN, network).fit(shares)
     for k, name in enumerate(times):
         saved = archive.load(tmp_path / name / "model.npz")
         assert np.allclose(saved.model.coefficients_[0], wanted.coefficients_[k], rtol=0, atol=1e-8)
-    told = CliRunner().invoke(main, ["predict", str(tmp_path / "south/model.npz"), str(tmp_path / "north.csv")])
+    told = CliRunner().invoke(
+        main, ["predict", str(tmp_path / "south/model.npz"), str(tmp_path / "north.csv")]
+    )
     assert told.exit_code == 0, told.stderr
     assert float(told.stderr.split()[1]) > 0.9
     assert "on 55 rows after the washout of 5" in told.stderr
 
 
 def test_rows_in_time_are_not_dealt_at_random(tmp_path):
-    with pytest.raises(InputError, match="the model learns from rows in their order, and they are dealt at random"):
+    with pytest.raises(
+        InputError, match="the model learns from rows in their order, and they are dealt at random"
+    ):
         read_plan(network_file(tmp_path, ESN))
 
 
@@ -199,7 +257,9 @@ def test_rows_that_nobody_trains_on_have_labels(tmp_path):
     dealt = np.concatenate([y for _, y in plan.rows.shares])
     assert len(dealt) == 150 - len(y_test)
     assert np.count_nonzero(dealt == "-1") == np.count_nonzero(~KNOWN)
-    assert sorted(map(tuple, np.vstack([X_test, *(share for share, _ in plan.rows.shares)]))) == sorted(map(tuple, X))
+    assert sorted(
+        map(tuple, np.vstack([X_test, *(share for share, _ in plan.rows.shares)]))
+    ) == sorted(map(tuple, X))
 
 
 def test_a_whole_network_with_few_labels(tmp_path):

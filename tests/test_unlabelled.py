@@ -36,7 +36,12 @@ def test_truths_are_labels():
 
 @pytest.mark.parametrize("kind", [int, float, str, object])
 def test_the_labels_of_all_agents_though_some_have_none(kind):
-    known = [np.array([]), np.array([3, 7]).astype(kind), np.array([], dtype=int), np.array([5, 3]).astype(kind)]
+    known = [
+        np.array([]),
+        np.array([3, 7]).astype(kind),
+        np.array([], dtype=int),
+        np.array([5, 3]).astype(kind),
+    ]
     expected = np.array([3, 5, 7]).astype(str if kind is object else kind)
     for found in (
         union(SimulatedNetwork(graphs.ring(4)), known),
@@ -105,11 +110,17 @@ def test_encoded_rows_are_zero_where_there_is_no_label():
     targets = [np.array([-1, 2]), np.array([-1, -1]), np.array([2, 9])]
     outputs = AnchorLapClassifier().encode(network, targets)
     np.testing.assert_array_equal(np.concatenate(outputs)[:, 0], [0, -1, 0, 0, -1, 1])
-    assert [labelled(own).tolist() for own in outputs] == [[False, True], [False, False], [True, True]]
+    assert [labelled(own).tolist() for own in outputs] == [
+        [False, True],
+        [False, False],
+        [True, True],
+    ]
     many = AnchorLapClassifier().encode(network, [*targets[:2], np.array([4, 9])])
     np.testing.assert_array_equal(many[0], [[0, 0, 0], [1, 0, 0]])
 
 
 def test_texts_and_numbers_do_not_mix():
     with pytest.raises(DataError, match="not all numbers or all texts"):
-        AnchorLapClassifier().encode(SimulatedNetwork(graphs.ring(3)), [np.array([-1, "a", 3], dtype=object)] * 3)
+        AnchorLapClassifier().encode(
+            SimulatedNetwork(graphs.ring(3)), [np.array([-1, "a", 3], dtype=object)] * 3
+        )

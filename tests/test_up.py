@@ -57,7 +57,10 @@ def test_stopped_by_ctrl_c_and_an_agent_killed(network, tmp_path):
         wait_for_round(out / "agent-1", 100, running)
         running[0].send_signal(signal.SIGINT)
         ((code, words),) = ends(running, tmp_path)
-    assert (code, words) == (130, "peerlearn: stopped by Ctrl-C; the same command goes on where this ended\n")
+    assert (code, words) == (
+        130,
+        "peerlearn: stopped by Ctrl-C; the same command goes on where this ended\n",
+    )
     for name in NAMES:
         assert not is_running(out / name)
         assert status(out / name)["state"] == "stopped"
@@ -74,7 +77,17 @@ def test_stopped_by_ctrl_c_and_an_agent_killed(network, tmp_path):
     assert code == 0, words
     assert int((out / "agent-1" / ".lock").read_text()) != killed
     header, _, *lines = [line.split() for line in words.splitlines() if line.strip()]
-    assert header == ["agent", "state", "round", "residual", "MB", "sent", "starts", "test", "accuracy"]
+    assert header == [
+        "agent",
+        "state",
+        "round",
+        "residual",
+        "MB",
+        "sent",
+        "starts",
+        "test",
+        "accuracy",
+    ]
     assert [line[:2] for line in lines[:3]] == [[name, "done"] for name in NAMES]
     assert [line[5] for line in lines[:3]] == ["1", "2", "1"]
     assert all(float(line[6]) > 70 and line[7] == "%" for line in lines[:3])
@@ -126,7 +139,9 @@ def test_a_killed_up_leaves_no_agents_and_the_next_one_goes_on(network, tmp_path
         log = (out / name / "agent.log").read_text()
         assert "peerlearn up is gone: saving and ending" in log
         assert "going on from the checkpoint of round" in log
-        assert np.array_equal(archive.load(out / name / "model.npz").model.coefficients_[0], wanted[k])
+        assert np.array_equal(
+            archive.load(out / name / "model.npz").model.coefficients_[0], wanted[k]
+        )
 
 
 def test_agents_of_an_earlier_run_are_waited_for(tmp_path):
@@ -135,7 +150,9 @@ def test_agents_of_an_earlier_run_are_waited_for(tmp_path):
     with alone(tmp_path, "agent north"):
         assert is_taken(tmp_path)
         view, stop = Progress(), threading.Event()
-        waiting = threading.Thread(target=lambda: (up._wait_for_orphans([agent], view, stop), released.set()))
+        waiting = threading.Thread(
+            target=lambda: (up._wait_for_orphans([agent], view, stop), released.set())
+        )
         waiting.start()
         assert not released.wait(2 * up.LOOK_EVERY)
         assert "waiting for agent north of an earlier run to save and stop" in shown(view)[0]
@@ -173,11 +190,23 @@ time.sleep(60)
 
 def test_an_agent_that_a_person_starts_does_not_look_at_standard_input(network, tmp_path):
     lay_out(read_plan(network))
-    command = [sys.executable, "-m", "peerlearn", "agent", str(tmp_path / "out" / "agent-0" / "site.toml")]
+    command = [
+        sys.executable,
+        "-m",
+        "peerlearn",
+        "agent",
+        str(tmp_path / "out" / "agent-0" / "site.toml"),
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    agent = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    agent = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
-        wait_for(lambda: status(tmp_path / "out" / "agent-0") == {"state": "connecting"}, "connecting", [agent])
+        wait_for(
+            lambda: status(tmp_path / "out" / "agent-0") == {"state": "connecting"},
+            "connecting",
+            [agent],
+        )
         with pytest.raises(subprocess.TimeoutExpired):
             agent.wait(1.0)
     finally:
@@ -200,14 +229,18 @@ def test_an_agent_that_fails_ends_all(network, tmp_path, monkeypatch):
     assert done.stderr.count("\n") == 1
     for name in ("agent-0", "agent-2"):
         lock = tmp_path / "out" / name / ".lock"
-        assert not lock.exists() or not is_running(lock.parent)  # it may have been ended before it came that far
+        assert not lock.exists() or not is_running(
+            lock.parent
+        )  # it may have been ended before it came that far
 
 
 def test_mistakes_are_sentences_before_anything_is_started(network, tmp_path):
     network.write_text(network.read_text().replace('"linear"', '"circle"'))
     done = CliRunner().invoke(main, ["up", str(network)])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"peerlearn: network.graph in {network} is 'circle', which is not known: there are")
+    assert done.stderr.startswith(
+        f"peerlearn: network.graph in {network} is 'circle', which is not known: there are"
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -221,13 +254,25 @@ def test_the_agent_that_failed_first_is_named(tmp_path):
     ]:
         (tmp_path / name).mkdir()
         (tmp_path / name / "output.txt").write_text(f"some line\npeerlearn: {words}\n\n")
-        ending = f"import os; os.kill(os.getpid(), {-code})" if code < 0 else f"raise SystemExit({code})"
-        agents.append(up.Agent(name, tmp_path / name, process=subprocess.Popen([sys.executable, "-S", "-c", ending])))
+        ending = (
+            f"import os; os.kill(os.getpid(), {-code})" if code < 0 else f"raise SystemExit({code})"
+        )
+        agents.append(
+            up.Agent(
+                name,
+                tmp_path / name,
+                process=subprocess.Popen([sys.executable, "-S", "-c", ending]),
+            )
+        )
     for agent in agents:
         agent.process.wait()
     assert [agent.outcome for agent in agents] == ["failed", "failed", "killed"]
-    assert str(up._failure(agents)).startswith("agent south failed: no such column; its output is in ")
-    assert str(up._failure(agents[:1])).startswith("agent north failed: agent south ended the run; its output is in ")
+    assert str(up._failure(agents)).startswith(
+        "agent south failed: no such column; its output is in "
+    )
+    assert str(up._failure(agents[:1])).startswith(
+        "agent north failed: agent south ended the run; its output is in "
+    )
 
 
 def test_ending_agents_kills_those_that_do_not(tmp_path, monkeypatch):
@@ -255,7 +300,9 @@ def test_the_view_has_room_in_80_columns(tmp_path):
             "residual": 1.23e-10,
             "bytes": 12_345_678_901,
         }
-    lines = shown(table(agents, dict.fromkeys((agent.name for agent in agents), "100.0 %"), "test accuracy"))
+    lines = shown(
+        table(agents, dict.fromkeys((agent.name for agent in agents), "100.0 %"), "test accuracy")
+    )
     assert len([line for line in lines if line]) == 5  # header, rule, and one line each
     assert "100.0 %" in lines[-2]
     assert "12,346" in lines[-2]

@@ -45,14 +45,21 @@ class TestRows:
             )
 
     def test_missing_rows_are_refused_also_without_identifiers(self):
-        with pytest.raises(DataError, match=r"first at row 55 \(counted from 0; they have from 55 to 60 rows\)"):
-            self.model().fit(self.tables(np.arange(60), np.arange(55), np.arange(60)), [self.y, self.y[:55], self.y])
+        with pytest.raises(
+            DataError, match=r"first at row 55 \(counted from 0; they have from 55 to 60 rows\)"
+        ):
+            self.model().fit(
+                self.tables(np.arange(60), np.arange(55), np.arange(60)),
+                [self.y, self.y[:55], self.y],
+            )
 
     def test_intersection(self):
         rows = [self.rng.permutation(60)[:n] for n in (50, 55, 60)]
         common = set(rows[0]) & set(rows[1]) & set(rows[2])
         ids = [self.ids[own] for own in rows]
-        model = self.model(rows="intersection").fit(self.tables(*rows), [self.y[own] for own in rows], ids)
+        model = self.model(rows="intersection").fit(
+            self.tables(*rows), [self.y[own] for own in rows], ids
+        )
         orders = [own[kept] for own, kept in zip(rows, model.kept_rows_, strict=True)]
         np.testing.assert_array_equal(orders[0], orders[1])
         np.testing.assert_array_equal(orders[0], orders[2])
@@ -66,8 +73,12 @@ class TestRows:
         rows = [np.arange(k, 50 + k) for k in range(3)]
 
         def work(own, k):
-            model = VerticalRVFLClassifier(6, random_state=0, network=own, rows="intersection", row_key="ours")
-            return rows[k][model.fit(self.tables(*rows)[k], self.y[rows[k]], self.ids[rows[k]]).kept_rows_[0]]
+            model = VerticalRVFLClassifier(
+                6, random_state=0, network=own, rows="intersection", row_key="ours"
+            )
+            return rows[k][
+                model.fit(self.tables(*rows)[k], self.y[rows[k]], self.ids[rows[k]]).kept_rows_[0]
+            ]
 
         orders = run_apart(graphs.ring(3), work)
         assert sorted(orders[0].tolist()) == list(range(2, 50))
@@ -75,11 +86,15 @@ class TestRows:
 
     def test_intersection_needs_identifiers(self):
         tables = self.tables(*[np.arange(60)] * 3)
-        with pytest.raises(InputError, match="rows='intersection' needs identifiers: give ids, or data frames"):
+        with pytest.raises(
+            InputError, match="rows='intersection' needs identifiers: give ids, or data frames"
+        ):
             self.model(rows="intersection").fit(tables, self.y)
         frames = [pd.DataFrame(own, index=self.ids) for own in tables]
         assert len(self.model(rows="intersection").fit(frames, self.y).kept_rows_[0]) == 60
-        assert len(self.model(rows="intersection").fit(self.X, self.y).kept_rows_[0]) == 60  # one table for all
+        assert (
+            len(self.model(rows="intersection").fit(self.X, self.y).kept_rows_[0]) == 60
+        )  # one table for all
 
     def test_a_data_frames_index_identifies_rows(self):
         frames = [pd.DataFrame(own, index=self.ids) for own in self.tables(*[np.arange(60)] * 3)]
@@ -87,9 +102,13 @@ class TestRows:
         assert model.score(frames, self.y) > 0.8
         with pytest.raises(DataError, match=r"disagree on the identifiers of rows, first at row 0"):
             self.model().fit([frames[0], frames[1], frames[2][::-1]], self.y)
-        with pytest.raises(DataError, match=r"the identifiers of the rows to predict, first at row 0"):
+        with pytest.raises(
+            DataError, match=r"the identifiers of the rows to predict, first at row 0"
+        ):
             model.predict([frames[0], frames[1], frames[2][::-1]])
-        with pytest.raises(DataError, match=r"rows to predict, first at row 59 .* from 59 to 60 rows"):
+        with pytest.raises(
+            DataError, match=r"rows to predict, first at row 59 .* from 59 to 60 rows"
+        ):
             model.predict([frames[0], frames[1], frames[2][:-1]])
 
     def test_targets_that_differ(self):
@@ -130,7 +149,11 @@ class TestRows:
 
             def work(own, k, name=name, values=values):
                 options = {"n_hidden": 5, "random_state": 0, name: values[k]}
-                with pytest.raises(InputError, match=r"agents disagree on .*: give all of them the same"):
-                    VerticalRVFLClassifier(network=own, **options).fit(self.X[:, k : k + 2], self.y, self.ids)
+                with pytest.raises(
+                    InputError, match=r"agents disagree on .*: give all of them the same"
+                ):
+                    VerticalRVFLClassifier(network=own, **options).fit(
+                        self.X[:, k : k + 2], self.y, self.ids
+                    )
 
             run_apart(graphs.ring(3), work)

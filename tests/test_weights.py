@@ -92,7 +92,9 @@ def test_the_entries_by_hand() -> None:
         ],
     )
     A = nx.to_numpy_array(graph)
-    np.testing.assert_allclose(weights.max_degree(graph).toarray(), np.eye(4) - (np.diag(A.sum(axis=1)) - A) / 4)
+    np.testing.assert_allclose(
+        weights.max_degree(graph).toarray(), np.eye(4) - (np.diag(A.sum(axis=1)) - A) / 4
+    )
 
 
 def test_link_attributes_and_parallel_links_do_not_change_weights() -> None:
@@ -117,7 +119,9 @@ def test_laplacian_has_the_best_common_weight(graph: nx.Graph) -> None:
 
 def test_laplacian_stores_a_diagonal_of_zero() -> None:
     C = weights.laplacian(graphs.linear(3))
-    np.testing.assert_allclose(C.toarray(), [[0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]], atol=1e-15)
+    np.testing.assert_allclose(
+        C.toarray(), [[0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]], atol=1e-15
+    )
     assert C.nnz == 7
 
 
@@ -125,7 +129,10 @@ def test_laplacian_stores_a_diagonal_of_zero() -> None:
 def test_fastest_is_at_least_as_fast_as_the_others(graph: nx.Graph) -> None:
     C = weights.fastest(graph)
     assert_averages(C, graph)
-    others = [weights.contraction(make(graph)) for make in (weights.max_degree, weights.metropolis, weights.laplacian)]
+    others = [
+        weights.contraction(make(graph))
+        for make in (weights.max_degree, weights.metropolis, weights.laplacian)
+    ]
     assert weights.contraction(C) <= min(others) + 1e-7
 
 
@@ -138,7 +145,9 @@ def test_fastest_where_one_weight_for_all_links_is_known_to_be_best(name: str) -
 
 
 def test_fastest_uses_negative_weights_and_beats_one_weight() -> None:
-    graph = nx.Graph([(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (3, 5), (4, 5), (0, 6), (1, 6), (2, 6)])
+    graph = nx.Graph(
+        [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (3, 5), (4, 5), (0, 6), (1, 6), (2, 6)]
+    )
     C = weights.fastest(graph)
     assert C.toarray().min() < -0.01
     assert weights.contraction(C) < weights.contraction(weights.laplacian(graph)) - 0.01
@@ -152,7 +161,9 @@ def test_fastest_cannot_be_improved_by_moving_any_weight() -> None:
     links = np.array(graph.edges)
     for _ in range(200):
         move = np.zeros_like(C)
-        move[links[:, 0], links[:, 1]] = random.standard_normal(len(links)) * random.choice([1e-3, 1e-2])
+        move[links[:, 0], links[:, 1]] = random.standard_normal(len(links)) * random.choice(
+            [1e-3, 1e-2]
+        )
         move = move + move.T
         move -= np.diag(move.sum(axis=1))
         assert weights.contraction(C + move) > best - 1e-7
@@ -160,13 +171,17 @@ def test_fastest_cannot_be_improved_by_moving_any_weight() -> None:
 
 def test_fastest_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(MissingExtra, match=r"weights='fastest' needs the package cvxpy.*: pip install cvxpy$"):
+    with pytest.raises(
+        MissingExtra, match=r"weights='fastest' needs the package cvxpy.*: pip install cvxpy$"
+    ):
         weights.named("fastest", graphs.ring(4))
 
 
 def test_fastest_falls_back_to_another_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cvxpy, "installed_solvers", lambda: ["SCS"])
-    assert weights.contraction(weights.fastest(graphs.ring(5))) == pytest.approx(rho(weights.laplacian(graphs.ring(5))))
+    assert weights.contraction(weights.fastest(graphs.ring(5))) == pytest.approx(
+        rho(weights.laplacian(graphs.ring(5)))
+    )
 
 
 def test_fastest_says_which_solvers_failed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,13 +190,16 @@ def test_fastest_says_which_solvers_failed(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(cvxpy.Problem, "solve", fail)
     with pytest.raises(
-        WeightsError, match=r"fastest weights of 4 agents were not found \(CLARABEL: no.*use 'metropolis'"
+        WeightsError,
+        match=r"fastest weights of 4 agents were not found \(CLARABEL: no.*use 'metropolis'",
     ):
         weights.fastest(graphs.ring(4))
     monkeypatch.setattr(cvxpy.Problem, "solve", lambda self, **options: None)
     with pytest.raises(WeightsError, match="CLARABEL: None"):
         weights.fastest(graphs.ring(4))
-    monkeypatch.setattr(cvxpy.Problem, "solve", lambda self, **options: warnings.warn("inaccurate", stacklevel=1))
+    monkeypatch.setattr(
+        cvxpy.Problem, "solve", lambda self, **options: warnings.warn("inaccurate", stacklevel=1)
+    )
     with pytest.raises(WeightsError, match="CLARABEL: None"):
         weights.fastest(graphs.ring(4))
     monkeypatch.setattr(cvxpy, "installed_solvers", list)
@@ -258,7 +276,9 @@ def test_the_row_normalised_star_is_refused() -> None:
     x = np.linalg.matrix_power(C, 200) @ [5.0, 0, 0, 0, 0]
     assert np.ptp(x) < 1e-12
     assert abs(x[0] - 1) > 0.2
-    sentence = r"not symmetric: C\[0, 1\] = 0.2 but C\[1, 0\] = 0.5; agents would agree on a weighted mean"
+    sentence = (
+        r"not symmetric: C\[0, 1\] = 0.2 but C\[1, 0\] = 0.5; agents would agree on a weighted mean"
+    )
     for check in (lambda: weights.named(C, graphs.star(5)), lambda: weights.contraction(C)):
         with pytest.raises(WeightsError, match=sentence):
             check()
@@ -284,7 +304,10 @@ def path() -> np.ndarray[Any, Any]:
         (changed(path(), c12=np.nan), "C[1, 2] = nan: give finite numbers"),
         (changed(path(), c33=np.inf), "C[3, 3] = inf: give finite numbers"),
         (changed(path(), c03=0.25, c30=0.25), "C[0, 3] = 0.25, but agents 0 and 3 are not linked"),
-        (changed(path(), c03=1e-12, c30=1e-12), "C[0, 3] = 1e-12, but agents 0 and 3 are not linked"),
+        (
+            changed(path(), c03=1e-12, c30=1e-12),
+            "C[0, 3] = 1e-12, but agents 0 and 3 are not linked",
+        ),
         (changed(path(), c12=0.5), "not symmetric: C[1, 2] = 0.5 but C[2, 1] = 0.333333"),
         (
             changed(path(), c22=0.5),
@@ -323,7 +346,9 @@ def test_swinging_weights_of_a_bipartite_graph() -> None:
         weights.spectrum(np.ones((4, 3)))
 
 
-@pytest.mark.parametrize("graph", [nx.path_graph("abc"), nx.DiGraph([(0, 1)]), nx.Graph(), nx.Graph([(0, 1), (1, 1)])])
+@pytest.mark.parametrize(
+    "graph", [nx.path_graph("abc"), nx.DiGraph([(0, 1)]), nx.Graph(), nx.Graph([(0, 1), (1, 1)])]
+)
 @cheap
 def test_unchecked_graphs_are_refused(make: Make, graph: nx.Graph) -> None:
     with pytest.raises(GraphError, match=r"pass the graph through graphs\.checked"):
@@ -357,7 +382,10 @@ def test_spectrum_of_many_agents_equals_the_dense_one(
     make: Make, graph: nx.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     C = make(graph)
-    positive, negative = (sparse.eye_array(len(graph)) + C) / 2, 1.4 * C - 0.4 * sparse.eye_array(len(graph))
+    positive, negative = (
+        (sparse.eye_array(len(graph)) + C) / 2,
+        1.4 * C - 0.4 * sparse.eye_array(len(graph)),
+    )
     dense = [weights.spectrum(each) for each in (C, positive, negative)]
     monkeypatch.setattr(weights, "DENSE_UP_TO", 1)
     for each, (largest, smallest) in zip((C, positive, negative), dense, strict=True):
@@ -367,9 +395,13 @@ def test_spectrum_of_many_agents_equals_the_dense_one(
 
 
 @pytest.mark.parametrize(
-    "graph", [graphs.linear(400), graphs.ring(400), graphs.grid(20, 20)], ids=["line", "ring", "grid"]
+    "graph",
+    [graphs.linear(400), graphs.ring(400), graphs.grid(20, 20)],
+    ids=["line", "ring", "grid"],
 )
-def test_spectrum_by_factorising_equals_the_dense_one(graph: nx.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spectrum_by_factorising_equals_the_dense_one(
+    graph: nx.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     C = weights.metropolis(graph)
     dense = weights.spectrum(C)
     monkeypatch.setattr(weights, "DENSE_UP_TO", 1)
@@ -389,7 +421,9 @@ def test_spectrum_says_when_it_is_not_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_ten_thousand_agents() -> None:
     line = weights.metropolis(graphs.linear(10_000))
-    assert 1 - weights.contraction(line) == pytest.approx(2 / 3 * (1 - np.cos(np.pi / 10_000)), rel=1e-6)
+    assert 1 - weights.contraction(line) == pytest.approx(
+        2 / 3 * (1 - np.cos(np.pi / 10_000)), rel=1e-6
+    )
     random = weights.laplacian(graphs.erdos_renyi(10_000, 0.0015))
     largest, smallest = weights.spectrum(random)
     assert largest == pytest.approx(-smallest, abs=1e-7)
@@ -403,7 +437,9 @@ def test_plain_rounds_are_enough_and_not_one_too_many(name: str, accuracy: float
     values, vectors = np.linalg.eigh(C.toarray() - 1 / C.shape[0])
     worst = vectors[:, np.abs(values).argmax()]
     rounds = weights.rounds_to(C, accuracy)
-    left = [np.linalg.norm(np.linalg.matrix_power(C.toarray(), n) @ worst) for n in (rounds - 1, rounds)]
+    left = [
+        np.linalg.norm(np.linalg.matrix_power(C.toarray(), n) @ worst) for n in (rounds - 1, rounds)
+    ]
     assert left[1] <= accuracy * (1 + 1e-9) < left[0] * (1 + 1e-7)
 
 
@@ -468,6 +504,7 @@ def test_rounds_that_never_come() -> None:
         with pytest.raises(WeightsError, match="contraction 1 never reach the average"):
             weights.rounds_to(np.eye(4), 1e-3, method)
     with pytest.raises(
-        InputError, match=r"no method 'chebychev': there are plain, chebyshev; did you mean 'chebyshev'\?"
+        InputError,
+        match=r"no method 'chebychev': there are plain, chebyshev; did you mean 'chebyshev'\?",
     ):
         weights.rounds_to(np.eye(4), 1e-3, "chebychev")

@@ -60,7 +60,10 @@ def test_another_recording_is_of_the_same_system_and_agents():
         assert np.array_equal(getattr(first, name), getattr(second, name))
     for name in ("x", "d", "clean"):
         assert np.array_equal(getattr(first, name), getattr(again, name))
-        assert abs(np.corrcoef(getattr(first, name).ravel(), getattr(second, name).ravel())[0, 1]) < 0.2
+        assert (
+            abs(np.corrcoef(getattr(first, name).ravel(), getattr(second, name).ravel())[0, 1])
+            < 0.2
+        )
     other = wiener(4, 200, seed=8)
     assert not np.allclose(first.coefficients, other.coefficients)
     assert not np.allclose(first.correlation, other.correlation)
@@ -94,7 +97,9 @@ def test_strong_has_two_peaks_far_above_the_mild_ones():
     assert s[away.argmax()] == pytest.approx(0.7, abs=2e-3)
     assert away.max() == pytest.approx(1.25, abs=1e-4)
     assert strong(np.array([0.7]))[0] == pytest.approx(1.95, abs=1e-4)
-    assert np.count_nonzero(np.diff(np.sign(np.gradient(strong(s), s)))) == 4  # up, down, up: two extrema at each peak
+    assert (
+        np.count_nonzero(np.diff(np.sign(np.gradient(strong(s), s)))) == 4
+    )  # up, down, up: two extrema at each peak
     assert np.square(away).mean() > 4 * np.square(mild(s) - s).mean()
 
 

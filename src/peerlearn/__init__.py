@@ -112,7 +112,9 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """List the public names and submodules, engines that are not imported yet among them."""
-    return sorted({*globals(), *__all__} - {"Any", "MissingExtra", "TYPE_CHECKING", "keep_old_paths"})
+    return sorted(
+        {*globals(), *__all__} - {"Any", "MissingExtra", "TYPE_CHECKING", "keep_old_paths"}
+    )
 
 
 def __getattr__(name: str) -> Any:

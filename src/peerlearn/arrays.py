@@ -50,9 +50,9 @@ def addends_per_agent(x: Any, hosted: int) -> Addends:
 def all_finite(x: np.ndarray[Any, Any]) -> bool:
     """Return whether no entry is NaN or infinite.
 
-    One such entry makes the sum of squares NaN or infinite. BLAS computes that sum in half a microsecond where x
-    is small, and in a quarter of the time of other ways where it is large. Entries above 1e154 also make it infinite,
-    so then every entry is checked.
+    One such entry makes the sum of squares NaN or infinite. BLAS computes that sum in half a
+    microsecond where x is small, and in a quarter of the time of other ways where it is large.
+    Entries above 1e154 also make it infinite, so then every entry is checked.
     """
     return x.dtype.kind != "f" or isfinite(np.vdot(x, x)) or bool(np.isfinite(x).all())
 
@@ -65,9 +65,12 @@ def norms(x: Array) -> Array:
 def dots(x: Array, y: Array) -> Array:
     """The inner product of each agent's entries of x and y: shape (agents,).
 
-    Not einsum: beyond its buffer it sums in an order that depends on how many agents are hosted here.
+    Not einsum: beyond its buffer it sums in an order that depends on how many agents are hosted
+    here.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # what has diverged may be beyond all numbers
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # what has diverged may be beyond all numbers
         products: Array = np.add.reduce((x * y).reshape(len(x), -1), axis=1)
     return products
 

@@ -1,7 +1,8 @@
 """Hot loops that numba compiles when they are first called, so that nobody else waits for numba to be imported.
 
-Machine code is kept for the next start where there is a place to keep it. In the first call all compiled functions of
-a module are put in its namespace: they may call each other, and who calls `module.function` pays for no detour.
+Machine code is kept for the next start where there is a place to keep it. In the first call all
+compiled functions of a module are put in its namespace: they may call each other, and who calls
+`module.function` pays for no detour.
 """
 
 from __future__ import annotations
@@ -40,5 +41,7 @@ def _compile(function: Callable[..., Any]) -> Any:
 
     try:
         return njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # nowhere to keep compiled code, as in a container that nobody may write to
+    except (
+        RuntimeError
+    ):  # nowhere to keep compiled code, as in a container that nobody may write to
         return njit(nogil=True)(function)

@@ -9,7 +9,8 @@ PeerlearnError
 ├── NetworkError (also a RuntimeError) the network cannot do what was asked of it
 │   ├── WireError                      what another process sent, or a file kept, is not what it should be
 │   └── Stopped                        a run ended before its time, and can be taken up again from its checkpoint
-└── MissingExtra (also an ImportError) an optional part is not installed; the sentence has the install line
+└── MissingExtra (also an ImportError) an optional part is not installed; the sentence has the
+install line
 
 NotConverged (a warning)             an answer is returned, but it is not as exact as asked; with the numbers
 """
@@ -76,13 +77,16 @@ class Stopped(NetworkError):
 class MissingExtra(PeerlearnError, ImportError):
     """An optional part of peerlearn is not installed.
 
-    The install line names the packages of the extra, not the extra itself: so it works wherever peerlearn came from, a
+    The install line names the packages of the extra, not the extra itself: so it works wherever
+    peerlearn came from, a
     checkout, a wheel or an index.
     """
 
     def __init__(self, needed_for: str, package: str, extra: str) -> None:
         packages = " ".join(EXTRAS[extra])
-        super().__init__(f"{needed_for} needs the package {package}, which is not installed: pip install {packages}")
+        super().__init__(
+            f"{needed_for} needs the package {package}, which is not installed: pip install {packages}"
+        )
 
 
 def __getattr__(name: str) -> Any:
@@ -91,7 +95,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from sklearn.exceptions import ConvergenceWarning
 
-    about = {"__module__": __name__, "__doc__": "An answer is returned, but it is not as exact as was asked."}
+    about = {
+        "__module__": __name__,
+        "__doc__": "An answer is returned, but it is not as exact as was asked.",
+    }
     return globals().setdefault(name, type(name, (ConvergenceWarning,), about))
 
 

@@ -1,7 +1,8 @@
 """Who is whose neighbor: connected, undirected networkx graphs with agents 0..n-1 and no self-loops.
 
-A random graph is reproducible from its seed. One that is not connected is thrown away whole and drawn again: patching
-it, or keeping its links for the next draw, would give another distribution than the one asked for.
+A random graph is reproducible from its seed. One that is not connected is thrown away whole and
+drawn again: patching it, or keeping its links for the next draw, would give another distribution
+than the one asked for.
 """
 
 from __future__ import annotations
@@ -24,14 +25,17 @@ from peerlearn.errors import GraphError
 EXACT_UP_TO = 2000  # agents; above, the distances of all pairs cost more than a bound is worth
 MOST_DRAWS = 100_000  # ER(0.2) with 5 agents connects in 8 % of draws: a small cap would refuse what is merely rare
 MOST_WORK = 2e8  # agents and links drawn before giving up: some ten seconds
-HOPELESS = 30.0  # isolated agents expected in a draw: none at all then has a probability of about exp(-30)
+HOPELESS = (
+    30.0  # isolated agents expected in a draw: none at all then has a probability of about exp(-30)
+)
 
 
 def erdos_renyi(n: int, p: float, seed: int = 0) -> nx.Graph:
     """Every possible link with probability p, redrawn whole until connected (Gilbert, Random graphs, 1959).
 
-    The number of links is Binomial(n(n-1)/2, p), and all choices of so many links are equally likely: drawn in this
-    order, the cost is that of the links there are, not of the pairs there could be.
+    The number of links is Binomial(n(n-1)/2, p), and all choices of so many links are equally
+    likely: drawn in this order, the cost is that of the links there are, not of the pairs there
+    could be.
     """
     n, p = _count(n), _real(p, "the link probability p")
     pairs, isolated, random = n * (n - 1) // 2, n * (1 - p) ** (n - 1), np.random.default_rng(seed)
@@ -67,13 +71,22 @@ def ring(n: int) -> nx.Graph:
 def small_world(n: int, k: int, rewire: float, seed: int = 0) -> nx.Graph:
     """A ring with k neighbors per side, each link rewired with probability `rewire`, redrawn whole until connected.
 
-    Watts and Strogatz, Collective dynamics of small-world networks, 1998. Their k counts both sides: it is 2k here.
+    Watts and Strogatz, Collective dynamics of small-world networks, 1998. Their k counts both
+    sides: it is 2k here.
     """
-    n, k, rewire = _count(n), _count(k, "the neighbors per side k"), _real(rewire, "the probability rewire")
+    n, k, rewire = (
+        _count(n),
+        _count(k, "the neighbors per side k"),
+        _real(rewire, "the probability rewire"),
+    )
     if n <= 2 * k:
-        raise GraphError(f"a small world with k = {k} per side needs more than {2 * k} agents, not {n}: lower k")
+        raise GraphError(
+            f"a small world with k = {k} per side needs more than {2 * k} agents, not {n}: lower k"
+        )
     random = np.random.default_rng(seed)
-    for _ in range(_draws(50.0 * n * k)):  # networkx rewires in Python: a link costs as much as fifty of numpy's
+    for _ in range(
+        _draws(50.0 * n * k)
+    ):  # networkx rewires in Python: a link costs as much as fifty of numpy's
         links = np.array(nx.watts_strogatz_graph(n, 2 * k, rewire, seed=random).edges)
         if _connects(n, links):
             return _graph(n, links)
@@ -86,11 +99,14 @@ def small_world(n: int, k: int, rewire: float, seed: int = 0) -> nx.Graph:
 def scale_free(n: int, m: int, seed: int = 0) -> nx.Graph:
     """Each new agent links to m earlier ones, preferring those with many links: m(n - m) links, always connected.
 
-    Barabási and Albert, Emergence of scaling in random networks, 1999; it grows from a star of m + 1 agents.
+    Barabási and Albert, Emergence of scaling in random networks, 1999; it grows from a star of m +
+    1 agents.
     """
     n, m = _count(n), _count(m, "the number of links per new agent m")
     if n <= m:
-        raise GraphError(f"a scale-free graph with m = {m} needs more than {m} agents, not {n}: lower m")
+        raise GraphError(
+            f"a scale-free graph with m = {m} needs more than {m} agents, not {n}: lower m"
+        )
     return _graph(n, list(nx.barabasi_albert_graph(n, m, seed=np.random.default_rng(seed)).edges))
 
 
@@ -109,7 +125,9 @@ def grid(rows: int, columns: int) -> nx.Graph:
     shape = _count(rows, "the number of rows"), _count(columns, "the number of columns")
     agents = np.arange(math.prod(shape)).reshape(shape)
     sides = (agents[:, :-1], agents[:, 1:]), (agents[:-1], agents[1:])
-    return _graph(agents.size, np.concatenate([np.column_stack([a.ravel(), b.ravel()]) for a, b in sides]))
+    return _graph(
+        agents.size, np.concatenate([np.column_stack([a.ravel(), b.ravel()]) for a, b in sides])
+    )
 
 
 def geometric(n: int, radius: float, seed: int = 0) -> nx.Graph:
@@ -117,7 +135,11 @@ def geometric(n: int, radius: float, seed: int = 0) -> nx.Graph:
 
     Positions stay as the attribute "pos" (Gilbert, Random plane networks, 1961).
     """
-    n, radius, random = _count(n), _real(radius, "the radius", math.inf), np.random.default_rng(seed)
+    n, radius, random = (
+        _count(n),
+        _real(radius, "the radius", math.inf),
+        np.random.default_rng(seed),
+    )
     covered = min(1.0, math.pi * radius**2)
     isolated = n * (1 - covered) ** (n - 1)
     for _ in range(_draws(n + covered * n * n / 2, isolated)):
@@ -154,29 +176,52 @@ def from_file(path: str | Path) -> nx.Graph:
     try:
         graph = nx.read_graphml(path) if graphml else _edge_list(path)
     except FileNotFoundError:
-        raise GraphError(f"there is no graph file {path}: check the path, seen from {Path.cwd()}") from None
-    except (OSError, ParseError, nx.NetworkXError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise GraphError(
+            f"there is no graph file {path}: check the path, seen from {Path.cwd()}"
+        ) from None
+    except (
+        OSError,
+        ParseError,
+        nx.NetworkXError,
+        UnicodeDecodeError,
+        KeyError,
+        TypeError,
+    ) as error:
         kind = "GraphML" if graphml else "a list of links"
-        raise GraphError(f"the graph file {path} cannot be read as {kind} ({error}): write it anew") from error
+        raise GraphError(
+            f"the graph file {path} cannot be read as {kind} ({error}): write it anew"
+        ) from error
     if not graph:
-        raise GraphError(f"the graph file {path} holds no agents: write one link per line, as in '0 1'")
+        raise GraphError(
+            f"the graph file {path} holds no agents: write one link per line, as in '0 1'"
+        )
     return checked(_with_numbers(graph))
 
 
 def checked(graph: nx.Graph) -> nx.Graph:
     """The graph as a network needs it: a new networkx.Graph with agents 0..n-1 in order, attributes kept.
 
-    Harmless differences are ironed out: labels become their rank (and stay as the attribute "name" unless there is
-    one), parallel links become one, and so do the two directions of a link. All else is refused with its reason.
+    Harmless differences are ironed out: labels become their rank (and stay as the attribute "name"
+    unless there is
+    one), parallel links become one, and so do the two directions of a link. All else is refused
+    with its reason.
     """
     if not isinstance(graph, nx.Graph):
-        raise GraphError(f"a graph has to be a networkx.Graph, not {type(graph).__name__}: see peerlearn.graphs")
+        raise GraphError(
+            f"a graph has to be a networkx.Graph, not {type(graph).__name__}: see peerlearn.graphs"
+        )
     if not graph:
         raise GraphError("the graph has no agents: a network needs at least one")
     if loops := list(nx.nodes_with_selfloops(graph)):
-        raise GraphError(f"agents linked to themselves: {_some(loops)}; remove the self-loops, they mean nothing here")
-    if graph.is_directed() and (one_way := [(a, b) for a, b in graph.edges() if not graph.has_edge(b, a)]):
-        raise GraphError(f"links go one way only: {_some(one_way)}; add the way back, or pass graph.to_undirected()")
+        raise GraphError(
+            f"agents linked to themselves: {_some(loops)}; remove the self-loops, they mean nothing here"
+        )
+    if graph.is_directed() and (
+        one_way := [(a, b) for a, b in graph.edges() if not graph.has_edge(b, a)]
+    ):
+        raise GraphError(
+            f"links go one way only: {_some(one_way)}; add the way back, or pass graph.to_undirected()"
+        )
     labels = _ordered(graph)
     undirected = _renumbered(graph, labels)
     parts = sorted(nx.connected_components(undirected), key=len, reverse=True)
@@ -193,8 +238,8 @@ def checked(graph: nx.Graph) -> nx.Graph:
 def diameter(graph: nx.Graph) -> int:
     """Rounds after which a flooded value has reached everybody: the longest of all shortest paths.
 
-    Exact up to EXACT_UP_TO agents. Above, twice the height h of the spanning tree, which is safe for counting rounds
-    and at most twice the diameter: h <= diameter <= 2h.
+    Exact up to EXACT_UP_TO agents. Above, twice the height h of the spanning tree, which is safe
+    for counting rounds and at most twice the diameter: h <= diameter <= 2h.
     """
     links = _adjacency(checked(graph))
     if links.shape[0] <= EXACT_UP_TO:
@@ -205,8 +250,9 @@ def diameter(graph: nx.Graph) -> int:
 def spanning_tree(graph: nx.Graph) -> tuple[Indices, Indices]:
     """Parent and depth of every agent in the breadth-first tree from the graph's centre; the root is its own parent.
 
-    The centre has the smallest eccentricity (above EXACT_UP_TO agents: lies midway between two far ends). Among several
-    possible roots or parents the lowest number is taken: every agent that knows the graph finds the same tree.
+    The centre has the smallest eccentricity (above EXACT_UP_TO agents: lies midway between two far
+    ends). Among several possible roots or parents the lowest number is taken: every agent that
+    knows the graph finds the same tree.
     """
     links = _adjacency(checked(graph))
     root = _centre(links)
@@ -221,7 +267,9 @@ def spanning_tree(graph: nx.Graph) -> tuple[Indices, Indices]:
 
 def _eccentricities(links: csr_array) -> Indices:
     """Distance from each agent to the farthest other one."""
-    blocks = np.array_split(np.arange(links.shape[0]), -(-links.shape[0] // 256))  # memory: never all pairs at once
+    blocks = np.array_split(
+        np.arange(links.shape[0]), -(-links.shape[0] // 256)
+    )  # memory: never all pairs at once
     return np.concatenate([_distances(links, block).max(axis=1) for block in blocks])
 
 
@@ -243,7 +291,9 @@ def _distances(links: csr_array, sources: int | Indices) -> Indices:
 
 
 def _adjacency(graph: nx.Graph) -> csr_array:
-    return csr_array(nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), weight=None, dtype=np.float64))
+    return csr_array(
+        nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), weight=None, dtype=np.float64)
+    )
 
 
 def _graph(n: int, links: Any) -> nx.Graph:
@@ -294,7 +344,9 @@ def _edge_list(path: Path) -> nx.Graph:
         said = line.partition("#")[0].strip()
         ends = said.partition("{")[0].replace(",", " ").split()
         if said and len(ends) != 2:
-            raise GraphError(f"line {number} of {path} reads {said!r}: write the two agents of one link, as in '0 1'")
+            raise GraphError(
+                f"line {number} of {path} reads {said!r}: write the two agents of one link, as in '0 1'"
+            )
         graph.add_edges_from([ends] if said else [])
     return graph
 
@@ -323,4 +375,6 @@ def _real(value: Any, what: str, most: float = 1.0) -> float:
 def _some(items: Iterable[Any], most: int = 6) -> str:
     """The first few, for a sentence that stays readable with ten thousand agents."""
     items = list(items)
-    return ", ".join(map(str, items[:most])) + (f", ... ({len(items)} in all)" if len(items) > most else "")
+    return ", ".join(map(str, items[:most])) + (
+        f", ... ({len(items)} in all)" if len(items) > most else ""
+    )

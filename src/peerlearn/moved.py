@@ -1,7 +1,7 @@
 """Old module paths that still work, with a DeprecationWarning, until the next release.
 
-A finder at the end of Python's list is asked for modules that nobody else has. For the old path of a module that has
-moved it makes one whose names come from the new place.
+A finder at the end of Python's list is asked for modules that nobody else has. For the old path of
+a module that has moved it makes one whose names come from the new place.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class _Finder(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Moved(spec.name, [f"peerlearn.{each}" for each in MOVED[spec.name.partition(".")[2]].split()])
+        return _Moved(
+            spec.name, [f"peerlearn.{each}" for each in MOVED[spec.name.partition(".")[2]].split()]
+        )
 
     def exec_module(self, module: ModuleType) -> None:
         pass
@@ -82,7 +84,11 @@ class _Moved(ModuleType):
     def __init__(self, old: str, new: list[str]) -> None:
         super().__init__(old, f"Moved to {' and '.join(new)}.")
         self.__dict__["_new"] = new
-        warnings.warn(f"{old} has moved to {' and '.join(new)}: import it from there", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"{old} has moved to {' and '.join(new)}: import it from there",
+            DeprecationWarning,
+            stacklevel=2,
+        )
 
     def __getattr__(self, name: str) -> Any:
         for path in () if name.startswith("__") else self.__dict__["_new"]:

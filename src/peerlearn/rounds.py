@@ -1,13 +1,13 @@
 """How many rounds of averaging a spectrum asks for.
 
-With e the deviations of all agents from their average, [a, b] the eigenvalues of the mixing matrix but the 1 of the
-constant vector, and rho = max(|a|, |b|),
+With e the deviations of all agents from their average, [a, b] the eigenvalues of the mixing matrix
+but the 1 of the constant vector, and rho = max(|a|, |b|),
 
     plain:      |e[n]| <= rho^n |e[0]|
     chebyshev:  |e[n]| <= |e[0]| / T_n(xi),   xi = (2 - a - b)/(b - a),   T_n(xi) = cosh(n acosh xi)
 
-The polynomial of degree n with p(1) = 1 that is smallest on [a, b] is T_n of the interval mapped to [-1, 1], over
-T_n(xi) (Golub and Varga, Chebyshev semi-iterative methods, 1961).
+The polynomial of degree n with p(1) = 1 that is smallest on [a, b] is T_n of the interval mapped to
+[-1, 1], over T_n(xi) (Golub and Varga, Chebyshev semi-iterative methods, 1961).
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def _check(contraction: float, accuracy: float) -> None:
     if not accuracy > 0:
         raise InputError(f"accuracy is {accuracy!r}: give a positive number, such as 1e-6")
     if contraction >= 1:
-        raise WeightsError(f"weights with contraction {contraction:.6g} never reach the average: connect all agents")
+        raise WeightsError(
+            f"weights with contraction {contraction:.6g} never reach the average: connect all agents"
+        )
 
 
 def _steps(way: float, step: float) -> int:

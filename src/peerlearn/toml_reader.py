@@ -29,11 +29,15 @@ def read(path: Path) -> Table:
     try:
         return Table(tomllib.loads(path.read_text(encoding="utf-8")), path)
     except FileNotFoundError:
-        raise InputError(f"there is no file {path}: check the path, seen from {Path.cwd()}") from None
+        raise InputError(
+            f"there is no file {path}: check the path, seen from {Path.cwd()}"
+        ) from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not TOML: save it as UTF-8 text") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): give a file that this user may read") from None
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}): give a file that this user may read"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
 
@@ -52,7 +56,9 @@ class Table:
                 raise self._unknown(key, known)
         return self
 
-    def take(self, key: str, kinds: type | tuple[type, ...], default: Any = ..., *, what: str = "") -> Any:
+    def take(
+        self, key: str, kinds: type | tuple[type, ...], default: Any = ..., *, what: str = ""
+    ) -> Any:
         """The value of a key, of one of these kinds; without a default it has to be there."""
         self._known.add(key)
         allowed = kinds if isinstance(kinds, tuple) else (kinds,)
@@ -64,7 +70,9 @@ class Table:
                 raise self.wrong(key, f"is missing: give {wanted}")
             return default
         value = self.values[key]
-        if (isinstance(value, bool) and not {bool, object} & set(allowed)) or not isinstance(value, allowed):
+        if (isinstance(value, bool) and not {bool, object} & set(allowed)) or not isinstance(
+            value, allowed
+        ):
             raise self.wrong(key, f"is {value!r:.80}: give {wanted}")
         return value
 
@@ -81,7 +89,8 @@ class Table:
             raise self.wrong(key, f"is {listed!r:.80}: give {wanted}")
         names = [each.get("name", place) for place, each in enumerate(listed, 1)]
         return [
-            Table(each, self.path, f"{self.prefix}{key}[{name!r}].") for name, each in zip(names, listed, strict=True)
+            Table(each, self.path, f"{self.prefix}{key}[{name!r}].")
+            for name, each in zip(names, listed, strict=True)
         ]
 
     def rest(self) -> dict[str, Any]:
@@ -116,7 +125,9 @@ class Table:
         try:
             yield
         except (InputError, TypeError, ValueError) as error:
-            raise InputError(f"{self.prefix.rstrip('.')} in {self.path} cannot be used: {error}") from None
+            raise InputError(
+                f"{self.prefix.rstrip('.')} in {self.path} cannot be used: {error}"
+            ) from None
 
 
 def near(given: str, known: Iterable[str]) -> str:
@@ -132,8 +143,13 @@ def toml(values: Mapping[str, Any], name: str = "") -> str:
     """Plain values as TOML: those of a table first, then the tables within."""
     tables = {key: value for key, value in values.items() if isinstance(value, dict)}
     lines = [f"[{name}]\n"] if name else []
-    lines += [f"{_key(key)} = {_value(value)}\n" for key, value in values.items() if key not in tables]
-    lines += ["\n" + toml(value, f"{name}.{_key(key)}" if name else _key(key)) for key, value in tables.items()]
+    lines += [
+        f"{_key(key)} = {_value(value)}\n" for key, value in values.items() if key not in tables
+    ]
+    lines += [
+        "\n" + toml(value, f"{name}.{_key(key)}" if name else _key(key))
+        for key, value in tables.items()
+    ]
     return "".join(lines)
 
 

@@ -1,11 +1,13 @@
 """Mixing matrices of a graph, and how fast they mix.
 
-One round is x <- C x, with C_kj the weight that agent k gives to agent j. Every C here is a sparse matrix with
+One round is x <- C x, with C_kj the weight that agent k gives to agent j. Every C here is a sparse
+matrix with
 
     C = C',   C 1 = 1,   C_kj = 0 where k and j are not linked,   contraction  rho(C - 11'/L) < 1,
 
-so that the average is kept in every round and reached in the end. (C 1 = 1 and the contraction alone, as often printed,
-lead to a weighted mean when C is not symmetric.) Weights may be negative: the fastest ones usually are.
+so that the average is kept in every round and reached in the end. (C 1 = 1 and the contraction
+alone, as often printed, lead to a weighted mean when C is not symmetric.) Weights may be negative:
+the fastest ones usually are.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from peerlearn.rounds import chebyshev_rounds, plain_rounds
 DENSE_UP_TO = 1500  # agents; above, only the extreme eigenvalues are computed
 TOLERANCE = 1e-9  # what a given matrix may miss symmetry and row sums by
 ROUNDING = 1e-13  # eigenvalues closer than this to 0, 1 or -1 are these
-RESTARTS = 60  # of Lanczos: well-connected graphs need a few, the others are better served by factorising
+RESTARTS = (
+    60  # of Lanczos: well-connected graphs need a few, the others are better served by factorising
+)
 
 
 def max_degree(graph: nx.Graph) -> sparse.csr_array:
@@ -43,15 +47,17 @@ def metropolis(graph: nx.Graph) -> sparse.csr_array:
     """
     links = _links(graph)
     degrees, (k, j) = _sums(links), links.nonzero()
-    return _averaging(sparse.coo_array((1 / (1 + np.maximum(degrees[k], degrees[j])), (k, j)), shape=links.shape))
+    return _averaging(
+        sparse.coo_array((1 / (1 + np.maximum(degrees[k], degrees[j])), (k, j)), shape=links.shape)
+    )
 
 
 def laplacian(graph: nx.Graph) -> sparse.csr_array:
     """C = I - alpha Lap, the fastest with one weight for all links: alpha = 2/(mu_2 + mu_L).
 
-    0 = mu_1 < mu_2 <= .. <= mu_L are the eigenvalues of the graph's Laplacian Lap = D - A (Xiao and Boyd, Fast linear
-    iterations for distributed averaging, 2004, section 4.1). Those of I - Lap/(d + 1), which are at hand, are
-    1 - mu/(d + 1).
+    0 = mu_1 < mu_2 <= .. <= mu_L are the eigenvalues of the graph's Laplacian Lap = D - A (Xiao and
+    Boyd, Fast linear iterations for distributed averaging, 2004, section 4.1). Those of I - Lap/(d
+    + 1), which are at hand, are 1 - mu/(d + 1).
     """
     links = _links(graph)
     largest, smallest = spectrum(max_degree(graph))
@@ -63,8 +69,9 @@ def fastest(graph: nx.Graph) -> sparse.csr_array:
 
         minimise s   such that   -s I <= I - sum_e w_e (U'b_e)(U'b_e)' <= s I
 
-    b_e has 1 and -1 at the ends of e; the columns of U span the vectors orthogonal to 1, so 11'/L need not appear.
-    The weights need not be unique, their contraction is. Takes seconds for 50 agents, minutes for 100.
+    b_e has 1 and -1 at the ends of e; the columns of U span the vectors orthogonal to 1, so 11'/L
+    need not appear. The weights need not be unique, their contraction is. Takes seconds for 50
+    agents, minutes for 100.
     """
     cvxpy, links, size = _cvxpy(), _links(graph), len(graph)
     if size == 1:
@@ -76,7 +83,11 @@ def fastest(graph: nx.Graph) -> sparse.csr_array:
     w, s = cvxpy.Variable(len(ends)), cvxpy.Variable()
     identity = np.eye(size - 1)
     mixed = identity - cvxpy.reshape(moves @ w, identity.shape, order="C")
-    _solve(cvxpy, cvxpy.Problem(cvxpy.Minimize(s), [s * identity - mixed >> 0, s * identity + mixed >> 0]), size)
+    _solve(
+        cvxpy,
+        cvxpy.Problem(cvxpy.Minimize(s), [s * identity - mixed >> 0, s * identity + mixed >> 0]),
+        size,
+    )
     half = sparse.coo_array((w.value, (ends[:, 0], ends[:, 1])), shape=links.shape)
     return _averaging(half + half.T)
 
@@ -92,10 +103,15 @@ def _cvxpy() -> Any:
 def _solve(cvxpy: Any, problem: Any, size: int) -> None:
     """By the first installed solver that reaches full accuracy, the most accurate one asked first."""
     tried = []
-    for solver, options in (("CLARABEL", {}), ("SCS", {"eps_abs": 1e-7, "eps_rel": 1e-7, "max_iters": 50_000})):
+    for solver, options in (
+        ("CLARABEL", {}),
+        ("SCS", {"eps_abs": 1e-7, "eps_rel": 1e-7, "max_iters": 50_000}),
+    ):
         if solver in cvxpy.installed_solvers():
             try:
-                with warnings.catch_warnings(action="ignore"):  # of inexact solutions, which the status tells as well
+                with warnings.catch_warnings(
+                    action="ignore"
+                ):  # of inexact solutions, which the status tells as well
                     problem.solve(solver=solver, **options)
             except cvxpy.SolverError as error:
                 tried.append(f"{solver}: {error}")
@@ -130,13 +146,21 @@ def checked(C: Any, graph: nx.Graph) -> sparse.csr_array:
     """A given matrix as sparse weights of the graph, what rounding left unequal made equal, or the reason why not."""
     links, C = _links(graph), _matrix(C)
     if C.shape != links.shape:
-        raise WeightsError(f"weights of shape {C.shape} cannot mix {len(graph)} agents: give one row and column each")
+        raise WeightsError(
+            f"weights of shape {C.shape} cannot mix {len(graph)} agents: give one row and column each"
+        )
     k, j, stray = _worst(C - C * (links + sparse.eye_array(len(graph))))
     if stray:
-        raise WeightsError(f"C[{k}, {j}] = {C[k, j]:.6g}, but agents {k} and {j} are not linked: link them or set it 0")
+        raise WeightsError(
+            f"C[{k}, {j}] = {C[k, j]:.6g}, but agents {k} and {j} are not linked: link them or set it 0"
+        )
     largest, smallest = spectrum(C)
     if largest >= 1:
-        effect = "agents would drift apart" if largest > 1 else "some agents would never hear of the others"
+        effect = (
+            "agents would drift apart"
+            if largest > 1
+            else "some agents would never hear of the others"
+        )
         raise WeightsError(
             f"weights have a second eigenvalue of {largest:.6g}, so {effect}: "
             "give positive weight to links that connect everybody"
@@ -151,7 +175,8 @@ def checked(C: Any, graph: nx.Graph) -> sparse.csr_array:
 def spectrum(C: Any) -> tuple[float, float]:
     """Largest and smallest eigenvalue of C, the eigenvalue 1 of the constant vector set apart; (0, 0) for one agent.
 
-    The constant vector is moved to the mean c of the other eigenvalues, which lies between them: the extremes of
+    The constant vector is moved to the mean c of the other eigenvalues, which lies between them:
+    the extremes of
     C - (1 - c) 11'/L are those wanted, even if all of them have the same sign.
     """
     C = _matrix(C)
@@ -166,7 +191,9 @@ def spectrum(C: Any) -> tuple[float, float]:
     else:
         deflated = LinearOperator(C.shape, lambda x: C @ x - excess * x.mean(), dtype=np.float64)
         ends = _extreme(C, deflated, "LA"), _extreme(C, deflated, "SA")
-    largest, smallest = (float(np.rint(end) if abs(end - np.rint(end)) < ROUNDING else end) for end in ends)
+    largest, smallest = (
+        float(np.rint(end) if abs(end - np.rint(end)) < ROUNDING else end) for end in ends
+    )
     return largest, smallest
 
 
@@ -178,26 +205,36 @@ def contraction(C: Any) -> float:
 def rounds_to(C: Any, accuracy: float, method: str = "plain") -> int:
     """Rounds until the distance to the average (Frobenius, over all agents) is at most `accuracy` times what it was.
 
-    By "plain" rounds x <- C x, or by the "chebyshev" polynomial of C; the formulas are in `peerlearn.rounds`.
+    By "plain" rounds x <- C x, or by the "chebyshev" polynomial of C; the formulas are in
+    `peerlearn.rounds`.
     """
     if method not in ("plain", "chebyshev"):
         raise InputError(f"there is no method {method!r}: {_known(method, ('plain', 'chebyshev'))}")
     C = _matrix(C)
     largest, smallest = spectrum(C)
     rho = max(abs(largest), abs(smallest))
-    needed = plain_rounds(rho, accuracy) if method == "plain" else chebyshev_rounds(largest, smallest, accuracy)
+    needed = (
+        plain_rounds(rho, accuracy)
+        if method == "plain"
+        else chebyshev_rounds(largest, smallest, accuracy)
+    )
     return needed if C.shape[0] > 1 else 0
 
 
 def _extreme(C: sparse.csr_array, deflated: LinearOperator, end: str) -> float:
     """One end of the spectrum by Lanczos; where that is slow (long thin graphs) by Lanczos on (C - sigma I)^-1.
 
-    sigma lies just beyond the end (Gershgorin), so the eigenvalue next to it is the inverse's largest; the constant
-    vector is projected out. Long thin graphs factorise without fill-in, the others do not get here.
+    sigma lies just beyond the end (Gershgorin), so the eigenvalue next to it is the inverse's
+    largest; the constant vector is projected out. Long thin graphs factorise without fill-in, the
+    others do not get here.
     """
-    start = np.random.default_rng(0).standard_normal(C.shape[0])  # fixed: the same weights have the same contraction
+    start = np.random.default_rng(0).standard_normal(
+        C.shape[0]
+    )  # fixed: the same weights have the same contraction
     try:
-        return float(eigsh(deflated, 1, which=end, v0=start, ncv=40, maxiter=RESTARTS, tol=1e-10)[0][0])
+        return float(
+            eigsh(deflated, 1, which=end, v0=start, ncv=40, maxiter=RESTARTS, tol=1e-10)[0][0]
+        )
     except ArpackError:
         pass
     middle, spread = C.diagonal(), _sums(abs(C)) - abs(C.diagonal())
@@ -249,7 +286,9 @@ def _matrix(C: Any) -> sparse.csr_array:
         )
     entries = sparse.coo_array(given, dtype=np.float64)
     for k in np.flatnonzero(~np.isfinite(entries.data)):
-        raise WeightsError(f"C[{entries.row[k]}, {entries.col[k]}] = {entries.data[k]}: give finite numbers as weights")
+        raise WeightsError(
+            f"C[{entries.row[k]}, {entries.col[k]}] = {entries.data[k]}: give finite numbers as weights"
+        )
     return entries.tocsr()
 
 
@@ -257,7 +296,11 @@ def _worst(matrix: Any) -> tuple[int, int, float]:
     """Row, column and size of the largest entry."""
     entries = abs(sparse.coo_array(matrix))
     at = int(entries.data.argmax()) if entries.nnz else None
-    return (0, 0, 0.0) if at is None else (int(entries.row[at]), int(entries.col[at]), float(entries.data[at]))
+    return (
+        (0, 0, 0.0)
+        if at is None
+        else (int(entries.row[at]), int(entries.col[at]), float(entries.data[at]))
+    )
 
 
 def _averaging(links: Any) -> sparse.csr_array:
@@ -274,9 +317,18 @@ def _averaging(links: Any) -> sparse.csr_array:
 
 def _links(graph: nx.Graph) -> sparse.csr_array:
     """1 where two agents are linked."""
-    if not graph or graph.is_directed() or set(graph) != set(range(len(graph))) or nx.number_of_selfloops(graph):
-        raise GraphError("weights are for undirected graphs of agents 0..n-1: pass the graph through graphs.checked")
-    links = sparse.csr_array(nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), weight=None))
+    if (
+        not graph
+        or graph.is_directed()
+        or set(graph) != set(range(len(graph)))
+        or nx.number_of_selfloops(graph)
+    ):
+        raise GraphError(
+            "weights are for undirected graphs of agents 0..n-1: pass the graph through graphs.checked"
+        )
+    links = sparse.csr_array(
+        nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), weight=None)
+    )
     return sparse.csr_array((np.ones(links.nnz), links.indices, links.indptr), shape=links.shape)
 
 

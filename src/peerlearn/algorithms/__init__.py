@@ -1,7 +1,11 @@
 """What agents compute together, one file per method."""
 
 from peerlearn.algorithms.averaging import Averaging, average, iterates, total
-from peerlearn.algorithms.columns import DualConjugateGradient, SharingADMM, SketchedConjugateGradient
+from peerlearn.algorithms.columns import (
+    DualConjugateGradient,
+    SharingADMM,
+    SketchedConjugateGradient,
+)
 from peerlearn.algorithms.completion import BlockCompletion, DiffusionCompletion
 from peerlearn.algorithms.distances import Exchange, Landmarks
 from peerlearn.algorithms.flooding import everyone, maximum

@@ -4,13 +4,15 @@
 
 An agent whose rows lack a class must still train an output for it.
 
-What must be the same is compared by one flood of its largest and smallest values: settings and what is drawn from the
-seed before training, coefficients after it. Agents draw the same random features only if their releases of peerlearn
-and numpy draw alike, and compute the same from them only if their machines do. If not, training would end without an
-error and leave every agent with another model. Random numbers are compared to the last bit, by a checksum. What is
-computed from them is not: the last bits of exp, tanh or a matrix product may differ between machines and do no harm.
-Of such arrays a weighted norm is compared, with a tolerance. Arrays that are near each other have norms that are near
-each other, so that rounding alone never raises an error.
+What must be the same is compared by one flood of its largest and smallest values: settings and what
+is drawn from the
+seed before training, coefficients after it. Agents draw the same random features only if their
+releases of peerlearn and numpy draw alike, and compute the same from them only if their machines
+do. If not, training would end without an error and leave every agent with another model. Random
+numbers are compared to the last bit, by a checksum. What is computed from them is not: the last
+bits of exp, tanh or a matrix product may differ between machines and do no harm. Of such arrays a
+weighted norm is compared, with a tolerance. Arrays that are near each other have norms that are
+near each other, so that rounding alone never raises an error.
 """
 
 from __future__ import annotations
@@ -39,7 +41,12 @@ WAY_OUT = (
     "of one kind if that is not enough"
 )
 LAST = 0x10FFFF  # code point of a text
-TRUTHS, WHOLE, REAL, TEXT = 1, 2, 4, 8  # kinds of labels; the kinds heard of are added up as bits, 0 for no label yet
+TRUTHS, WHOLE, REAL, TEXT = (
+    1,
+    2,
+    4,
+    8,
+)  # kinds of labels; the kinds heard of are added up as bits, 0 for no label yet
 
 
 def union(network: Network, labels: Sequence[Labels]) -> Labels:
@@ -54,18 +61,24 @@ def union(network: Network, labels: Sequence[Labels]) -> Labels:
         for sender, heard in (pair for box in inbox for pair in box.items()):
             _must_be_labels(heard, sender)
         merged = [_merged(own, box) for own, box in zip(known, inbox, strict=True)]
-        news = [not network.reliable or _differ(own, more) for own, more in zip(known, merged, strict=True)]
+        news = [
+            not network.reliable or _differ(own, more)
+            for own, more in zip(known, merged, strict=True)
+        ]
         known = merged
-    return _decoded(known[0]["labels"], int(known[0]["kinds"][0]))  # the first hosted agent knows what all know
+    return _decoded(
+        known[0]["labels"], int(known[0]["kinds"][0])
+    )  # the first hosted agent knows what all know
 
 
 @dataclass(frozen=True)
 class Drawn:
     """What each agent draws from the common seed by itself, and all must have alike.
 
-    what: how the error message calls it. numbers: compared to the last bit. computed: what follows from the numbers on
-    fixed inputs (`probe`), compared up to rounding. Give the same number of these to every agent, empty where there is
-    nothing to draw.
+    what: how the error message calls it. numbers: compared to the last bit. computed: what follows
+    from the numbers on
+    fixed inputs (`probe`), compared up to rounding. Give the same number of these to every agent,
+    empty where there is nothing to draw.
     """
 
     what: str
@@ -75,7 +88,9 @@ class Drawn:
     @classmethod
     def of_features(cls, features: RandomFeatures) -> Drawn:
         """Return what agents compare of random features."""
-        return cls("the random features", (features.W, features.b), features(probe(4, len(features.W))))
+        return cls(
+            "the random features", (features.W, features.b), features(probe(4, len(features.W)))
+        )
 
 
 def probe(rows: int, columns: int) -> Array:
@@ -89,8 +104,8 @@ def check_same_settings(
 ) -> None:
     """Refuse, at every agent and with the same sentence, to go on where settings or draws differ between agents.
 
-    Of anything but a number a checksum of its text is compared. rows: of the hosted agents, where somebody in the
-    network must have some.
+    Of anything but a number a checksum of its text is compared. rows: of the hosted agents, where
+    somebody in the network must have some.
     """
     given = [_number(value) for value in settings.values()]
     if drawn:
@@ -126,7 +141,8 @@ def check_same_settings(
 def check_coefficients(network: Network, coefficients: Array, apart: float | None) -> None:
     """Refuse, at every agent, coefficients that agents must have alike and have not. Send nothing if apart is None.
 
-    coefficients: of the hosted agents, along the first axis. apart: how far each may be from the common answer,
+    coefficients: of the hosted agents, along the first axis. apart: how far each may be from the
+    common answer,
     relative to its size; 0 asks for the same bits.
     """
     if apart is None:
@@ -150,7 +166,12 @@ def _extremes(network: Network, own: Array) -> tuple[Array, Array]:
 def _sample() -> Drawn:
     """Draw a few numbers in each way that agents draw alike, for what is drawn later than it can be compared."""
     rng = np.random.default_rng(0)
-    numbers = rng.uniform(-1.0, 1.0, 8), rng.standard_normal(8), rng.choice([-1.0, 1.0], 8), rng.permutation(8)
+    numbers = (
+        rng.uniform(-1.0, 1.0, 8),
+        rng.standard_normal(8),
+        rng.choice([-1.0, 1.0], 8),
+        rng.permutation(8),
+    )
     return Drawn("the random numbers", numbers)
 
 
@@ -174,7 +195,11 @@ def no_rows() -> DataError:
 
 def _number(value: Any) -> float:
     """A number as it is, and anything else as one that is larger than all numbers in use."""
-    return float(value) if isinstance(value, Real) else CHECKSUMS * (1 + crc32(_text(value).encode()) / 2**32)
+    return (
+        float(value)
+        if isinstance(value, Real)
+        else CHECKSUMS * (1 + crc32(_text(value).encode()) / 2**32)
+    )
 
 
 def _text(value: Any) -> str:
@@ -189,12 +214,28 @@ def _text(value: Any) -> str:
 
 def _must_be_labels(heard: Message, sender: int) -> None:
     labels, kinds = heard.get("labels"), heard.get("kinds")
-    if labels is None or kinds is None or kinds.shape != (1,) or kinds.dtype != np.int64 or labels.ndim != 2:
-        raise WireError(f"agent {sender} sent no labels where some were due: it runs something else")
+    if (
+        labels is None
+        or kinds is None
+        or kinds.shape != (1,)
+        or kinds.dtype != np.int64
+        or labels.ndim != 2
+    ):
+        raise WireError(
+            f"agent {sender} sent no labels where some were due: it runs something else"
+        )
     # Where texts and numbers have met, an agent goes on to send its own.
-    held = {TEXT: (np.uint32,)}.get(int(kinds[0]), (np.int64, np.float64) + ((np.uint32,) if kinds[0] & TEXT else ()))
-    if not 0 <= kinds[0] < 2 * TEXT or labels.dtype not in held or (kinds[0] == 0) != (len(labels) == 0):
-        raise WireError(f"agent {sender} sent labels of a kind that there is not: it runs something else")
+    held = {TEXT: (np.uint32,)}.get(
+        int(kinds[0]), (np.int64, np.float64) + ((np.uint32,) if kinds[0] & TEXT else ())
+    )
+    if (
+        not 0 <= kinds[0] < 2 * TEXT
+        or labels.dtype not in held
+        or (kinds[0] == 0) != (len(labels) == 0)
+    ):
+        raise WireError(
+            f"agent {sender} sent labels of a kind that there is not: it runs something else"
+        )
     text = labels.dtype == np.uint32
     if (
         (not text and labels.shape[1] != 1)
@@ -205,7 +246,11 @@ def _must_be_labels(heard: Message, sender: int) -> None:
 
 
 def _kind(labels: Labels) -> int:
-    return 0 if len(labels) == 0 else {"b": TRUTHS, "i": WHOLE, "u": WHOLE, "f": REAL}.get(labels.dtype.kind, TEXT)
+    return (
+        0
+        if len(labels) == 0
+        else {"b": TRUTHS, "i": WHOLE, "u": WHOLE, "f": REAL}.get(labels.dtype.kind, TEXT)
+    )
 
 
 def _encoded(labels: Labels) -> Labels:
@@ -214,15 +259,23 @@ def _encoded(labels: Labels) -> Labels:
         return np.zeros((0, 1), dtype=np.int64)
     if _kind(labels) == TEXT:
         text = np.unique(labels.astype(str))
-        return text.astype(f"<U{max(text.dtype.itemsize // 4, 1)}").view(np.uint32).reshape(len(text), -1)
+        return (
+            text.astype(f"<U{max(text.dtype.itemsize // 4, 1)}")
+            .view(np.uint32)
+            .reshape(len(text), -1)
+        )
     if labels.dtype.kind == "u" and labels.size and labels.max() > np.iinfo(np.int64).max:
-        raise DataError(f"the label {labels.max()} is larger than a whole number may be: give labels below 2^63")
+        raise DataError(
+            f"the label {labels.max()} is larger than a whole number may be: give labels below 2^63"
+        )
     return np.unique(labels).astype(np.float64 if _kind(labels) == REAL else np.int64)[:, None]
 
 
 def _merged(own: dict[str, Labels], inbox: Mapping[int, Message]) -> dict[str, Labels]:
     """Own labels and all that were heard, sorted. Texts and numbers are not mixed: that they met is enough to know."""
-    kinds = int(np.bitwise_or.reduce([own["kinds"][0], *(heard["kinds"][0] for heard in inbox.values())]))
+    kinds = int(
+        np.bitwise_or.reduce([own["kinds"][0], *(heard["kinds"][0] for heard in inbox.values())])
+    )
     if kinds & TEXT and kinds != TEXT:
         return {"labels": own["labels"], "kinds": np.array([kinds])}
     sets = [own["labels"], *(heard["labels"] for heard in inbox.values())]

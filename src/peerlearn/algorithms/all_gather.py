@@ -3,8 +3,8 @@
     T_k <- T_k and the tables of k's children                        up the tree, the deepest agents first
     T_k <- T of k's parent                                           down the tree
 
-Every table crosses every link of the tree once on its way down, and on its way up only those towards the root. All
-agents end with the same bits.
+Every table crosses every link of the tree once on its way down, and on its way up only those
+towards the root. All agents end with the same bits.
 """
 
 from __future__ import annotations
@@ -29,34 +29,55 @@ def all_gather(network: Network, tables: Sequence[Array], width: int) -> list[Ar
     known: list[Tables] = [{agent: own} for agent, own in zip(hosted, tables, strict=True)]
     below = _subtrees(network)
     for level in range(tree.height, 0, -1):
-        outbox = [_packed(own) if tree.depth[k] == level else {} for k, own in zip(hosted, known, strict=True)]
+        outbox = [
+            _packed(own) if tree.depth[k] == level else {}
+            for k, own in zip(hosted, known, strict=True)
+        ]
         inbox = network.exchange(outbox, [[int(tree.parent[k])] for k in hosted])
         for own, box in zip(known, inbox, strict=True):
             for child in sorted(box):
                 own |= _unpacked(box[child], below[child], width, child)
-    children = {k: [child for child in sorted(network.graph[k]) if tree.parent[child] == k] for k in hosted}
+    children = {
+        k: [child for child in sorted(network.graph[k]) if tree.parent[child] == k] for k in hosted
+    }
     everybody = frozenset(range(network.size))
     for level in range(tree.height):
-        outbox = [_packed(own) if tree.depth[k] == level else {} for k, own in zip(hosted, known, strict=True)]
+        outbox = [
+            _packed(own) if tree.depth[k] == level else {}
+            for k, own in zip(hosted, known, strict=True)
+        ]
         inbox = network.exchange(outbox, [children[k] for k in hosted])
         known = [
-            next((_unpacked(message, everybody, width, parent) for parent, message in box.items()), own)
+            next(
+                (_unpacked(message, everybody, width, parent) for parent, message in box.items()),
+                own,
+            )
             for own, box in zip(known, inbox, strict=True)
         ]
-    return [known[0][agent] for agent in range(network.size)]  # the first hosted agent knows what all know
+    return [
+        known[0][agent] for agent in range(network.size)
+    ]  # the first hosted agent knows what all know
 
 
 def _subtrees(network: Network) -> dict[int, frozenset[int]]:
     """Each agent with all that are below it in the tree: whose tables it may speak for."""
     tree = network.tree
-    downwards = nx.DiGraph((int(parent), child) for child, parent in enumerate(tree.parent) if child != tree.root)
+    downwards = nx.DiGraph(
+        (int(parent), child) for child, parent in enumerate(tree.parent) if child != tree.root
+    )
     downwards.add_nodes_from(range(network.size))
-    return {agent: frozenset(nx.descendants(downwards, agent)) | {agent} for agent in range(network.size)}
+    return {
+        agent: frozenset(nx.descendants(downwards, agent)) | {agent}
+        for agent in range(network.size)
+    }
 
 
 def _packed(tables: Tables) -> Message:
     agents = sorted(tables)
-    return {"rows": np.array([len(tables[k]) for k in agents]), "table": np.vstack([tables[k] for k in agents])}
+    return {
+        "rows": np.array([len(tables[k]) for k in agents]),
+        "table": np.vstack([tables[k] for k in agents]),
+    }
 
 
 def _unpacked(message: Message, agents: frozenset[int], width: int, sender: int) -> Tables:
@@ -74,5 +95,7 @@ def _unpacked(message: Message, agents: frozenset[int], width: int, sender: int)
         or table.shape != (np.add.reduce(rows), width)
         or not all_finite(table)
     ):
-        raise WireError(f"agent {sender} sent no tables of {width} columns where some were due: it runs something else")
+        raise WireError(
+            f"agent {sender} sent no tables of {width} columns where some were due: it runs something else"
+        )
     return dict(zip(sorted(agents), np.split(table, np.cumsum(rows)[:-1]), strict=True))

@@ -7,12 +7,15 @@
     P        = U S^-1/2, from k(A) = U S U'                                    alone, at the agent in the middle
     A, P     = those of the agent in the middle                                over the network
 
-All start from the same seed, yet they do not each compute A and P: k-means makes much of a last bit, and an eigenvector
-may point the other way on a machine of another kind. A centre of one row would be that row: such rows go to the centre
-next to theirs, so that an agent sends half as many centres as it has rows at most. Only an agent with one row sends it
-here; the sums of `AnchorLapClassifier` give away the labelled row of an agent that has one.
+All start from the same seed, yet they do not each compute A and P: k-means makes much of a last
+bit, and an eigenvector
+may point the other way on a machine of another kind. A centre of one row would be that row: such
+rows go to the centre next to theirs, so that an agent sends half as many centres as it has rows at
+most. Only an agent with one row sends it here; the sums of `AnchorLapClassifier` give away the
+labelled row of an agent that has one.
 
-k-means++: Arthur and Vassilvitskii, 2007, section 2.2. Two stages: Guha et al., Clustering data streams, 2003.
+k-means++: Arthur and Vassilvitskii, 2007, section 2.2. Two stages: Guha et al., Clustering data
+streams, 2003.
 """
 
 from __future__ import annotations
@@ -40,9 +43,12 @@ STEPS = 20  # of k-means: after those, anchors move no further than matters here
 class Anchoring:
     """How many anchors, m in the formulas, and what is made of them.
 
-    None: m of 100, s of 10 nearest and a rank r of 60, each less where the data have no more; a number is a demand.
-    local: centres of one agent at most; None: enough for four times m over all agents, and ten at least. width: of the
-    kernel; None: how far rows of an anchor are from those of its s-th nearest, whatever the unit of the columns.
+    None: m of 100, s of 10 nearest and a rank r of 60, each less where the data have no more; a
+    number is a demand.
+    local: centres of one agent at most; None: enough for four times m over all agents, and ten at
+    least. width: of the
+    kernel; None: how far rows of an anchor are from those of its s-th nearest, whatever the unit of
+    the columns.
     """
 
     width: float | None = None
@@ -54,7 +60,10 @@ class Anchoring:
     def agree(self, network: Network, inputs: Sequence[Array], seed: int) -> AnchorGraph:
         """The same anchors and features at every agent, from the rows of the hosted ones."""
         columns = inputs[0].shape[1]
-        own = [self._table(X, network.size, (seed, k)) for k, X in zip(network.hosted, inputs, strict=True)]
+        own = [
+            self._table(X, network.size, (seed, k))
+            for k, X in zip(network.hosted, inputs, strict=True)
+        ]
         tables = all_gather(network, own, columns + 2)
         for agent, table in enumerate(tables):
             self._must_be_centres(table, agent, network.size)
@@ -66,13 +75,22 @@ class Anchoring:
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
                 A, _ = centres(C, n, m, np.random.default_rng(seed))
-                found[k] = np.hstack([A, projection(A, self.width or _reach(A, s, C, n, e), found.shape[2] - columns)])
+                found[k] = np.hstack(
+                    [
+                        A,
+                        projection(
+                            A, self.width or _reach(A, s, C, n, e), found.shape[2] - columns
+                        ),
+                    ]
+                )
         A, P = np.split(
             broadcast_from_center(network, found)[0], [columns], axis=1
         )  # the first hosted agent knows what all know
         P = P[:, np.count_nonzero(P, axis=0) > 0]
         if not all_finite(A) or not all_finite(P) or P.shape[1] == 0:
-            raise WireError(f"agent {network.tree.root} sent no anchors where {m} were due: it runs something else")
+            raise WireError(
+                f"agent {network.tree.root} sent no anchors where {m} were due: it runs something else"
+            )
         width = self.width or _reach(A, s, C, n, e)
         if self.rank is not None and P.shape[1] < self.rank:
             raise DataError(
@@ -92,7 +110,9 @@ class Anchoring:
             C, n = _means(X, each, C[n > 1] if np.count_nonzero(n > 1) else C[:1])
         nearest = _nearest(X, C)
         away = X - C[nearest]
-        return np.column_stack([C, n, np.bincount(nearest, np.einsum("ij,ij->i", away, away), len(C))])
+        return np.column_stack(
+            [C, n, np.bincount(nearest, np.einsum("ij,ij->i", away, away), len(C))]
+        )
 
     def _most(self, agents: int) -> int:
         """Centres of one agent."""
@@ -108,7 +128,9 @@ class Anchoring:
             or np.count_nonzero((n < 1) | (n > MOST) | (n != np.rint(n)))
             or np.count_nonzero((e < 0) | (e > MOST * LARGEST**2))
         ):
-            raise WireError(f"agent {agent} sent no centres of rows where some were due: it runs something else")
+            raise WireError(
+                f"agent {agent} sent no centres of rows where some were due: it runs something else"
+            )
 
     def _enough(self, different: int) -> int:
         """m, if there are so many different centres."""
@@ -151,7 +173,8 @@ def _means(X: Array, weights: Array, C: Array) -> tuple[Array, Array]:
 def _reach(A: Array, s: int, C: Array, n: Array, e: Array) -> float:
     """How far a row of an anchor is from one of its s-th nearest anchor, in the middle; 1 where all rows are the same.
 
-    w^2 = |a_i - a_j|^2 + 2 v, with v the mean squared distance of rows from their anchor: by way of their centres.
+    w^2 = |a_i - a_j|^2 + 2 v, with v the mean squared distance of rows from their anchor: by way of
+    their centres.
     """
     between = np.partition(squared_distances(A), min(s, len(A) - 1), axis=1)[:, min(s, len(A) - 1)]
     away = C - A[_nearest(C, A)]
@@ -164,7 +187,9 @@ def _spread(X: Array, weights: Array, count: int, rng: np.random.Generator) -> A
     away, chosen = weights, []
     for _ in range(count):
         upto = np.cumsum(away)
-        chosen.append(min(int(np.searchsorted(upto, rng.random() * upto[-1], side="right")), len(X) - 1))
+        chosen.append(
+            min(int(np.searchsorted(upto, rng.random() * upto[-1], side="right")), len(X) - 1)
+        )
         d = squared_distances(X[chosen[-1:]], X)[0] * weights
         away = d if len(chosen) == 1 else np.minimum(away, d)
     return X[chosen]

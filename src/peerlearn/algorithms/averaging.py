@@ -6,20 +6,23 @@ true average and rho = rho(C - 11'/L) the contraction of the weights,
     |e[n]| <= rho^n |e[0]|                                                                                      plain
     |e[n]| <= |e[0]| / T_n(xi),   xi = (2 - a - b) / (b - a),   [a, b] the eigenvalues of C but 1           chebyshev
 
-where |e| is the Frobenius norm over all agents. `tolerance` means |e[n]| / |e[0]|: how far every agent is from the
-true average, relative to how far apart they were. Chebyshev sends the same messages and needs about the square root of
-the rounds (Montijano, Montijano and Sagues, Chebyshev polynomials in distributed consensus applications, 2013). A tree
-sums towards its root and sends the sum back: exact.
+where |e| is the Frobenius norm over all agents. `tolerance` means |e[n]| / |e[0]|: how far every
+agent is from the true average, relative to how far apart they were. Chebyshev sends the same
+messages and needs about the square root of the rounds (Montijano, Montijano and Sagues, Chebyshev
+polynomials in distributed consensus applications, 2013). A tree sums towards its root and sends the
+sum back: exact.
 
-When to stop. A round count that follows from the weights is known to all agents before they start: stopping="bound".
-By "messages" they may stop earlier: each message carries one more number, the largest residual |C x - x| that its
-sender has heard of; after as many rounds as the graph is wide, or ten, all know the same maximum U, and since
+When to stop. A round count that follows from the weights is known to all agents before they start:
+stopping="bound". By "messages" they may stop earlier: each message carries one more number, the
+largest residual |C x - x| that its sender has heard of; after as many rounds as the graph is wide,
+or ten, all know the same maximum U, and since
 
     |e[n]| <= sqrt(L) U[n] / (1 - b)      and      |e[0]| >= U[0] / (1 - a),
 
-all stop in the same round. "oracle" looks at all agents at once, which only a simulation can. "thesis" is the printed
-rule |x_k[n] - x_k[n-1]|^2 < tolerance at every agent, seen by an oracle too: a small update is not a small error, and
-at the thesis's 1e-3 it stops with 7-11 % error on its random graphs and 139 % on a line of 50 agents.
+all stop in the same round. "oracle" looks at all agents at once, which only a simulation can.
+"thesis" is the printed rule |x_k[n] - x_k[n-1]|^2 < tolerance at every agent, seen by an oracle
+too: a small update is not a small error, and at the thesis's 1e-3 it stops with 7-11 % error on its
+random graphs and 139 % on a line of 50 agents.
 """
 
 from __future__ import annotations
@@ -50,10 +53,12 @@ CHECK_EVERY = 10  # rounds at least: a look at the residual costs as much as a r
 class Averaging:
     """How agents average, chosen once and handed to a solver.
 
-    method: "plain" survives lost links; "chebyshev" is 2-40 times fewer rounds; "tree" is exact and cheapest; "auto" is
-    a tree where every message arrives, max_rounds allow it and no other stopping is asked for, else plain. tolerance:
-    the distance of every agent from the true average, relative to the initial spread. max_rounds: a limit; an average
-    that needs more warns. stopping: "bound", "messages", "oracle" or "thesis"; a tree ends by itself.
+    method: "plain" survives lost links; "chebyshev" is 2-40 times fewer rounds; "tree" is exact and
+    cheapest; "auto" is
+    a tree where every message arrives, max_rounds allow it and no other stopping is asked for, else
+    plain. tolerance: the distance of every agent from the true average, relative to the initial
+    spread. max_rounds: a limit; an average that needs more warns. stopping: "bound", "messages",
+    "oracle" or "thesis"; a tree ends by itself.
     """
 
     method: Method = "auto"
@@ -63,18 +68,28 @@ class Averaging:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise InputError(f"method {self.method!r} is not known: choose one of {', '.join(METHODS)}")
+            raise InputError(
+                f"method {self.method!r} is not known: choose one of {', '.join(METHODS)}"
+            )
         if self.stopping not in STOPPINGS:
-            raise InputError(f"stopping {self.stopping!r} is not known: choose one of {', '.join(STOPPINGS)}")
+            raise InputError(
+                f"stopping {self.stopping!r} is not known: choose one of {', '.join(STOPPINGS)}"
+            )
         if not self.tolerance > 0:
-            raise InputError(f"tolerance must be a number above 0, not {self.tolerance}; a tree is exact without one")
+            raise InputError(
+                f"tolerance must be a number above 0, not {self.tolerance}; a tree is exact without one"
+            )
         if self.max_rounds is not None and self.max_rounds < 1:
             raise InputError(f"max_rounds must be 1 or more, not {self.max_rounds}")
 
     @classmethod
     def of(cls, averaging: Averaging | Method, tolerance: float = 1e-6) -> Averaging:
         """An Averaging, also from the name of its method alone, with the tolerance that its user needs."""
-        return averaging if isinstance(averaging, Averaging) else cls(method=averaging, tolerance=tolerance)
+        return (
+            averaging
+            if isinstance(averaging, Averaging)
+            else cls(method=averaging, tolerance=tolerance)
+        )
 
     def method_on(self, network: Network) -> Method:
         if self.method != "auto":
@@ -123,7 +138,9 @@ class Averaging:
 
     def suffices_on(self, network: Network) -> bool:
         """Whether max_rounds allow the tolerance to be reached, and the stopping rule lets them."""
-        return self.stopping != "thesis" and (self.max_rounds is None or self.rounds_on(network) <= self.max_rounds)
+        return self.stopping != "thesis" and (
+            self.max_rounds is None or self.rounds_on(network) <= self.max_rounds
+        )
 
     def check_rounds(self, network: Network) -> None:
         """Refuse a sum over the tree that takes more rounds than are allowed."""
@@ -140,7 +157,9 @@ class Averaging:
         rounds = needed if self.max_rounds is None else min(needed, self.max_rounds)
         if self.method_on(network) == "plain":
             return np.broadcast_to([1.0, 0.0, 0.0], (rounds, 3)), needed
-        return np.array(list(islice(recurrence(network, chebyshev=True), rounds))).reshape(rounds, 3), needed
+        return np.array(list(islice(recurrence(network, chebyshev=True), rounds))).reshape(
+            rounds, 3
+        ), needed
 
     def _by_bound(self, network: Network, x: Array) -> Array:
         steps, needed = self._steps(network)
@@ -162,9 +181,13 @@ class Averaging:
         now, before = x, x
         candidate, heard, first = x, norms(x), None
         for n, (a, b, c) in enumerate(steps):
-            mixed, heard = (network.mix(now), heard) if n == 0 else network.mix_and_flood(now, heard)
+            mixed, heard = (
+                (network.mix(now), heard) if n == 0 else network.mix_and_flood(now, heard)
+            )
             if n % window == 0:
-                if n > 0:  # a window has passed: everybody has heard the largest residual of the candidate
+                if (
+                    n > 0
+                ):  # a window has passed: everybody has heard the largest residual of the candidate
                     first = heard[0] if first is None else first
                     if np.isfinite(heard[0]) and certain * heard[0] <= self.tolerance * first:
                         return candidate.copy()  # it may still be the caller's x
@@ -259,7 +282,8 @@ def combined(a: float, mixed: Array, b: float, now: Array, c: float, before: Arr
 def recurrence(network: Network, chebyshev: bool) -> Iterator[tuple[float, float, float]]:
     """The rows (a, b, c) of x <- a C x + b x + c (x one round before), without end.
 
-    Chebyshev: x[n+1] = w S x[n] + (1 - w) x[n-1] with S = (2 C - (a + b) I) / (2 - a - b), which keeps the average,
+    Chebyshev: x[n+1] = w S x[n] + (1 - w) x[n-1] with S = (2 C - (a + b) I) / (2 - a - b), which
+    keeps the average,
     and w[n+1] = 1 / (1 - w[n] / (4 xi^2)), the ratio 2 xi T_n(xi) / T_{n+1}(xi).
     """
     if not chebyshev:

@@ -44,7 +44,8 @@ def everyone(network: Network, flags: Any) -> bool:
 def broadcast_from_center(network: Network, x: Any) -> Array:
     """Return one agent's x at every agent, with the same bits: that of the agent in the middle of the graph.
 
-    Whoever has it hands it on to all neighbors further out, once; where messages get lost, in every round.
+    Whoever has it hands it on to all neighbors further out, once; where messages get lost, in every
+    round.
     """
     rows, center = per_agent(x, len(network.hosted)).copy(), network.tree.root
     if network.reliable:

@@ -7,8 +7,8 @@
             loop.vote(residuals)                   over the network: all agents know the largest, and stop together
     return Solution(b, loop.report("raise max_iterations"))
 
-A solver that knows the same residual at every agent already calls `judge` in place of `vote`. The report's `converged`
-is whether the last residual is within tolerance; `report` warns if not.
+A solver that knows the same residual at every agent already calls `judge` in place of `vote`. The
+report's `converged` is whether the last residual is within tolerance; `report` warns if not.
 """
 
 from __future__ import annotations
@@ -115,7 +115,12 @@ class Iterations:
         self._stopped = self.converged or (diverged and not self._recovers)
 
     def fall_short(
-        self, residual: float, change: str, *, tolerance: float | None = None, measure: Measure | None = None
+        self,
+        residual: float,
+        change: str,
+        *,
+        tolerance: float | None = None,
+        measure: Measure | None = None,
     ) -> None:
         """Warn that the answer is not as exact as was asked for, and report it as not converged.
 
@@ -142,8 +147,10 @@ class Iterations:
     ) -> Report:
         """Return the report, and warn if the answer is not as exact as was asked for.
 
-        change: what to do about it. certain: False if residuals do not tell the truth, because sums were cut off.
-        residual: of the answer, if that is not the last one. warn: False for a caller that has something else to try.
+        change: what to do about it. certain: False if residuals do not tell the truth, because sums
+        were cut off.
+        residual: of the answer, if that is not the last one. warn: False for a caller that has
+        something else to try.
         """
         last = residual
         if last is None:

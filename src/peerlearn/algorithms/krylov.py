@@ -6,18 +6,21 @@
     s = (r'd) / (d'q);  b <- b + s d;  r <- r - s q  alone: every agent holds the same b, r, d
     z = P r;  d <- z - sum (z'q) / (d'q) d           alone (P: the preconditioner; the sum: over all d so far)
 
-Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, 1952; s and the step for d are written
-as in Notay, Flexible conjugate gradients, 2000, which forgives small errors in sums and preconditioner. In theory the
-last d would do. With condition numbers of 1e8 and agents that differ it does not: 50 iterations become 400 and more,
-and each costs a message, while memory costs none.
+Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, 1952; s and the
+step for d are written as in Notay, Flexible conjugate gradients, 2000, which forgives small errors
+in sums and preconditioner. In theory the last d would do. With condition numbers of 1e8 and agents
+that differ it does not: 50 iterations become 400 and more, and each costs a message, while memory
+costs none.
 
-Every agent must hold the same copies of b, r and d: where data differ between agents, copies that differ a little are
-driven apart. A tree gives sums with the same bits to all; after a gossiped sum all follow the copy of one agent. The
-bound e on the distance rides in the next sum, so that all stop in the same iteration.
+Every agent must hold the same copies of b, r and d: where data differ between agents, copies that
+differ a little are
+driven apart. A tree gives sums with the same bits to all; after a gossiped sum all follow the copy
+of one agent. The bound e on the distance rides in the next sum, so that all stop in the same
+iteration.
 
-A gossiped sum has an error. It may be larger as r gets smaller (Simoncini and Szyld, Theory of inexact Krylov
-subspace methods, 2003). When the agents believe to be done they compute the true residual from b, and if that is not
-small enough go on from there with more exact sums.
+A gossiped sum has an error. It may be larger as r gets smaller (Simoncini and Szyld, Theory of
+inexact Krylov subspace methods, 2003). When the agents believe to be done they compute the true
+residual from b, and if that is not small enough go on from there with more exact sums.
 """
 
 from __future__ import annotations
@@ -40,7 +43,9 @@ MARGIN = 20  # sums are so much more exact than the answer asked for: with less,
 MOST_EXACT = 1e-14
 ROUGH = 1e-2  # relative accuracy of sums that only guide the iteration
 NOISE = 1.1  # what inexact sums may make of a residual
-KEPT = 10_000_000  # numbers of past directions, and as many of their products: 80 MB each, in one copy
+KEPT = (
+    10_000_000  # numbers of past directions, and as many of their products: 80 MB each, in one copy
+)
 STUCK_AFTER = 50  # iterations without a new best distance, where sums are inexact
 
 
@@ -91,7 +96,9 @@ class Krylov:
                 return b
             r, first = self.system.residual(b, averaging), None
             e = self.system.distance(b, r, self.precondition(r))
-            worst = float(maximum(network, e)[0])  # of the true residual, which is summed inexactly too
+            worst = float(
+                maximum(network, e)[0]
+            )  # of the true residual, which is summed inexactly too
             loop.correct(NOISE * worst + self.system.uncertainty(averaging))
             hopeless = not np.isfinite(loop.residuals[-1]) or averaging.tolerance <= MOST_EXACT
             if loop.converged or hopeless:
@@ -102,12 +109,16 @@ class Krylov:
         """Return how it went. change: what to change if it did not go far enough."""
         network = self.loop.network
         note = f"{note}sums by {self.averaging.method_on(network)}"
-        return self.loop.report(change, note, certain=self.averaging.suffices_on(network), warn=warn)
+        return self.loop.report(
+            change, note, certain=self.averaging.suffices_on(network), warn=warn
+        )
 
     def _descend(self, b: Array, r: Array, first: Array | None, averaging: Averaging) -> Array:
         """Go from b and its residual r to within tolerance, as far as the recurrence for r can tell."""
         loop, tolerance, start = self.loop, self.loop.tolerance, len(self.loop.residuals)
-        z = self.precondition(r) if first is None else r  # at b = 0 a distance is 1, or 0 where r is
+        z = (
+            self.precondition(r) if first is None else r
+        )  # at b = 0 a distance is 1, or 0 where r is
         d, enough = z if first is None else first, averaging
         exact, past = averaging.exact_on(loop.network), _Directions(d[0].shape)
         goal = tolerance if exact else tolerance / NOISE**2
@@ -119,13 +130,17 @@ class Krylov:
             if not np.isfinite(e) or stuck:
                 break
             if e <= goal or loop.exhausted:
-                return b + _ratio(_dot(r, d), _dot(d, q)) * d  # q is there already: one more step costs nothing
+                return (
+                    b + _ratio(_dot(r, d), _dot(d, q)) * d
+                )  # q is there already: one more step costs nothing
             gained = max(min(residuals[0], 1.0) / e, 1.0)
             enough = replace(averaging, tolerance=min(averaging.tolerance * gained, ROUGH))
             b, r, z, d = self._step(b, r, d, q, past)
         return b
 
-    def _step(self, b: Array, r: Array, d: Array, q: Array, past: _Directions) -> tuple[Array, Array, Array, Array]:
+    def _step(
+        self, b: Array, r: Array, d: Array, q: Array, past: _Directions
+    ) -> tuple[Array, Array, Array, Array]:
         """One iteration of every column at every agent, all alone."""
         curvature = _dot(d, q)
         s = _ratio(_dot(r, d), curvature)
@@ -151,7 +166,9 @@ class _Directions:
         if self._count >= room and room < self._most:
             more = min(max(2 * room, 8), self._most)
             self._d, self._q, self._curvature = (
-                np.concatenate([old.reshape(-1, *new.shape)[:room], np.empty((more - room, *new.shape))])
+                np.concatenate(
+                    [old.reshape(-1, *new.shape)[:room], np.empty((more - room, *new.shape))]
+                )
                 for old, new in ((self._d, d), (self._q, q), (self._curvature, curvature))
             )
         place = self._count % self._most  # in place of the oldest
@@ -167,7 +184,9 @@ class _Directions:
         return z
 
 
-def summed_with(network: Network, x: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
+def summed_with(
+    network: Network, x: Array, riding: Array, averaging: Averaging
+) -> tuple[Array, float]:
     """The sum of x, and the average of one number of each agent that rides along in the same messages."""
     sums = sum_alike(network, np.column_stack([x.reshape(len(x), -1), riding]), averaging)
     return sums[:, :-1].reshape(x.shape), float(sums[0, -1]) / network.size
@@ -176,7 +195,9 @@ def summed_with(network: Network, x: Array, riding: Array, averaging: Averaging)
 def relative(distance: Array, size: Array) -> Array:
     """distance / size; 1 where the size is still zero and the distance is not."""
     nothing = size == 0
-    return np.where(nothing, np.where(distance == 0, 0.0, 1.0), distance / np.where(nothing, 1.0, size))
+    return np.where(
+        nothing, np.where(distance == 0, 0.0, 1.0), distance / np.where(nothing, 1.0, size)
+    )
 
 
 def _dot(x: Array, y: Array) -> Array:

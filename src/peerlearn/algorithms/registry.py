@@ -19,9 +19,10 @@ Kind = TypeVar("Kind")
 class Family(Generic[Kind]):
     """Algorithms that can take each other's place as one parameter of a model.
 
-    package: the folder, or the one file, that they are in. method: what all of them have. what: the name of the
-    parameter, for error messages. in_one_place: the name of the one that is used, whatever is asked for, where all
-    data are in one place; empty if any will do.
+    package: the folder, or the one file, that they are in. method: what all of them have. what: the
+    name of the
+    parameter, for error messages. in_one_place: the name of the one that is used, whatever is asked
+    for, where all data are in one place; empty if any will do.
     """
 
     package: str
@@ -65,7 +66,9 @@ def own_files(package: str) -> list[str]:
 def by_name(given: Any, known: Mapping[str, type[Any]], what: str, method: str) -> Any:
     """An object with settings as it is; one with none from its name or that of its class."""
     if isinstance(given, type):
-        raise InputError(f"{what} is the class {given.__name__}: give an object, {given.__name__}()")
+        raise InputError(
+            f"{what} is the class {given.__name__}: give an object, {given.__name__}()"
+        )
     if not isinstance(given, str):
         if not hasattr(given, method):
             raise InputError(
@@ -83,5 +86,7 @@ def class_named(given: str, known: Mapping[str, type[Any]], what: str) -> type[A
     if asked not in names:
         near = difflib.get_close_matches(asked, names, n=1)
         hint = f", did you mean {names[near[0]].name!r}?" if near else ":"
-        raise InputError(f"{what} {given!r} is not known{hint} there are {', '.join(sorted(known))}")
+        raise InputError(
+            f"{what} {given!r} is not known{hint} there are {', '.join(sorted(known))}"
+        )
     return names[asked]

@@ -2,12 +2,14 @@
 
     h(x) = BLAKE2b(x; key)                                                                                  alone
     same rows      the largest and the smallest N and h(all identifiers in their order)                     flooded
-                   and where these differ, h(the first m of them), halving until the first that differs is found
+                   and where these differ, h(the first m of them), halving until the first that
+                   differs is found
     common rows    S_k = {h(x): x an identifier of agent k};  S_k <- S_k and S_j of the neighbors j         exchanged
 
-Aumasson, Neves, Wilcox-O'Hearn and Winnerlein, BLAKE2: simpler, smaller, fast as MD5, 2013. While rows are compared
-nobody learns more than up to where they agree. For common rows every agent sends one hash per row, as long as a flood
-takes and again only where it has fewer rows left: who knows the key can find out whether a row it can name is there.
+Aumasson, Neves, Wilcox-O'Hearn and Winnerlein, BLAKE2: simpler, smaller, fast as MD5, 2013. While
+rows are compared nobody learns more than up to where they agree. For common rows every agent sends
+one hash per row, as long as a flood takes and again only where it has fewer rows left: who knows
+the key can find out whether a row it can name is there.
 """
 
 from __future__ import annotations
@@ -28,13 +30,21 @@ from peerlearn.network.base import Message, Network
 Texts = Sequence[str]  # one per row
 Hashes = np.ndarray[Any, Any]  # sorted entries of 16 bytes
 WIDTH = 16  # bytes: that two of 2^40 rows have the same hash is as likely as 1 in 2^49
-KINDS = ((bool, "!"), (int | float, "#"), (str, " "), (bytes, "b"), (np.datetime64, "@"))  # marks of texts
+KINDS = (
+    (bool, "!"),
+    (int | float, "#"),
+    (str, " "),
+    (bytes, "b"),
+    (np.datetime64, "@"),
+)  # marks of texts
 EXACT = 6  # bytes of a hash in one float64, which holds whole numbers up to 2^53
 
 
 def key_of(row_key: str | None, seed: int) -> bytes:
     """The key of all hashes: from what agents agreed on, or else from a seed that they share."""
-    return blake2b(f"seed {seed}".encode() if row_key is None else b"key " + row_key.encode()).digest()
+    return blake2b(
+        f"seed {seed}".encode() if row_key is None else b"key " + row_key.encode()
+    ).digest()
 
 
 def checksum(key: bytes) -> int:
@@ -47,13 +57,19 @@ def texts_of(ids: Any, what: str = "ids") -> list[str]:
     if hasattr(ids, "dtype"):
         values = np.asarray(ids)
         if values.ndim != 1:
-            raise DataError(f"{what} have shape {values.shape}, but one per row is needed: give a list or a column")
+            raise DataError(
+                f"{what} have shape {values.shape}, but one per row is needed: give a list or a column"
+            )
         ids = list(values.astype("datetime64[ns]")) if values.dtype.kind == "M" else values.tolist()
     if not isinstance(ids, Iterable):
-        raise DataError(f"{what} are {ids!r:.60}, but one per row is needed: give a list or a column")
+        raise DataError(
+            f"{what} are {ids!r:.60}, but one per row is needed: give a list or a column"
+        )
     texts = [_text(_plain(value)) for value in ids]
     if "" in texts:
-        raise DataError(f"{what} are missing (None or NaN) at row {texts.index('')}: give every row one of its own")
+        raise DataError(
+            f"{what} are missing (None or NaN) at row {texts.index('')}: give every row one of its own"
+        )
     return texts
 
 
@@ -70,15 +86,22 @@ def same_rows(network: Network, rows: Sequence[Texts], key: bytes, what: str, wa
     alike, fewest, most = _compared(network, hosted, None)
     if alike:
         return
-    agree, differ = 0, fewest + 1  # the first `agree` rows are alike, the first `differ` are not, or not everywhere
+    agree, differ = (
+        0,
+        fewest + 1,
+    )  # the first `agree` rows are alike, the first `differ` are not, or not everywhere
     while differ - agree > 1:
         m = (agree + differ) // 2
         if _compared(network, hosted, m)[0]:
             agree = m
         else:
             differ = m
-    counts = f"all have {fewest} rows" if fewest == most else f"they have from {fewest} to {most} rows"
-    raise DataError(f"agents disagree on {what}, first at row {agree} (counted from 0; {counts}): {way_out}")
+    counts = (
+        f"all have {fewest} rows" if fewest == most else f"they have from {fewest} to {most} rows"
+    )
+    raise DataError(
+        f"agents disagree on {what}, first at row {agree} (counted from 0; {counts}): {way_out}"
+    )
 
 
 def common_rows(network: Network, rows: Sequence[Texts], key: bytes) -> list[Indices]:
@@ -88,9 +111,14 @@ def common_rows(network: Network, rows: Sequence[Texts], key: bytes) -> list[Ind
     hashes = [_hashes(own, key) for own in rows]
     known, news = [np.sort(own) for own in hashes], [True] * len(hashes)
     for _ in range(network.flood_rounds):
-        inbox = network.exchange([_message(own) if new else {} for own, new in zip(known, news, strict=True)])
+        inbox = network.exchange(
+            [_message(own) if new else {} for own, new in zip(known, news, strict=True)]
+        )
         left = [_intersected(own, box) for own, box in zip(known, inbox, strict=True)]
-        news = [not network.reliable or len(more) < len(own) for own, more in zip(known, left, strict=True)]
+        news = [
+            not network.reliable or len(more) < len(own)
+            for own, more in zip(known, left, strict=True)
+        ]
         known = left
     if len(known[0]) == 0:  # the first hosted agent knows what all know
         raise DataError(
@@ -118,20 +146,30 @@ class _Prefixes:
         return [_whole(digest), _whole(digest[EXACT:])]
 
 
-def _compared(network: Network, hosted: Sequence[_Prefixes], m: int | None) -> tuple[bool, int, int]:
+def _compared(
+    network: Network, hosted: Sequence[_Prefixes], m: int | None
+) -> tuple[bool, int, int]:
     """Whether the first m rows are the same everywhere, or all of them; and the fewest and most rows."""
     own = np.array([[*prefix(m), len(prefix)] for prefix in hosted], dtype=np.float64)
     largest, smallest = np.split(maximum(network, np.hstack([own, -own]))[0], 2)
     fewest, most = -smallest[-1], largest[-1]
     if not (0 <= fewest <= most < np.inf):
-        raise WireError(f"an agent says to have {fewest:g} to {most:g} rows: it runs something else")
-    counted = len(own[0]) if m is None else len(own[0]) - 1  # of a part of the rows, their number does not matter
+        raise WireError(
+            f"an agent says to have {fewest:g} to {most:g} rows: it runs something else"
+        )
+    counted = (
+        len(own[0]) if m is None else len(own[0]) - 1
+    )  # of a part of the rows, their number does not matter
     return np.array_equal(largest[:counted], -smallest[:counted]), int(fewest), int(most)
 
 
 def _plain(value: Any) -> Any:
     """A Python value for one of numpy's, but for times, of which Python has no nanoseconds."""
-    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
+    return (
+        value.item()
+        if isinstance(value, np.generic) and not isinstance(value, np.datetime64)
+        else value
+    )
 
 
 def _text(value: Any) -> str:
@@ -170,7 +208,10 @@ def all_different(rows: Texts, agent: int) -> None:
 
 
 def _hashes(rows: Texts, key: bytes) -> Hashes:
-    digests = b"".join(blake2b(_bytes(text), key=key, digest_size=WIDTH, person=b"one row").digest() for text in rows)
+    digests = b"".join(
+        blake2b(_bytes(text), key=key, digest_size=WIDTH, person=b"one row").digest()
+        for text in rows
+    )
     return np.frombuffer(digests, dtype=f"S{WIDTH}")
 
 
@@ -182,7 +223,9 @@ def _intersected(own: Hashes, inbox: dict[int, Message]) -> Hashes:
     for sender, message in inbox.items():
         heard = message.get("rows")
         if heard is None or heard.dtype != np.uint8 or heard.ndim != 2 or heard.shape[1] != WIDTH:
-            raise WireError(f"agent {sender} sent no hashes of rows where some were due: it runs something else")
+            raise WireError(
+                f"agent {sender} sent no hashes of rows where some were due: it runs something else"
+            )
         own = own[np.isin(own, np.ascontiguousarray(heard).view(f"S{WIDTH}").ravel())]
     return own
 

@@ -4,9 +4,10 @@
     D = sum_k sum_i (x_ki - m),   S = sum_k sum_i (x_ki - m)^2                   over the network
     m <- m + D/N,   s^2 = (S - D^2/N) / N                                        alone
 
-Squares are summed after the mean is known, because their difference would lose the digits that large means take; D is
-what rounding left in m. A column of one value, where s is no more than the rounding of m, keeps its scale, s = 1. To
-compare largest and smallest values would be simpler, but would show neighbors values of single rows.
+Squares are summed after the mean is known, because their difference would lose the digits that
+large means take; D is what rounding left in m. A column of one value, where s is no more than the
+rounding of m, keeps its scale, s = 1. To compare largest and smallest values would be simpler, but
+would show neighbors values of single rows.
 """
 
 from __future__ import annotations

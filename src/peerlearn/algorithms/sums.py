@@ -12,9 +12,10 @@
     merge_to_root       the agent at the root          what parts pack into   a parent: the merged parts of a subtree
     broadcast_from_root all                            one row per link       all: the root's row
 
-Over a tree rows are float64, int64 or uint64: float64 sums have the rounding of as many additions as the tree is high,
-integers are added modulo 2^64. By gossip rows are float64, and sums have the tolerance of the averaging. A merge is
-associative, and no sum: R factors are stacked and factorised again.
+Over a tree rows are float64, int64 or uint64: float64 sums have the rounding of as many additions
+as the tree is high,
+integers are added modulo 2^64. By gossip rows are float64, and sums have the tolerance of the
+averaging. A merge is associative, and no sum: R factors are stacked and factorised again.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def broadcast_from_root(network: Network, x: Any) -> Any:
 def sum_everywhere(network: Network, x: Any, averaging: Averaging) -> Any:
     """Return the sum of all agents' rows at every agent.
 
-    Over a tree the result has the type of x. By gossip it is float64, and sums modulo 2^64 are refused.
+    Over a tree the result has the type of x. By gossip it is float64, and sums modulo 2^64 are
+    refused.
     """
     if averaging.exact_on(network):
         averaging.check_rounds(network)
@@ -87,7 +89,9 @@ class Mergeable(Protocol):
 Part = TypeVar("Part", bound=Mergeable)
 
 
-def merge_to_root(network: Network, parts: Sequence[Part], unpack: Callable[[Message, int], Part]) -> list[Part]:
+def merge_to_root(
+    network: Network, parts: Sequence[Part], unpack: Callable[[Message, int], Part]
+) -> list[Part]:
     """Return what the hosted agents know when all below them in the tree have told: the root knows all.
 
     unpack: gives the part of a message and its sender's number, or raises WireError.
@@ -101,7 +105,9 @@ def merge_to_root(network: Network, parts: Sequence[Part], unpack: Callable[[Mes
         inbox = network.exchange(outbox, [[int(tree.parent[agent])] for agent in hosted])
         for k, received in enumerate(inbox):
             if received:
-                merged[k] = merged[k].plus([unpack(received[child], child) for child in sorted(received)])
+                merged[k] = merged[k].plus(
+                    [unpack(received[child], child) for child in sorted(received)]
+                )
     return merged
 
 

@@ -4,8 +4,8 @@
     n_j         how many values are up to place j of 128 between low and high                 over the network: a sum
     low, high   the places around the one where n passes the number asked for                 alone
 
-and again, until one value stands between low and high, or nothing. No value is sent but the least, the largest, and
-those beside the gap.
+and again, until one value stands between low and high, or nothing. No value is sent but the least,
+the largest, and those beside the gap.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ SUMS = Averaging(tolerance=1e-9)  # of counts; exact, but where messages get los
 def threshold(network: Network, values: Sequence[Array], below: float, count: int) -> float:
     """The middle of the gap between values that has, of all gaps, most nearly `below` of all agents' values under it.
 
-    `count` is how many values all agents have. If all are the same there is no gap, and it is that value.
+    `count` is how many values all agents have. If all are the same there is no gap, and it is that
+    value.
     """
     rank, ordered = min(max(round(below), 1), count - 1), [np.sort(own) for own in values]
     high, low = _extremes(network, ordered, ordered)
@@ -42,7 +43,9 @@ def threshold(network: Network, values: Sequence[Array], below: float, count: in
         if up_to[here] - before <= 1 or not low < (low + high) / 2 < high:
             break
     # The value whose rank it is, v, is the largest up to high; it may be that of many rows.
-    v, above = _extremes(network, [own[own <= high] for own in ordered], [own[own > high] for own in ordered])
+    v, above = _extremes(
+        network, [own[own <= high] for own in ordered], [own[own > high] for own in ordered]
+    )
     under, _ = _extremes(network, [own[own < v] for own in ordered], ordered)
     fewer, more = np.rint(_counted(network, ordered, np.array([under, v])))
     if above == NONE and under == -NONE:
@@ -58,8 +61,13 @@ def _counted(network: Network, ordered: Sequence[Array], places: Array) -> Array
     return counts
 
 
-def _extremes(network: Network, of_largest: Sequence[Array], of_least: Sequence[Array]) -> tuple[float, float]:
+def _extremes(
+    network: Network, of_largest: Sequence[Array], of_least: Sequence[Array]
+) -> tuple[float, float]:
     """The largest of all agents' values of the first kind, and the least of the second: NONE where there are none."""
-    own = [[a.max(initial=-NONE), -b.min(initial=NONE)] for a, b in zip(of_largest, of_least, strict=True)]
+    own = [
+        [a.max(initial=-NONE), -b.min(initial=NONE)]
+        for a, b in zip(of_largest, of_least, strict=True)
+    ]
     largest, least = maximum(network, own)[0]  # alike at all agents
     return float(largest), -float(least)

@@ -12,7 +12,9 @@ from peerlearn.cli.sites import agent, certs, up
 from peerlearn.cli.study import demo, graph, predict
 
 
-@click.group(cls=Doors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Doors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="peerlearn")
 def main() -> None:
     """Agents that hold their own data learn one model by talking to their neighbors in a graph.

@@ -16,9 +16,10 @@ from peerlearn.cli.paths import PATH
 def data(context: click.Context, folder: Path | None) -> None:
     """List the data sets that can be loaded by name.
 
-    Some are generated, some come with scikit-learn. Your own are files NAME.npz with arrays X (one row per example) and
-    y (one entry per row), in a folder that you name with --folder or in the environment variable PEERLEARN_DATA. The
-    data sets of the thesis are such files; the list says where each comes from, and some can be fetched.
+    Some are generated, some come with scikit-learn. Your own are files NAME.npz with arrays X (one
+    row per example) and y (one entry per row), in a folder that you name with --folder or in the
+    environment variable PEERLEARN_DATA. The data sets of the thesis are such files; the list says
+    where each comes from, and some can be fetched.
 
     \b
     Examples:
@@ -55,10 +56,10 @@ def data(context: click.Context, folder: Path | None) -> None:
 def fetch(names: tuple[str, ...]) -> None:
     """Get data sets of the thesis from OpenML, through scikit-learn.
 
-    What comes is compared with what it should be and kept in scikit-learn's data folder, where it is found by its name
-    from then on. CIFAR10 and YearPredictionMSD are some hundred megabytes; an excerpt of them is kept, 12,000 images
-    and 5,000 songs, which the reproductions are made for. What OpenML does not have is named with the place where its
-    authors offered it.
+    What comes is compared with what it should be and kept in scikit-learn's data folder, where it
+    is found by its name from then on. CIFAR10 and YearPredictionMSD are some hundred megabytes; an
+    excerpt of them is kept, 12,000 images and 5,000 songs, which the reproductions are made for.
+    What OpenML does not have is named with the place where its authors offered it.
 
     \b
     Examples:

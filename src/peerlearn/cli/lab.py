@@ -18,20 +18,33 @@ FAILURES = 1  # exit code where everything was run, and some runs failed
 
 @click.command()
 @click.argument("file", type=PATH)
-@click.option("--quick", is_flag=True, help="As the file's [quick] makes it smaller, to see whether all is well.")
-@click.option("--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]")
 @click.option(
-    "--output", type=PATH, metavar="DIR", help="Folder for the results.  [default: peerlearn-FILE, ...-quick]"
+    "--quick",
+    is_flag=True,
+    help="As the file's [quick] makes it smaller, to see whether all is well.",
+)
+@click.option(
+    "--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]"
+)
+@click.option(
+    "--output",
+    type=PATH,
+    metavar="DIR",
+    help="Folder for the results.  [default: peerlearn-FILE, ...-quick]",
 )
 @click.pass_context
-def run(context: click.Context, file: Path, quick: bool, jobs: int | None, output: Path | None) -> None:
+def run(
+    context: click.Context, file: Path, quick: bool, jobs: int | None, output: Path | None
+) -> None:
     """Run a comparison: data sets x models x networks.
 
-    FILE says what is compared. All of it is checked before the first run. Each run leaves its row when it has ended;
-    stopped or killed, the same command goes on, and in a changed file only what has changed is run. Numbers depend on
-    the file alone, not on the number of jobs. A run that fails is told at the end, and the others go on.
+    FILE says what is compared. All of it is checked before the first run. Each run leaves its row
+    when it has ended; stopped or killed, the same command goes on, and in a changed file only what
+    has changed is run. Numbers depend on the file alone, not on the number of jobs. A run that
+    fails is told at the end, and the others go on.
 
-    Exit codes: 0 done, 1 done but some runs failed, 2 for what has to be changed first, 130 Ctrl-C, 143 SIGTERM.
+    Exit codes: 0 done, 1 done but some runs failed, 2 for what has to be changed first, 130 Ctrl-C,
+    143 SIGTERM.
 
     \b
     Examples:
@@ -87,11 +100,19 @@ def run(context: click.Context, file: Path, quick: bool, jobs: int | None, outpu
     with ended_by_signals(), watched(Console(stderr=True)) as watch:
         comparison = read(file, size="quick" if quick else "full")
         results = run_comparison(
-            comparison, folder, jobs=jobs, watch=watch, then=lambda place: reports.append(report_of(place))
+            comparison,
+            folder,
+            jobs=jobs,
+            watch=watch,
+            then=lambda place: reports.append(report_of(place)),
         )
     _show(folder, reports[0])
     if failed := failures(results):
-        say(console_of_terminal(), "\nRuns that failed, and are tried again by the same command:", *failed)
+        say(
+            console_of_terminal(),
+            "\nRuns that failed, and are tried again by the same command:",
+            *failed,
+        )
         context.exit(FAILURES)
 
 
@@ -100,8 +121,8 @@ def run(context: click.Context, file: Path, quick: bool, jobs: int | None, outpu
 def report(folder: Path) -> None:
     """Make the report of a run again, from its files alone.
 
-    DIR is the folder of a peerlearn run, also one that still runs. Tables, figures and the page are made anew; nothing
-    is run.
+    DIR is the folder of a peerlearn run, also one that still runs. Tables, figures and the page are
+    made anew; nothing is run.
 
     \b
     Examples:
@@ -117,7 +138,9 @@ def _expected(results: Results) -> list[str]:
     from peerlearn.experiments.lab.report.expectations import counted, judged
 
     judgements = judged(results)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counted(judgements).items() if count)
+    told = ", ".join(
+        f"{count} {verdict}" for verdict, count in counted(judgements).items() if count
+    )
     outside = [each.sentence for each in judgements if each.verdict == "outside"]
     return [f"Expectations: {told}", *outside] if judgements else []
 

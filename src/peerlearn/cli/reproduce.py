@@ -22,8 +22,14 @@ FAILURES = 1  # exit code where some reproductions broke down or some runs faile
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--quick", is_flag=True, help="Smaller, in a minute or so: fewer repetitions and smaller networks.")
-@click.option("--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Smaller, in a minute or so: fewer repetitions and smaller networks.",
+)
+@click.option(
+    "--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]"
+)
 @click.option(
     "--output",
     type=PATH,
@@ -31,15 +37,20 @@ FAILURES = 1  # exit code where some reproductions broke down or some runs faile
     help="Folder for the results.  [default: peerlearn-reproduction, or ...-quick]",
 )
 @click.pass_context
-def reproduce(context: click.Context, name: str | None, quick: bool, jobs: int | None, output: Path | None) -> None:
+def reproduce(
+    context: click.Context, name: str | None, quick: bool, jobs: int | None, output: Path | None
+) -> None:
     """Run the experiments of the thesis again, and see how its numbers compare with ours.
 
-    Without a NAME: the list of them, with the data each needs and about how long it takes. A NAME runs one; all runs
-    every one, and ends with a table of verdicts. Each number or claim of the thesis is within its spread, outside of
-    it, explained (outside, and it is known why the thesis cannot be matched), or not run.
+    Without a NAME: the list of them, with the data each needs and about how long it takes. A NAME
+    runs one; all runs
+    every one, and ends with a table of verdicts. Each number or claim of the thesis is within its
+    spread, outside of it, explained (outside, and it is known why the thesis cannot be matched), or
+    not run.
 
-    Data sets that you do not have are fetched from OpenML where it has them. Others are named with the place where they
-    were offered, and what does not need them runs. Stopped by Ctrl-C or killed, the same command goes on.
+    Data sets that you do not have are fetched from OpenML where it has them. Others are named with
+    the place where they were offered, and what does not need them runs. Stopped by Ctrl-C or
+    killed, the same command goes on.
 
     \b
     Examples:
@@ -76,10 +87,16 @@ def _list() -> None:
 
     console = console_of_terminal()
     show_reproductions(console, reproductions())
-    say(console, "\nRun one   peerlearn reproduce NAME --quick", "Run all   peerlearn reproduce all --quick")
+    say(
+        console,
+        "\nRun one   peerlearn reproduce NAME --quick",
+        "Run all   peerlearn reproduce all --quick",
+    )
 
 
-def _run(chosen: list[Reproduction], folder: Path, size: Size, jobs: int | None, *, one: bool) -> list[Reproduced]:
+def _run(
+    chosen: list[Reproduction], folder: Path, size: Size, jobs: int | None, *, one: bool
+) -> list[Reproduced]:
     from rich.console import Console
 
     from peerlearn.experiments.files import result_folder
@@ -97,13 +114,22 @@ def _run(chosen: list[Reproduction], folder: Path, size: Size, jobs: int | None,
             of_all = "" if one else f" ({number} of {len(chosen)})"
             say(console, f"\n{each.name}{of_all}: {each.title}")
             if each.fetched:
-                say(console, f"Fetching {', '.join(each.fetched)} from OpenML, which may take minutes the first time.")
+                say(
+                    console,
+                    f"Fetching {', '.join(each.fetched)} from OpenML, which may take minutes the first time.",
+                )
             with watched(Console(stderr=True)) as watch:
-                make = partial(reproducing.reproduce, each, folder, size=size, jobs=jobs, watch=watch)
+                make = partial(
+                    reproducing.reproduce, each, folder, size=size, jobs=jobs, watch=watch
+                )
                 done.append(make() if one else reproducing.attempt(make, each, folder, size))
             show_reproduced(console, done[-1], brief=not one)
     if not one:
         files = reproducing.write_summary(folder, done)
         show_summary(console, done)
-        say(console, f"Reports  {folder / 'NAME' / 'report.html'}", f"Summary  {files[0]}, {files[1].name}")
+        say(
+            console,
+            f"Reports  {folder / 'NAME' / 'report.html'}",
+            f"Summary  {files[0]}, {files[1].name}",
+        )
     return done

@@ -13,15 +13,26 @@ from peerlearn.errors import InputError
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=PATH)
-@click.option("--agents", type=int, metavar="N", help="Make agent-0, agent-1, ... for this many agents.")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="Make this agent instead; once for each.")
-@click.option("--days", default=825, show_default=True, metavar="N", help="How long they are valid: 1 to 3650.")
+@click.option(
+    "--agents", type=int, metavar="N", help="Make agent-0, agent-1, ... for this many agents."
+)
+@click.option(
+    "--name", "names", multiple=True, metavar="NAME", help="Make this agent instead; once for each."
+)
+@click.option(
+    "--days",
+    default=825,
+    show_default=True,
+    metavar="N",
+    help="How long they are valid: 1 to 3650.",
+)
 def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -> None:
     """Make the certificates by which agents at different sites know each other.
 
-    An authority signs one identity per agent, and agents talk only to those that the same authority signed. Run this in
-    one place, then carry the files of each agent to its site. In a folder that has an authority already, further agents
-    are signed by it; files that are there are never overwritten.
+    An authority signs one identity per agent, and agents talk only to those that the same authority
+    signed. Run this in one place, then carry the files of each agent to its site. In a folder that
+    has an authority already, further agents are signed by it; files that are there are never
+    overwritten.
 
     \b
     Examples:
@@ -37,7 +48,9 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
     from peerlearn.network.peers.certificates import make
 
     if (agents is None) == (not names):
-        raise InputError("agents are given by number or by name: use either --agents 4 or --name north --name south")
+        raise InputError(
+            "agents are given by number or by name: use either --agents 4 or --name north --name south"
+        )
     if agents is not None and agents < 1:
         raise InputError(f"certificates cannot be made for {agents} agents: choose 1 or more")
     made = make(folder, names or [f"agent-{k}" for k in range(agents or 0)], days=days)
@@ -52,19 +65,35 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
 @click.command()
 @click.argument("file", type=PATH)
 @click.option(
-    "--give-up-after", type=float, metavar="S", help="Stop after so many seconds without a sign of life of a neighbor."
+    "--give-up-after",
+    type=float,
+    metavar="S",
+    help="Stop after so many seconds without a sign of life of a neighbor.",
 )
-@click.option("--insecure-loopback", is_flag=True, help="No certificates: to try things out on this machine alone.")
-@click.option("--end-with-stdin", is_flag=True, hidden=True, help="End when standard input ends: for peerlearn up.")
-def agent(file: Path, give_up_after: float | None, insecure_loopback: bool, end_with_stdin: bool) -> None:
+@click.option(
+    "--insecure-loopback",
+    is_flag=True,
+    help="No certificates: to try things out on this machine alone.",
+)
+@click.option(
+    "--end-with-stdin",
+    is_flag=True,
+    hidden=True,
+    help="End when standard input ends: for peerlearn up.",
+)
+def agent(
+    file: Path, give_up_after: float | None, insecure_loopback: bool, end_with_stdin: bool
+) -> None:
     """Run one agent of a network, here, to the end.
 
-    FILE describes the site: who the agent is and whom it talks to, its certificates, its data, and what is trained.
-    Start the same command at every site. Neighbors compare their settings, wait for each other, and train together;
-    rows stay where they are. Killed or cut off, an agent goes on from its checkpoint when the same command is given
-    again, and the others wait for it.
+    FILE describes the site: who the agent is and whom it talks to, its certificates, its data, and
+    what is trained.
+    Start the same command at every site. Neighbors compare their settings, wait for each other, and
+    train together; rows stay where they are. Killed or cut off, an agent goes on from its
+    checkpoint when the same command is given again, and the others wait for it.
 
-    Exit codes: 0 done, 2 for what has to be changed first, 3 stopped early, 130 Ctrl-C, 143 SIGTERM; after the last
+    Exit codes: 0 done, 2 for what has to be changed first, 3 stopped early, 130 Ctrl-C, 143
+    SIGTERM; after the last
     three the same command goes on.
 
     \b
@@ -120,10 +149,11 @@ def agent(file: Path, give_up_after: float | None, insecure_loopback: bool, end_
 def up(file: Path) -> None:
     """Run all agents of a network as real processes on this machine.
 
-    FILE describes the whole network. Data are dealt, certificates made, and one process per agent started, each with
-    the file that a real site would have. A table shows how they are doing. Ctrl-C ends all of them with a checkpoint;
-    the same command goes on. An agent that is killed is started again. At the end the models are compared, on rows
-    that nobody trained on, with those of agents that learn alone and with one trained on all rows in one place.
+    FILE describes the whole network. Data are dealt, certificates made, and one process per agent
+    started, each with the file that a real site would have. A table shows how they are doing.
+    Ctrl-C ends all of them with a checkpoint; the same command goes on. An agent that is killed is
+    started again. At the end the models are compared, on rows that nobody trained on, with those of
+    agents that learn alone and with one trained on all rows in one place.
 
     \b
     Examples:
@@ -163,4 +193,9 @@ def up(file: Path) -> None:
         outcome = measure(plan)
     scores = {name: outcome.text(score) for name, score in outcome.together.items()}
     console.print(table(agents, scores, f"test {outcome.metric}"))
-    say(console, *outcome.lines(), "", f"Models, reports and logs of all agents are in {plan.output}")
+    say(
+        console,
+        *outcome.lines(),
+        "",
+        f"Models, reports and logs of all agents are in {plan.output}",
+    )

@@ -14,20 +14,42 @@ from peerlearn.errors import NotConverged
 
 
 @click.command()
-@click.option("--agents", default=20, show_default=True, metavar="N", help="How many agents share the data: 4 to 100.")
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Another seed: another graph and other shares.")
 @click.option(
-    "--output", type=PATH, default="peerlearn-demo", show_default=True, metavar="DIR", help="Folder for the results."
+    "--agents",
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="How many agents share the data: 4 to 100.",
 )
 @click.option(
-    "--engine", default="simulation", show_default=True, metavar="NAME", help="simulation, or mpi under mpiexec."
+    "--seed",
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Another seed: another graph and other shares.",
+)
+@click.option(
+    "--output",
+    type=PATH,
+    default="peerlearn-demo",
+    show_default=True,
+    metavar="DIR",
+    help="Folder for the results.",
+)
+@click.option(
+    "--engine",
+    default="simulation",
+    show_default=True,
+    metavar="NAME",
+    help="simulation, or mpi under mpiexec.",
 )
 def demo(agents: int, seed: int, output: Path, engine: str) -> None:
     """Watch agents learn, alone and together.
 
-    The rows of two data sets are dealt to agents on a random graph. Each method is then compared with the centralised
-    answer, for which all rows would have to be in one place: what is its error on unseen rows, how far are its
-    coefficients from the centralised ones, and what did the agents send each other for it?
+    The rows of two data sets are dealt to agents on a random graph. Each method is then compared
+    with the centralised answer, for which all rows would have to be in one place: what is its error
+    on unseen rows, how far are its coefficients from the centralised ones, and what did the agents
+    send each other for it?
 
     \b
     Examples:
@@ -77,29 +99,64 @@ def demo(agents: int, seed: int, output: Path, engine: str) -> None:
 @click.option("--agents", "n", type=int, metavar="N", help="How many, 2 to 1000.  [default: 20]")
 @click.option("--p", type=float, metavar="P", help="Probability of each link (erdos_renyi).")
 @click.option("--k", type=int, metavar="N", help="Neighbors to each side (line, small_world).")
-@click.option("--rewire", type=float, metavar="P", help="Probability that a link leads elsewhere (small_world).")
+@click.option(
+    "--rewire",
+    type=float,
+    metavar="P",
+    help="Probability that a link leads elsewhere (small_world).",
+)
 @click.option("--m", type=int, metavar="N", help="Links that each new agent brings (scale_free).")
-@click.option("--radius", type=float, metavar="R", help="How far links reach in the unit square (geometric).")
+@click.option(
+    "--radius", type=float, metavar="R", help="How far links reach in the unit square (geometric)."
+)
 @click.option("--rows", type=int, metavar="N", help="Of agents (grid).")
 @click.option("--columns", type=int, metavar="N", help="Of agents (grid).")
-@click.option("--seed", type=int, metavar="N", help="Another seed: another random graph.  [default: 0]")
-@click.option("--weights", default="metropolis", show_default=True, metavar="NAME", help="Those to draw.")
-@click.option("--payload", default=500, show_default=True, metavar="N", help="Numbers in a message: coefficients.")
-@click.option("--accuracy", default=1e-6, show_default="1e-6", metavar="E", help="How closely agents have to agree.")
 @click.option(
-    "--output", type=PATH, default="peerlearn-graph", show_default=True, metavar="DIR", help="Folder for the results."
+    "--seed", type=int, metavar="N", help="Another seed: another random graph.  [default: 0]"
+)
+@click.option(
+    "--weights", default="metropolis", show_default=True, metavar="NAME", help="Those to draw."
+)
+@click.option(
+    "--payload",
+    default=500,
+    show_default=True,
+    metavar="N",
+    help="Numbers in a message: coefficients.",
+)
+@click.option(
+    "--accuracy",
+    default=1e-6,
+    show_default="1e-6",
+    metavar="E",
+    help="How closely agents have to agree.",
+)
+@click.option(
+    "--output",
+    type=PATH,
+    default="peerlearn-graph",
+    show_default=True,
+    metavar="DIR",
+    help="Folder for the results.",
 )
 def graph(
-    kind: str | None, weights: str, payload: int, accuracy: float, output: Path, **parameters: int | float | None
+    kind: str | None,
+    weights: str,
+    payload: int,
+    accuracy: float,
+    output: Path,
+    **parameters: int | float | None,
 ) -> None:
     """See how fast agents on a graph come to agree, and what that sends.
 
-    Agents average by mixing what they have with what their neighbors have, round after round. How many rounds that
-    takes depends on the graph and on the weights that neighbors give each other: max-degree, metropolis, laplacian or
-    fastest. All four are compared, by plain rounds and by Chebyshev's quicker ones, and with a sum over a tree. Rounds
-    are those that suffice whatever the agents start from; megabytes are of all agents together.
+    Agents average by mixing what they have with what their neighbors have, round after round. How
+    many rounds that takes depends on the graph and on the weights that neighbors give each other:
+    max-degree, metropolis, laplacian or fastest. All four are compared, by plain rounds and by
+    Chebyshev's quicker ones, and with a sum over a tree. Rounds are those that suffice whatever the
+    agents start from; megabytes are of all agents together.
 
-    Without a KIND: erdos_renyi --p 0.2, which is the graph of the demo. Fastest weights need the package cvxpy; for
+    Without a KIND: erdos_renyi --p 0.2, which is the graph of the demo. Fastest weights need the
+    package cvxpy; for
     more than 50 agents, which takes long, they have to be asked for with --weights fastest.
 
     \b
@@ -135,8 +192,12 @@ def graph(
 
     given = {name: value for name, value in parameters.items() if value is not None}
     with _progress("linking the agents") as watch:
-        drawn = named(kind, given) if kind is not None else named("erdos_renyi", {"p": 0.2, **given})
-        report = run_graph(output, drawn, weights=weights, payload=payload, accuracy=accuracy, watch=watch)
+        drawn = (
+            named(kind, given) if kind is not None else named("erdos_renyi", {"p": 0.2, **given})
+        )
+        report = run_graph(
+            output, drawn, weights=weights, payload=payload, accuracy=accuracy, watch=watch
+        )
     console, file = console_of_terminal(), str(output / "graph.graphml")
     show_graph(console, report)
     say(
@@ -151,13 +212,19 @@ def graph(
 @click.command()
 @click.argument("model")
 @click.argument("file")
-@click.option("--output", type=PATH, metavar="FILE", help="Write a CSV file instead of showing the predictions.")
+@click.option(
+    "--output",
+    type=PATH,
+    metavar="FILE",
+    help="Write a CSV file instead of showing the predictions.",
+)
 def predict(model: str, file: str, output: Path | None) -> None:
     """Use a saved model on the rows of a file.
 
-    MODEL was saved by a site or with peerlearn.models.archive.save. FILE is .csv with a header line, .parquet, or .npz
-    with an array X; its columns are found by their names, in any order. If it has the target as well, the accuracy or
-    R2 is shown beside the predictions, on standard error.
+    MODEL was saved by a site or with peerlearn.models.archive.save. FILE is .csv with a header
+    line, .parquet, or .npz with an array X; its columns are found by their names, in any order. If
+    it has the target as well, the accuracy or R2 is shown beside the predictions, on standard
+    error.
 
     \b
     Examples:
@@ -185,6 +252,10 @@ def _progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
 
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task(first, total=None)
-        yield lambda doing, done, steps: progress.update(task, description=doing, completed=done, total=steps)
+        yield lambda doing, done, steps: progress.update(
+            task, description=doing, completed=done, total=steps
+        )

@@ -2,7 +2,8 @@
 
 >>> from peerlearn.data import load
 >>> print(load("g50c"))
-g50c: 550 rows, 50 columns, classification; generated, seed 0; each of 50 columns scaled from its own range to [-1, 1]
+g50c: 550 rows, 50 columns, classification; generated, seed 0; each of 50 columns scaled from its
+own range to [-1, 1]
 """
 
 from __future__ import annotations

@@ -20,16 +20,22 @@ def required(arrays: Mapping[str, Held], path: Path) -> tuple[Held, Held]:
     for key in ("X", "y"):
         if key not in arrays:
             held = ", ".join(sorted(arrays)) or "nothing"
-            raise DataError(f"{path} has no array {key!r} (it holds {held}): save it with np.savez(path, X=X, y=y)")
+            raise DataError(
+                f"{path} has no array {key!r} (it holds {held}): save it with np.savez(path, X=X, y=y)"
+            )
     return arrays["X"], arrays["y"]
 
 
 def table(X: AnyArray, path: Path) -> Array:
     """X as float64, rows by columns; images are flattened to rows."""
     if X.dtype.kind not in "fiub":
-        raise DataError(f"X in {path} has type {X.dtype}, but must be real numbers: encode it as numbers before saving")
+        raise DataError(
+            f"X in {path} has type {X.dtype}, but must be real numbers: encode it as numbers before saving"
+        )
     if X.ndim < 2 or X.size == 0:
-        raise DataError(f"X in {path} has shape {X.shape}, but needs a row and a column at least: save it as a table")
+        raise DataError(
+            f"X in {path} has shape {X.shape}, but needs a row and a column at least: save it as a table"
+        )
     rows = np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float64)
     _finite(rows, "X", path)
     return rows
@@ -40,11 +46,17 @@ def answers(y: AnyArray, rows: int, task: Task, path: Path) -> AnyArray:
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim == 0 or len(y) != rows:
-        raise DataError(f"{path} has {rows} rows in X but y has shape {y.shape}: save one entry of y per row of X")
+        raise DataError(
+            f"{path} has {rows} rows in X but y has shape {y.shape}: save one entry of y per row of X"
+        )
     if y.ndim > 2 or (y.ndim == 2 and task == "classification"):
-        raise DataError(f"y in {path} has shape {y.shape}, but {task} needs {_shape(rows, task)}: save y in that shape")
+        raise DataError(
+            f"y in {path} has shape {y.shape}, but {task} needs {_shape(rows, task)}: save y in that shape"
+        )
     if task == "regression" and y.dtype.kind not in "fiub":
-        raise DataError(f"y in {path} has type {y.dtype}, but regression needs real numbers: encode it before saving")
+        raise DataError(
+            f"y in {path} has type {y.dtype}, but regression needs real numbers: encode it before saving"
+        )
     if y.dtype.kind == "f":
         _finite(y, "y", path)
     return y

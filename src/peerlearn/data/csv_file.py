@@ -67,7 +67,9 @@ def read(
             numbers.extend(map(_number, cells))
         except ValueError:
             k = next(k for k, cell in enumerate(cells) if not _is_number(cell))
-            raise _objection(path, lines, len(lines) - 1, features[k], cells[k], "a finite number") from None
+            raise _objection(
+                path, lines, len(lines) - 1, features[k], cells[k], "a finite number"
+            ) from None
     if not lines:
         raise DataError(f"{path} has a header line but no rows: add one at least")
     X = np.array(numbers).reshape(len(lines), len(features))
@@ -78,7 +80,11 @@ def read(
 
 def _answers(path: Path, lines: array[int], target: str, labels: list[str]) -> AnyArray:
     y = _typed(labels)
-    missing = ~np.isfinite(y) if y.dtype.kind == "f" else np.array([not label.strip() for label in labels])
+    missing = (
+        ~np.isfinite(y)
+        if y.dtype.kind == "f"
+        else np.array([not label.strip() for label in labels])
+    )
     if missing.any():
         row = int(missing.argmax())
         raise _objection(path, lines, row, target, labels[row], "a finite number or a label")
@@ -111,7 +117,9 @@ def _rows(path: Path, width: int) -> Iterator[tuple[int, list[str]]]:
             continue
         row += 1
         if empty:
-            raise DataError(f"line {empty} of {path} is empty, but rows follow: fill it in or remove it")
+            raise DataError(
+                f"line {empty} of {path} is empty, but rows follow: fill it in or remove it"
+            )
         if len(cells) != width:
             raise DataError(
                 f"row {row} (line {line}) of {path} has {len(cells)} cells, but the header names {width} columns: "
@@ -127,11 +135,17 @@ def _lines(path: Path, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
             for cells in reader:
                 yield reader.line_num, cells
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not text in UTF-8 ({error.reason}): save it as CSV in UTF-8") from error
+        raise DataError(
+            f"{path} is not text in UTF-8 ({error.reason}): save it as CSV in UTF-8"
+        ) from error
     except csv.Error as error:
-        raise DataError(f"line {reader.line_num} of {path} is not CSV ({error}): mend the quotes there") from error
+        raise DataError(
+            f"line {reader.line_num} of {path} is not CSV ({error}): mend the quotes there"
+        ) from error
     except OSError as error:
-        raise DataError(f"{path} cannot be opened ({error.strerror}): allow this user to read it") from error
+        raise DataError(
+            f"{path} cannot be opened ({error.strerror}): allow this user to read it"
+        ) from error
 
 
 def _number(cell: str) -> float:
@@ -149,7 +163,9 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _objection(path: Path, lines: array[int], row: int, column: str, cell: str, needed: str) -> DataError:
+def _objection(
+    path: Path, lines: array[int], row: int, column: str, cell: str, needed: str
+) -> DataError:
     found = repr(cell[:40]) if cell.strip() else "nothing"
     return DataError(
         f"row {row + 1} (line {lines[row]}) of {path} has {found} in column {column!r}, where {needed} is needed: "

@@ -19,7 +19,8 @@ AnyArray: TypeAlias = NDArray[Any]
 class DataSet:
     """X is float64, rows by columns; y is float64 for regression, int64 (or strings) for classification.
 
-    Rows are in the order of the source, which is often sorted by class: shuffle before splitting. The scaling was made
+    Rows are in the order of the source, which is often sorted by class: shuffle before splitting.
+    The scaling was made
     from all rows, as in the thesis; load with scaled=False to scale within each fold instead.
     """
 

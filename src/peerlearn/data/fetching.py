@@ -1,7 +1,7 @@
 """Data sets that are not at hand, got from OpenML through scikit-learn. Only what is called fetch goes online.
 
-What it gets is compared with what it should be, and kept as NAME.npz in scikit-learn's data folder, where `load` finds
-it from then on.
+What it gets is compared with what it should be, and kept as NAME.npz in scikit-learn's data folder,
+where `load` finds it from then on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Unreachable(DataError):
         self.why = why
 
 
-_given_up: list[str] = []  # why OpenML was out of reach: somebody who needs many data sets waits once
+_given_up: list[
+    str
+] = []  # why OpenML was out of reach: somebody who needs many data sets waits once
 
 
 def fetch(name: str) -> Path:
@@ -56,7 +58,9 @@ def fetch_missing(name: str) -> None:
     if is_at_hand(name) or name not in SOURCES:
         return
     if _given_up:
-        raise Unreachable(f"data set {name} cannot be fetched, for {_given_up[0]}: {by_hand(name)}", _given_up[0])
+        raise Unreachable(
+            f"data set {name} cannot be fetched, for {_given_up[0]}: {by_hand(name)}", _given_up[0]
+        )
     try:
         fetch(name)
     except Unreachable as error:
@@ -74,14 +78,20 @@ def by_hand(name: str) -> str:
 
 def _downloaded(name: str, source: Source) -> Arrays:
     """OpenML's table as our arrays; every objection names the data set and how to get it by hand."""
-    parser = "pandas" if find_spec("pandas") else "liac-arff"  # the same table; the second takes longer
+    parser = (
+        "pandas" if find_spec("pandas") else "liac-arff"
+    )  # the same table; the second takes longer
     try:
         with _patience(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "A network error occurred")
-            found: Any = datasets.fetch_openml(**source.asked, as_frame=False, n_retries=1, delay=0.1, parser=parser)
+            found: Any = datasets.fetch_openml(
+                **source.asked, as_frame=False, n_retries=1, delay=0.1, parser=parser
+            )
     except (OSError, HTTPException) as error:
         why = f"OpenML is out of reach ({_told(error)})"
-        raise Unreachable(f"data set {name} cannot be fetched, for {why}: {by_hand(name)}", why) from error
+        raise Unreachable(
+            f"data set {name} cannot be fetched, for {why}: {by_hand(name)}", why
+        ) from error
     except ValueError as error:
         raise DataError(
             f"data set {name} cannot be fetched, for OpenML does not give it ({_told(error)}): {by_hand(name)}"
@@ -124,4 +134,7 @@ def _patience() -> Iterator[None]:
 
 
 def _told(error: Exception) -> str:
-    return " ".join(str(error).split()).removeprefix("<urlopen error ").removesuffix(">") or type(error).__name__
+    return (
+        " ".join(str(error).split()).removeprefix("<urlopen error ").removesuffix(">")
+        or type(error).__name__
+    )

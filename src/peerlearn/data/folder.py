@@ -24,14 +24,23 @@ def chosen(folder: str | os.PathLike[str] | None) -> Path | None:
         return None
     path = Path(given).expanduser()
     if not path.is_dir():
-        named = f"folder={os.fspath(folder)!r}" if folder is not None else f"the environment variable {VARIABLE}"
-        raise DataError(f"{path}, named by {named}, is not a folder: name the one that holds the .npz files")
+        named = (
+            f"folder={os.fspath(folder)!r}"
+            if folder is not None
+            else f"the environment variable {VARIABLE}"
+        )
+        raise DataError(
+            f"{path}, named by {named}, is not a folder: name the one that holds the .npz files"
+        )
     return path
 
 
 def fetched_folder() -> Path:
     """Where fetched data sets are kept, in scikit-learn's data folder; it need not be there."""
-    return Path(os.environ.get("SCIKIT_LEARN_DATA") or "~/scikit_learn_data").expanduser() / "peerlearn"
+    return (
+        Path(os.environ.get("SCIKIT_LEARN_DATA") or "~/scikit_learn_data").expanduser()
+        / "peerlearn"
+    )
 
 
 def files(folder: Path | None) -> dict[str, Path]:
@@ -45,7 +54,9 @@ def match(name: str, held: dict[str, Path]) -> Path | None:
         return held[name]
     alike = [stem for stem in held if stem.casefold() == name.casefold()]
     if len(alike) > 1:
-        raise DataError(f"data set {name!r} could be any of the files {', '.join(alike)}: give the name in their case")
+        raise DataError(
+            f"data set {name!r} could be any of the files {', '.join(alike)}: give the name in their case"
+        )
     return held[alike[0]] if alike else None
 
 
@@ -55,11 +66,15 @@ def from_file(path: Path, scaled: bool) -> DataSet:
     X, y = required(arrays, path)
     known = KNOWN_FILES.get(path.stem.casefold())
     task = known.task if known else guessed_task(y.dtype.kind)
-    source = f"read from {path}" + ("" if known else f", task guessed from the type of y ({y.dtype})")
+    source = f"read from {path}" + (
+        "" if known else f", task guessed from the type of y ({y.dtype})"
+    )
     rows = table(X, path)
     y = targets(answers(y, len(rows), task, path), task)
     rows, scaling = scale(rows, range_of_file(rows, known) if scaled else None)
-    extras: dict[str, AnyArray] = {key: array for key, array in arrays.items() if key not in ("X", "y")}
+    extras: dict[str, AnyArray] = {
+        key: array for key, array in arrays.items() if key not in ("X", "y")
+    }
     return DataSet(path.stem, rows, y, task, source, scaling, extras)
 
 

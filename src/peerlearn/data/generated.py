@@ -20,9 +20,10 @@ def g50c(n: int = 550, seed: int = 0) -> tuple[Array, Labels]:
         y = -1 or +1, as equally often as n allows
         x | y ~ N(y m 1, I_50)      m = Phi^-1(0.95) / sqrt(50)
 
-    The rule sign(1'x) is optimal: 1'x / sqrt(50) has mean y Phi^-1(0.95) and variance one, so it errs with probability
-    Phi(-Phi^-1(0.95)) = 0.05. Chapelle and Zien, Semi-supervised classification by low density separation, 2005; also
-    the G50C of Melacci and Belkin, Laplacian support vector machines trained in the primal, 2011.
+    The rule sign(1'x) is optimal: 1'x / sqrt(50) has mean y Phi^-1(0.95) and variance one, so it
+    errs with probability Phi(-Phi^-1(0.95)) = 0.05. Chapelle and Zien, Semi-supervised
+    classification by low density separation, 2005; also the G50C of Melacci and Belkin, Laplacian
+    support vector machines trained in the primal, 2011.
     """
     _enough("g50c", n)
     rng = np.random.default_rng(seed)
@@ -38,11 +39,15 @@ def two_moons(n: int = 400, noise: float = 0.15, seed: int = 0) -> tuple[Array, 
     """
     _enough("two-moons", n)
     if not noise >= 0:
-        raise DataError(f"two-moons cannot be drawn with noise {noise}: give a standard deviation of zero or more")
+        raise DataError(
+            f"two-moons cannot be drawn with noise {noise}: give a standard deviation of zero or more"
+        )
     X, lower = make_moons(n, noise=noise, random_state=seed)
     return np.ascontiguousarray(X, dtype=np.float64), np.where(lower == 0, 1, -1).astype(np.int64)
 
 
 def _enough(name: str, n: int) -> None:
     if n < 2:
-        raise DataError(f"{name} cannot be drawn with n={n} rows: it has two classes, so ask for at least 2")
+        raise DataError(
+            f"{name} cannot be drawn with n={n} rows: it has two classes, so ask for at least 2"
+        )

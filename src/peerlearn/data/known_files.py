@@ -27,11 +27,20 @@ class KnownFile:
 
 UCI = "in the UCI machine learning repository"
 MELACCI = "by Melacci and Belkin with their Laplacian SVMs (Journal of Machine Learning Research 12, 2011)"
-SSL_BOOK = "with the book Semi-Supervised Learning of Chapelle, Schölkopf and Zien (MIT Press, 2006)"
+SSL_BOOK = (
+    "with the book Semi-Supervised Learning of Chapelle, Schölkopf and Zien (MIT Press, 2006)"
+)
 
 # G50C goes to [-1, 1]: the thesis says [0, 1], but its printed error rates are those of [-1, 1].
 _FILES = (
-    KnownFile("G50C", "classification", "two Gaussian clouds in 50 dimensions", MELACCI, (-1.0, 1.0), "g50c"),
+    KnownFile(
+        "G50C",
+        "classification",
+        "two Gaussian clouds in 50 dimensions",
+        MELACCI,
+        (-1.0, 1.0),
+        "g50c",
+    ),
     KnownFile(
         "Garageband",
         "classification",
@@ -90,7 +99,9 @@ _FILES = (
         None,
         "two-moons",
     ),
-    KnownFile("BCI", "classification", "imagined movement of the left or right hand from EEG", SSL_BOOK),
+    KnownFile(
+        "BCI", "classification", "imagined movement of the left or right hand from EEG", SSL_BOOK
+    ),
     KnownFile("COIL20", "classification", "images of twenty objects, turned", MELACCI),
     KnownFile("COIL2", "classification", "COIL20 in two groups of ten objects", MELACCI),
     KnownFile("PCMAC", "classification", "newsgroup of a posting, tf-idf", SSL_BOOK, None),

@@ -1,7 +1,7 @@
 """Rows without a label in a table: where the cell of the target is empty, or says -1.
 
-They are read as -1 among numbers and "-1" among texts, whatever the format says of what is missing: an empty cell,
-NaN, a missing value.
+They are read as -1 among numbers and "-1" among texts, whatever the format says of what is missing:
+an empty cell, NaN, a missing value.
 """
 
 from __future__ import annotations

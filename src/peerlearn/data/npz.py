@@ -1,8 +1,9 @@
 """One .npz file to arrays. Nothing is unpickled, and whatever is wrong with the file becomes one sentence.
 
-A compressed file of 4 MB can unpack to 4 GB, and a few bytes can announce an array of any size. So all headers are read
-first, each no further than numpy reads it: what an array announces must be what the zip directory announces for it, and
-all of them together must stay below a limit. Only then is memory taken, and no more than announced is unpacked into it.
+A compressed file of 4 MB can unpack to 4 GB, and a few bytes can announce an array of any size. So
+all headers are read first, each no further than numpy reads it: what an array announces must be
+what the zip directory announces for it, and all of them together must stay below a limit. Only then
+is memory taken, and no more than announced is unpacked into it.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Heade
     with archive.open(info) as member:
         start = io.BytesIO(member.read(len(npy.MAGIC_PREFIX) + 6 + LONGEST_HEADER))
     version = npy.read_magic(start)
-    # Version 3 is laid out as version 2 and differs in the encoding of field names, which are not needed here.
+    # Version 3 is laid out as version 2 and differs in the encoding of field names, which are not
+    # needed here.
     read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = read_header(start)
     if dtype.hasobject:
@@ -86,16 +88,21 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Heade
             f"{name!r:.60} has shape {shape!s:.60} and type {dtype!s:.20}, which take {announced} bytes, and there are "
             f"{info.file_size - start.tell()} for it"
         )
-    # Nothing has to be there for these, and still they make whoever counts their entries count for ever.
+    # Nothing has to be there for these, and still they make whoever counts their entries count for
+    # ever.
     if announced == 0 and math.prod(max(length, 1) for length in shape) > MOST_BESIDE_NONE:
         raise _Refused(f"{name!r:.60} holds nothing and has shape {shape!s:.60}")
     return shape, dtype
 
 
-def _must_fit(members: Mapping[str, tuple[zipfile.ZipInfo, Header]], size: int, compressed: bool) -> None:
+def _must_fit(
+    members: Mapping[str, tuple[zipfile.ZipInfo, Header]], size: int, compressed: bool
+) -> None:
     """Refuse arrays that take far more memory than their file has bytes."""
     least = NUMBER if compressed else 1
-    needed = sum(math.prod(shape) * max(dtype.itemsize, least) for _, (shape, dtype) in members.values())
+    needed = sum(
+        math.prod(shape) * max(dtype.itemsize, least) for _, (shape, dtype) in members.values()
+    )
     most = max(ALWAYS, TIMES * size) if compressed else size
     if needed > most:
         raise _Refused(
@@ -118,7 +125,9 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             stream.seek(0)
             yield stream
     except PermissionError as error:
-        raise DataError(f"{path} cannot be opened ({error.strerror}): allow this user to read it") from error
+        raise DataError(
+            f"{path} cannot be opened ({error.strerror}): allow this user to read it"
+        ) from error
     except _Refused as error:
         raise DataError(
             f"{path} is not read, because {error}: save plain arrays, without compression, with "

@@ -14,7 +14,9 @@ from peerlearn.data.dataset import AnyArray
 from peerlearn.data.no_label import NO_LABEL, marked
 from peerlearn.errors import DataError, MissingExtra, PeerlearnError
 
-ROW_LABELS = "__index_level_"  # how pandas stores the labels of rows: they are no column of the table
+ROW_LABELS = (
+    "__index_level_"  # how pandas stores the labels of rows: they are no column of the table
+)
 
 
 def header(path: Path) -> list[str]:
@@ -34,7 +36,11 @@ def read(
         X = np.empty((content.num_rows, len(features)))
         for k, name in enumerate(features):
             X[:, k] = _numbers(content.column(name), name, path)
-        y = None if target is None else _answers(content.column(target), target, path, partly_labelled)
+        y = (
+            None
+            if target is None
+            else _answers(content.column(target), target, path, partly_labelled)
+        )
         return features, X, y
 
 
@@ -42,7 +48,12 @@ def _numbers(column: Any, name: str, path: Path) -> Array:
     from pyarrow import types
 
     kind = column.type
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
+    if not (
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+    ):
         raise DataError(
             f"column {name!r} of {path} has type {kind}, where numbers are needed: encode it as numbers, or drop it"
         )
@@ -116,4 +127,6 @@ def _opened(path: Path) -> Iterator[Any]:
     # A damaged file fails in many ways, each in the words of one of pyarrow's layers.
     except Exception as error:
         told = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{path} is not a readable .parquet file ({told}): copy it again, or save it anew") from error
+        raise DataError(
+            f"{path} is not a readable .parquet file ({told}): copy it again, or save it anew"
+        ) from error

@@ -6,7 +6,8 @@
     f_k(p) = max(0, mean_j |p - c_j| - |p - c_k|)
     f(image) = the sums of f(p) over all patches of each quarter of the image: 4 K numbers
 
-Coates, Lee and Ng, An analysis of single-layer networks in unsupervised feature learning, 2011, sections 3 and 4.
+Coates, Lee and Ng, An analysis of single-layer networks in unsupervised feature learning, 2011,
+sections 3 and 4.
 """
 
 from __future__ import annotations
@@ -26,8 +27,13 @@ from peerlearn.arrays import Array, is_whole
 from peerlearn.errors import DataError, InputError
 
 COLOURS = 3
-CONTRAST, WHITENING = 10 / 255**2, 0.1  # e above, for values from 0 to 1, and what is added to the variances
-AT_ONCE = 50  # images in memory as patches: single precision, which pictures of 256 shades do not exceed
+CONTRAST, WHITENING = (
+    10 / 255**2,
+    0.1,
+)  # e above, for values from 0 to 1, and what is added to the variances
+AT_ONCE = (
+    50  # images in memory as patches: single precision, which pictures of 256 shades do not exceed
+)
 
 Patch = NDArray[np.float32]
 
@@ -75,15 +81,21 @@ class Patches(TransformerMixin, BaseEstimator):
         p = self._even(windows[i, top, left].reshape(len(i), -1))
         self.mean_ = p.mean(axis=0)
         variances, V = np.linalg.eigh(np.cov(p, rowvar=False, dtype=np.float64))
-        self.whitening_ = ((V / np.sqrt(np.maximum(variances, 0.0) + WHITENING)) @ V.T).astype(np.float32)
+        self.whitening_ = ((V / np.sqrt(np.maximum(variances, 0.0) + WHITENING)) @ V.T).astype(
+            np.float32
+        )
         means = MiniBatchKMeans(self.n_patches, batch_size=4096, n_init=1, random_state=rng)
-        self.centres_ = means.fit((p - self.mean_) @ self.whitening_).cluster_centers_.astype(np.float32)
+        self.centres_ = means.fit((p - self.mean_) @ self.whitening_).cluster_centers_.astype(
+            np.float32
+        )
         return self
 
     def transform(self, X: Any) -> Array:
         check_is_fitted(self)
         images = self._images(validate_data(self, X, dtype=np.float64, reset=False))
-        pieces = [self._features(images[at : at + AT_ONCE]) for at in range(0, len(images), AT_ONCE)]
+        pieces = [
+            self._features(images[at : at + AT_ONCE]) for at in range(0, len(images), AT_ONCE)
+        ]
         return np.concatenate(pieces)
 
     def _images(self, X: Array) -> Array:
@@ -104,13 +116,17 @@ class Patches(TransformerMixin, BaseEstimator):
         return values
 
     def _features(self, images: Array) -> Array:
-        windows = sliding_window_view(images, (self.size, self.size), axis=(1, 2))[:, :: self.step, :: self.step]
+        windows = sliding_window_view(images, (self.size, self.size), axis=(1, 2))[
+            :, :: self.step, :: self.step
+        ]
         n, places = windows.shape[:2]
         p = (self._even(windows.reshape(n * places * places, -1)) - self.mean_) @ self.whitening_
         c = self.centres_
         squares = np.sum(p * p, axis=1)[:, None] + np.sum(c * c, axis=1) - 2 * (p @ c.T)
         away = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
-        similar = np.maximum(away.mean(axis=1, keepdims=True) - away, 0.0).reshape(n, places, places, len(c))
+        similar = np.maximum(away.mean(axis=1, keepdims=True) - away, 0.0).reshape(
+            n, places, places, len(c)
+        )
         half = (places + 1) // 2
         rows = (slice(half), slice(half, None))
         quarters = [similar[:, top, left].sum(axis=(1, 2)) for top in rows for left in rows]

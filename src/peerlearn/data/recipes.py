@@ -38,14 +38,18 @@ class Recipe:
         return DataSet(self.name, X, targets(y, self.task), self.task, source, scaling, extras)
 
 
-def _generated(name: str, rows: int, columns: int, to: Range | None, draw: Callable[[int], Any], text: str) -> Recipe:
+def _generated(
+    name: str, rows: int, columns: int, to: Range | None, draw: Callable[[int], Any], text: str
+) -> Recipe:
     def make(seed: int) -> Made:
         return (*draw(seed), {})
 
     return Recipe(name, "classification", rows, columns, "generated", text, to, make)
 
 
-def _bundled(name: str, task: Task, rows: int, columns: int, to: Range, loader: Callable[[], Any], text: str) -> Recipe:
+def _bundled(
+    name: str, task: Task, rows: int, columns: int, to: Range, loader: Callable[[], Any], text: str
+) -> Recipe:
     def make(_seed: int) -> Made:
         bunch = loader()
         extras = {"features": np.asarray(bunch.feature_names)}

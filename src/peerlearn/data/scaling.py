@@ -2,8 +2,8 @@
 
     x <- a + (b - a) (x - low) / (high - low)      per column, low and high over the rows it was made from
 
-A constant column carries nothing, so it is sent to the point of [a, b] nearest to zero, where it adds nothing to any
-inner product: 0 in [0, 1], and the middle of [-1, 1].
+A constant column carries nothing, so it is sent to the point of [a, b] nearest to zero, where it
+adds nothing to any inner product: 0 in [0, 1], and the middle of [-1, 1].
 """
 
 from __future__ import annotations
@@ -65,4 +65,6 @@ class Scaling:
         a, b = self.to
         sentence = f"each of {len(self.low)} columns scaled from its own range to [{a:g}, {b:g}]"
         constant = int(self.constant.sum())
-        return sentence + (f" ({constant} constant, sent to {self._resting_point:g})" if constant else "")
+        return sentence + (
+            f" ({constant} constant, sent to {self._resting_point:g})" if constant else ""
+        )

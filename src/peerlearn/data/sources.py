@@ -1,7 +1,8 @@
 """Which data sets of the thesis OpenML has, and how its tables become the arrays of our files.
 
-Found by name and version where both are known for sure, else by number; what is not as it should be is refused. Of the
-two that are large an excerpt is kept, drawn once and for all, with which the reproductions take minutes and not days.
+Found by name and version where both are known for sure, else by number; what is not as it should be
+is refused. Of the two that are large an excerpt is kept, drawn once and for all, with which the
+reproductions take minutes and not days.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ Arrays = dict[str, Any]  # by their names in the file
 class Source:
     """A data set of OpenML; `arrays` makes those of our file from its table and target, or says what is wrong."""
 
-    asked: Mapping[str, Any]  # of fetch_openml; it gives up sooner on a name than on a number when offline
+    asked: Mapping[
+        str, Any
+    ]  # of fetch_openml; it gives up sooner on a name than on a number when offline
     rows: int
     columns: int
     arrays: Callable[[AnyArray, AnyArray], Arrays]
@@ -34,7 +37,9 @@ class Source:
     def read(self, X: AnyArray, target: AnyArray) -> Arrays:
         """The arrays of our file, if the table is what it should be."""
         if X.shape != (self.rows, self.columns):
-            raise ValueError(f"it has {X.shape[0]} rows and {X.shape[1]} columns, not {self.rows} and {self.columns}")
+            raise ValueError(
+                f"it has {X.shape[0]} rows and {X.shape[1]} columns, not {self.rows} and {self.columns}"
+            )
         table = X if X.dtype.kind in "iu" else np.asarray(X, dtype=np.float64)
         if table.dtype.kind == "f" and not np.isfinite(table).all():
             raise ValueError("it has missing values")
@@ -57,11 +62,17 @@ def _cifar10(X: AnyArray, labels: AnyArray) -> Arrays:
     y = _whole(labels)
     _expect(dict.fromkeys(range(10), 6000), y)
     if X.min() < 0 or X.max() > 255:
-        raise ValueError(f"its pixels lie between {X.min():g} and {X.max():g}, not between 0 and 255")
+        raise ValueError(
+            f"its pixels lie between {X.min():g} and {X.max():g}, not between 0 and 255"
+        )
     rng = np.random.default_rng(0)
-    kept = {"train": _of_each(y[:TRAINING], IMAGES, rng), "test": TRAINING + _of_each(y[TRAINING:], TEST_IMAGES, rng)}
+    kept = {
+        "train": _of_each(y[:TRAINING], IMAGES, rng),
+        "test": TRAINING + _of_each(y[TRAINING:], TEST_IMAGES, rng),
+    }
     images = {
-        part: X[rows].astype(np.uint8).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1) for part, rows in kept.items()
+        part: X[rows].astype(np.uint8).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        for part, rows in kept.items()
     }
     return {
         "X": images["train"],
@@ -75,20 +86,33 @@ def _cifar10(X: AnyArray, labels: AnyArray) -> Arrays:
 
 def _of_each(y: AnyArray, count: int, rng: np.random.Generator) -> AnyArray:
     """Rows of an excerpt with so many of each class, in their order."""
-    return np.sort(np.concatenate([rng.permutation(np.flatnonzero(y == label))[:count] for label in np.unique(y)]))
+    return np.sort(
+        np.concatenate(
+            [rng.permutation(np.flatnonzero(y == label))[:count] for label in np.unique(y)]
+        )
+    )
 
 
 def _years(X: AnyArray, years: AnyArray) -> Arrays:
     year = _whole(years)
     if year.min() < YEARS[0] or year.max() > YEARS[1]:
-        raise ValueError(f"its years run from {year.min()} to {year.max()}, not from {YEARS[0]} to {YEARS[1]}")
+        raise ValueError(
+            f"its years run from {year.min()} to {year.max()}, not from {YEARS[0]} to {YEARS[1]}"
+        )
     kept = np.sort(np.random.default_rng(0).permutation(THEIR_SONGS)[:SONGS])
     year = year[kept].astype(np.int16)
-    return {"X": X[kept].astype(np.float32), "y": (year >= 2000).astype(np.int8), "year": year, "idx": kept}
+    return {
+        "X": X[kept].astype(np.float32),
+        "y": (year >= 2000).astype(np.int8),
+        "year": year,
+        "idx": kept,
+    }
 
 
 SOURCES: dict[str, Source] = {
-    "Sylva": Source({"name": "sylva_agnostic", "version": 1, "target_column": "label"}, 14_395, 216, _sylva),
+    "Sylva": Source(
+        {"name": "sylva_agnostic", "version": 1, "target_column": "label"}, 14_395, 216, _sylva
+    ),
     "CIFAR10": Source({"name": "CIFAR_10", "version": 1}, 60_000, 3072, _cifar10),
     "YearPredictionMSD": Source({"data_id": 44027}, 515_345, 90, _years),
 }
@@ -102,6 +126,9 @@ def _whole(values: AnyArray) -> AnyArray:
 
 
 def _expect(counts: dict[int, int], y: AnyArray) -> None:
-    found = {int(label): int(count) for label, count in zip(*np.unique(y, return_counts=True), strict=True)}
+    found = {
+        int(label): int(count)
+        for label, count in zip(*np.unique(y, return_counts=True), strict=True)
+    }
     if found != counts:
         raise ValueError(f"its classes have {found} rows, not {counts}")

@@ -1,8 +1,8 @@
 """A table of one's own: a file with named columns, one of which may be the target.
 
-By its ending a file is .csv (with a header line), .parquet, or .npz, where X has the columns x0, x1, ... (or those of
-an array "columns") and y is the column y. Nothing is filled in or dropped, but for labels that may be missing: what
-cannot be used is named by row and column.
+By its ending a file is .csv (with a header line), .parquet, or .npz, where X has the columns x0,
+x1, ... (or those of an array "columns") and y is the column y. Nothing is filled in or dropped, but
+for labels that may be missing: what cannot be used is named by row and column.
 """
 
 from __future__ import annotations
@@ -48,10 +48,13 @@ class Table:
         return np.ascontiguousarray(self.X[:, [places[name] for name in columns]])
 
 
-def read(path: str | os.PathLike[str], target: str | None = None, *, partly_labelled: bool = False) -> Table:
+def read(
+    path: str | os.PathLike[str], target: str | None = None, *, partly_labelled: bool = False
+) -> Table:
     """The table in a file; without a target all columns are features, but for y of an .npz file.
 
-    partly_labelled: rows may have no label, which is -1 in y; an empty cell of the target means the same.
+    partly_labelled: rows may have no label, which is -1 in y; an empty cell of the target means the
+    same.
     """
     file = Path(path).expanduser()
     names = header(file)
@@ -60,7 +63,9 @@ def read(path: str | os.PathLike[str], target: str | None = None, *, partly_labe
         nearest = f", the nearest is {near[0]!r}" if near else ""
         raise DataError(f"{file} has no column {target!r}{nearest}: it has {_listed(names)}")
     if names == (target,):
-        raise DataError(f"{file} has no column but the target {target!r}: add those to predict it from")
+        raise DataError(
+            f"{file} has no column but the target {target!r}: add those to predict it from"
+        )
     columns, X, y = _FORMATS[file.suffix.lower()][1](file, names, target, partly_labelled)
     return Table(tuple(columns), X, y, target)
 
@@ -69,18 +74,30 @@ def header(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """The names of all columns of a file, before anything else is read."""
     file = Path(path).expanduser()
     if file.suffix.lower() not in _FORMATS:
-        raise DataError(f"{file} ends in {file.suffix!r}, but tables are read from {', '.join(_FORMATS)}: convert it")
+        raise DataError(
+            f"{file} ends in {file.suffix!r}, but tables are read from {', '.join(_FORMATS)}: convert it"
+        )
     try:
         size = file.stat().st_size if file.is_file() else None
     except OSError as error:
-        raise DataError(f"{file} cannot be reached ({error.strerror}): allow this user into its folder") from error
+        raise DataError(
+            f"{file} cannot be reached ({error.strerror}): allow this user into its folder"
+        ) from error
     if not size:
-        raise DataError(f"{file} is empty: save it again" if size == 0 else f"there is no file {file}: check the path")
+        raise DataError(
+            f"{file} is empty: save it again"
+            if size == 0
+            else f"there is no file {file}: check the path"
+        )
     names = _FORMATS[file.suffix.lower()][0](file)
     if not all(names):
-        raise DataError(f"{file} has a column without a name: name it, or save the table without its row numbers")
+        raise DataError(
+            f"{file} has a column without a name: name it, or save the table without its row numbers"
+        )
     if twice := [name for name, times in Counter(names).items() if times > 1]:
-        raise DataError(f"{file} has several columns of the name {_listed(twice)}: rename or drop all but one")
+        raise DataError(
+            f"{file} has several columns of the name {_listed(twice)}: rename or drop all but one"
+        )
     return tuple(names)
 
 
@@ -105,7 +122,11 @@ def _npz_read(path: Path, _names: Sequence[str], target: str | None, partly_labe
         if y.dtype.kind == "U":
             _texts(y.ravel(), "y", path)
         if partly_labelled:
-            return columns, X, targets(answers(marked_array(y), len(X), "classification", path), "classification")
+            return (
+                columns,
+                X,
+                targets(answers(marked_array(y), len(X), "classification", path), "classification"),
+            )
         y = answers(y, len(X), task := guessed_task(y.dtype.kind), path)
         return columns, X, targets(y, task)
     at = columns.index(target)
@@ -132,7 +153,9 @@ def _texts(array: AnyArray, key: str, path: Path) -> list[str]:
         texts: list[str] = array.tolist()
         "".join(texts).encode()
     except (ValueError, SystemError) as error:
-        raise DataError(f"{key} in {path} has text with characters that do not exist: save it again") from error
+        raise DataError(
+            f"{key} in {path} has text with characters that do not exist: save it again"
+        ) from error
     return texts
 
 

@@ -3,9 +3,10 @@
     d_k[n] = f0(w0'x_k,n) + v_k[n]         x_k,n = (x_k[n], ..., x_k[n-M+1]), zeros before the start
     x_k[n] = a_k x_k[n-1] + sqrt(1 - a_k^2) xi_k[n]
 
-w0 and f0 are the same for all agents; a_k ~ U[0, 0.8] and the power of v_k, U[-25, -10] dB, are each agent's own.
-Scarpiniti et al., Nonlinear spline adaptive filtering, 2013; Scardapane's thesis, section 10.4. What is printed leaves
-M, the norm of w0 and f0 open: they are 5, one, and the two below.
+w0 and f0 are the same for all agents; a_k ~ U[0, 0.8] and the power of v_k, U[-25, -10] dB, are
+each agent's own. Scarpiniti et al., Nonlinear spline adaptive filtering, 2013; Scardapane's thesis,
+section 10.4. What is printed leaves M, the norm of w0 and f0 open: they are 5, one, and the two
+below.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ SYSTEM, AGENTS, SIGNALS = range(3)  # what a stream of random numbers is for
 class WienerSignals:
     """What agents record, and what they should learn from it.
 
-    d - clean is the noise; f0 at the knots are the control points that a Catmull-Rom spline should find.
+    d - clean is the noise; f0 at the knots are the control points that a Catmull-Rom spline should
+    find.
     """
 
     x: Array  # agents x samples, as the next two
@@ -68,11 +70,22 @@ def wiener(
     f0 = NONLINEARITIES[nonlinearity]
     w0 = np.random.default_rng((seed, SYSTEM)).standard_normal(order)
     w0 /= np.linalg.norm(w0)
-    own = [np.random.default_rng((seed, AGENTS, k)).uniform((0.0, -25.0), (0.8, -10.0)) for k in range(agents)]
+    own = [
+        np.random.default_rng((seed, AGENTS, k)).uniform((0.0, -25.0), (0.8, -10.0))
+        for k in range(agents)
+    ]
     a, decibels = np.array(own).T
     power = 10 ** (decibels / 10)
-    drawn = [np.random.default_rng((seed, SIGNALS, signals, k)).standard_normal((samples, 2)) for k in range(agents)]
-    x = np.array([lfilter([np.sqrt(1 - a_k**2)], [1.0, -a_k], xi_k[:, 0]) for a_k, xi_k in zip(a, drawn, strict=True)])
+    drawn = [
+        np.random.default_rng((seed, SIGNALS, signals, k)).standard_normal((samples, 2))
+        for k in range(agents)
+    ]
+    x = np.array(
+        [
+            lfilter([np.sqrt(1 - a_k**2)], [1.0, -a_k], xi_k[:, 0])
+            for a_k, xi_k in zip(a, drawn, strict=True)
+        ]
+    )
     clean = f0(lfilter(w0, [1.0], x))
     d = clean + np.sqrt(power)[:, None] * np.array([v_k[:, 1] for v_k in drawn])
     return WienerSignals(x, d, clean, power, a, w0, f0, f0(KNOTS), KNOTS.copy())
@@ -84,7 +97,9 @@ def mild(s: Array) -> Array:
     i = np.clip(np.floor(within / SPACING).astype(int) + 10, 0, len(MILD) - 4)
     u = within / SPACING - (i - 10)
     q0, q1, q2, q3 = (MILD[i + j] for j in range(4))
-    spline: Array = q1 + u / 2 * (q2 - q0 + u * (2 * q0 - 5 * q1 + 4 * q2 - q3 + u * (3 * (q1 - q2) + q3 - q0)))
+    spline: Array = q1 + u / 2 * (
+        q2 - q0 + u * (2 * q0 - 5 * q1 + 4 * q2 - q3 + u * (3 * (q1 - q2) + q3 - q0))
+    )
     return spline + (s - within)
 
 

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
     from peerlearn.experiments.lab.file.reading import read
-    from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
+    from peerlearn.experiments.lab.layout import (
+        Expectation,
+        FigureSpec,
+        Layout,
+        StatisticsSpec,
+        TableSpec,
+    )
     from peerlearn.experiments.lab.report.whole import make_report
     from peerlearn.experiments.lab.results import Results
     from peerlearn.experiments.lab.runs.checked_run import run

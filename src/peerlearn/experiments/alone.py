@@ -21,15 +21,21 @@ def alone(folder: Path, who: str, *, private: bool = False) -> Iterator[None]:
 
     private: the lock is a file for its owner alone, see `private_files`.
     """
-    with open(folder / ".lock", "a+", encoding="utf-8", opener=open_private if private else None) as lock:
+    with open(
+        folder / ".lock", "a+", encoding="utf-8", opener=open_private if private else None
+    ) as lock:
         try:
             _lock(lock)
         except BlockingIOError:
             lock.seek(0)
             process = lock.read().strip() or "another one"
-            raise InputError(f"{who} runs in {folder} already, as process {process}: wait for it, or end it") from None
+            raise InputError(
+                f"{who} runs in {folder} already, as process {process}: wait for it, or end it"
+            ) from None
         except (ImportError, OSError) as error:  # a system or a disk that knows no locks
-            log.warning("%s cannot be locked (%s): see that nobody else runs %s here", folder, error, who)
+            log.warning(
+                "%s cannot be locked (%s): see that nobody else runs %s here", folder, error, who
+            )
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()

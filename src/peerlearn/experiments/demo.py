@@ -34,11 +34,17 @@ from peerlearn.models import RVFLClassifier
 from peerlearn.network import Network, SimulatedNetwork
 from peerlearn.network.mpi import MPINetwork
 
-FEWEST, MOST = 4, 100  # agents: fewer are hardly a network, and more would have hardly a row of g50c each
+FEWEST, MOST = (
+    4,
+    100,
+)  # agents: fewer are hardly a network, and more would have hardly a row of g50c each
 LINK_PROBABILITY = 0.2
 TEST_FRACTION = 0.25
 AVERAGES: tuple[Method, ...] = ("plain", "chebyshev", "tree")
-AGREED, MOST_ROUNDS = 1e-6, 1000  # averaging is watched down to this disagreement, or for so many rounds
+AGREED, MOST_ROUNDS = (
+    1e-6,
+    1000,
+)  # averaging is watched down to this disagreement, or for so many rounds
 
 PROBLEMS: dict[str, dict[str, Any]] = {
     "g50c": {"n_hidden": 500, "alpha": 8.0},
@@ -54,7 +60,10 @@ METHODS: dict[str, Solver | None] = {
 }
 TOGETHER = "auto"  # the method whose models stand for learning together
 NUMBER = 8  # bytes of a float64
-ENGINES: dict[str, Callable[[nx.Graph], Network]] = {"simulation": SimulatedNetwork, "mpi": MPINetwork}
+ENGINES: dict[str, Callable[[nx.Graph], Network]] = {
+    "simulation": SimulatedNetwork,
+    "mpi": MPINetwork,
+}
 Watch = Callable[[str, int, int], None]  # what is running now, steps done, steps in all
 
 
@@ -115,7 +124,8 @@ def run_demo(
 ) -> Demo:
     """All methods on both data sets. With an output folder, the result files and the figure are left there.
 
-    engine: "simulation", or "mpi" in a job started by mpiexec; there rank 0 has the results, the others have none.
+    engine: "simulation", or "mpi" in a job started by mpiexec; there rank 0 has the results, the
+    others have none.
     """
     if not FEWEST <= agents <= MOST:
         raise InputError(f"the demo cannot have {agents} agents: choose {FEWEST} to {MOST}")
@@ -130,7 +140,10 @@ def run_demo(
         if watch is not None:
             watch(doing, next(done), steps)
 
-    demo = Demo({**_settings(agents, seed), "engine": engine}, graphs.erdos_renyi(agents, LINK_PROBABILITY, seed))
+    demo = Demo(
+        {**_settings(agents, seed), "engine": engine},
+        graphs.erdos_renyi(agents, LINK_PROBABILITY, seed),
+    )
     for name in PROBLEMS:
         _learn(name, demo, seed, ENGINES[engine], now)
     if folder is not None and demo.results:
@@ -141,7 +154,9 @@ def run_demo(
 
 def save(demo: Demo, folder: Path) -> None:
     """The files of a demo, and the figure made from them."""
-    from peerlearn.experiments.figures import draw_demo  # matplotlib is slow to import, and not needed to learn
+    from peerlearn.experiments.figures import (
+        draw_demo,
+    )  # matplotlib is slow to import, and not needed to learn
 
     write(folder / "settings.json", json.dumps(demo.settings, indent=2) + "\n")
     write(folder / "graph.graphml", "\n".join(nx.generate_graphml(demo.graph)) + "\n")
@@ -151,10 +166,18 @@ def save(demo: Demo, folder: Path) -> None:
     draw_demo(folder)
 
 
-def _learn(name: str, demo: Demo, seed: int, engine: Callable[[nx.Graph], Network], now: Callable[[str], None]) -> None:
+def _learn(
+    name: str,
+    demo: Demo,
+    seed: int,
+    engine: Callable[[nx.Graph], Network],
+    now: Callable[[str], None],
+) -> None:
     """Every method on one data set, each on a network of its own, so that every ledger starts at zero."""
     rows = data.load(name, seed=seed)
-    split = train_test_split(rows.X, rows.y, test_size=TEST_FRACTION, stratify=rows.y, random_state=seed)
+    split = train_test_split(
+        rows.X, rows.y, test_size=TEST_FRACTION, stratify=rows.y, random_state=seed
+    )
     X, X_test, y, y_test = split
     shares = partition.stratified(X, y, len(demo.graph), seed=seed)
     coefficients, errors = {}, {}
@@ -163,19 +186,28 @@ def _learn(name: str, demo: Demo, seed: int, engine: Callable[[nx.Graph], Networ
         # All rows in one place is a network of one agent, which every process has for itself.
         with engine(demo.graph) if solver else SimulatedNetwork(graphs.complete(1)) as network:
             own = [shares[agent] for agent in network.hosted] if solver else [(X, y)]
-            model = RVFLClassifier(**PROBLEMS[name], solver=solver or Local(), network=network, random_state=seed)
+            model = RVFLClassifier(
+                **PROBLEMS[name], solver=solver or Local(), network=network, random_state=seed
+            )
             start = time.perf_counter()
             report = model.fit(own).report_
             seconds = time.perf_counter() - start
-            b, e = network.gather(model.coefficients_), network.gather(1 - model.agent_scores(X_test, y_test))
+            b, e = (
+                network.gather(model.coefficients_),
+                network.gather(1 - model.agent_scores(X_test, y_test)),
+            )
             sent = network.gather(_on_the_first(report.sent.bytes, len(network.hosted)))
         if b is None or e is None or sent is None:
             continue  # another process has the results
         coefficients[method], errors[method] = b, e
-        distance = float(norms(b - coefficients["centralised"]).max() / norms(coefficients["centralised"])[0])
+        distance = float(
+            norms(b - coefficients["centralised"]).max() / norms(coefficients["centralised"])[0]
+        )
         rounds, total = report.sent.rounds, int(sent.sum())
         error, converged, solved_by = float(e.mean()), report.converged, report.solver
-        demo.results.append(Result(name, method, error, distance, rounds, total, seconds, converged, solved_by))
+        demo.results.append(
+            Result(name, method, error, distance, rounds, total, seconds, converged, solved_by)
+        )
     if len(errors) < len(METHODS):
         demo.results.clear()
         return
@@ -183,7 +215,11 @@ def _learn(name: str, demo: Demo, seed: int, engine: Callable[[nx.Graph], Networ
     for agent, (own_X, own_y) in enumerate(shares):
         alone, together = (float(errors[method][agent]) for method in ("alone", TOGETHER))
         row_bytes = NUMBER * (own_X.size + own_y.size)
-        demo.agents.append(AgentErrors(name, agent, demo.graph.degree[agent], len(own_y), row_bytes, alone, together))
+        demo.agents.append(
+            AgentErrors(
+                name, agent, demo.graph.degree[agent], len(own_y), row_bytes, alone, together
+            )
+        )
     demo.rounds.extend(_watched(name, SimulatedNetwork(demo.graph), coefficients["alone"]))
 
 
@@ -212,7 +248,10 @@ def _settings(agents: int, seed: int) -> dict[str, Any]:
         "graph": f"erdos_renyi({agents}, {LINK_PROBABILITY}, seed={seed})",
         "test_fraction": TEST_FRACTION,
         "data": PROBLEMS,
-        "methods": {method: repr(solver) if solver else "all rows in one place" for method, solver in METHODS.items()},
+        "methods": {
+            method: repr(solver) if solver else "all rows in one place"
+            for method, solver in METHODS.items()
+        },
         "versions": {
             "python": platform.python_version(),
             **{name: import_module(name).__version__ for name in packages},

@@ -33,7 +33,9 @@ def result_folder(path: str | os.PathLike[str], *, private: bool = False) -> Pat
         trial.touch(0o600)
         trial.unlink()
     except OSError as error:
-        raise InputError(f"results cannot be written to {folder} ({error.strerror}): name another folder") from error
+        raise InputError(
+            f"results cannot be written to {folder} ({error.strerror}): name another folder"
+        ) from error
     return folder
 
 
@@ -48,7 +50,9 @@ def write(path: Path, content: str | bytes, *, private: bool = False) -> None:
             file.write(content.encode() if isinstance(content, str) else content)
         beside.replace(path)
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): make room or name another folder") from error
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}): make room or name another folder"
+        ) from error
     finally:
         with suppress(OSError):
             beside.unlink()  # still there only if something went wrong
@@ -68,7 +72,9 @@ def file_name(name: str) -> str:
 
 def write_table(path: Path, records: Sequence[Any], digits: int = 5) -> None:
     """A CSV file with a line per record (a dataclass) and its fields as columns."""
-    lines = [{name: _text(value, digits) for name, value in asdict(record).items()} for record in records]
+    lines = [
+        {name: _text(value, digits) for name, value in asdict(record).items()} for record in records
+    ]
     text = io.StringIO()
     table = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
     table.writeheader()
@@ -81,7 +87,9 @@ def read_table(path: Path, words: Sequence[str], numbers: Sequence[str]) -> list
     with path.open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     if not lines or not {*words, *numbers} <= set(lines[0]):
-        raise InputError(f"{path.name} needs a line and the columns {', '.join((*words, *numbers))}: make it again")
+        raise InputError(
+            f"{path.name} needs a line and the columns {', '.join((*words, *numbers))}: make it again"
+        )
     return [{**line, **{name: float(line[name]) for name in numbers}} for line in lines]
 
 

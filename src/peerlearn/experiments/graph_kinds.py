@@ -16,7 +16,16 @@ from peerlearn.errors import GraphError, InputError
 
 MOST, MOST_LINKS = 1000, 50_000  # more are a blot in a picture, and take minutes
 AGENTS = 20  # if nobody says how many
-SHOWN = {"n": AGENTS, "p": 0.2, "k": 2, "rewire": 0.1, "m": 2, "radius": 0.4, "rows": 4, "columns": 5}  # in sentences
+SHOWN = {
+    "n": AGENTS,
+    "p": 0.2,
+    "k": 2,
+    "rewire": 0.1,
+    "m": 2,
+    "radius": 0.4,
+    "rows": 4,
+    "columns": 5,
+}  # in sentences
 KINDS = {name: inspect.signature(each).parameters for name, each in graphs.GENERATORS.items()}
 
 
@@ -40,22 +49,32 @@ def named(kind: str, options: Mapping[str, Any]) -> nx.Graph:
 def _generated(kind: str, options: Mapping[str, Any]) -> nx.Graph:
     takes = KINDS[kind]
     if stray := [name for name in options if name not in takes]:
-        raise InputError(f"{kind} takes {_options(takes)}, and not {_options(stray)}: leave that out")
+        raise InputError(
+            f"{kind} takes {_options(takes)}, and not {_options(stray)}: leave that out"
+        )
     given = {"n": AGENTS, **options} if "n" in takes else options
-    if missing := [name for name, each in takes.items() if each.default is each.empty and name not in given]:
+    if missing := [
+        name for name, each in takes.items() if each.default is each.empty and name not in given
+    ]:
         needed = {**options, **{name: SHOWN[name] for name in missing}}
         example = " ".join(f"{_option(name)} {value}" for name, value in needed.items())
-        raise InputError(f"{kind} needs {_options(missing)} as well: for example, peerlearn graph {kind} {example}")
+        raise InputError(
+            f"{kind} needs {_options(missing)} as well: for example, peerlearn graph {kind} {example}"
+        )
     if (seed := given.get("seed", 0)) < 0:
         raise InputError(f"seed {seed} cannot be used: choose a whole number of at least 0")
-    if (agents := math.prod(max(0, given.get(name, 1)) for name in ("n", "rows", "columns"))) > MOST:
+    if (
+        agents := math.prod(max(0, given.get(name, 1)) for name in ("n", "rows", "columns"))
+    ) > MOST:
         raise _too_many(f"{agents:,} agents")
     return graphs.GENERATORS[kind](**given)
 
 
 def _read(path: Path, options: Mapping[str, Any]) -> nx.Graph:
     if options:
-        raise InputError(f"{path} is a file and says itself what the graph is: leave out {_options(options)}")
+        raise InputError(
+            f"{path} is a file and says itself what the graph is: leave out {_options(options)}"
+        )
     return graphs.from_file(path)
 
 

@@ -7,9 +7,10 @@
 >>> [(each.weights, each.plain_rounds, each.chebyshev_rounds) for each in report.weightings[:2]]
 [('max-degree', 148, 28), ('metropolis', 148, 28)]
 
-Rounds are counted for the worst start (`peerlearn.rounds`). How far apart agents are in between depends on the start;
-shown is x = I, where each agent has something that no other has. Of its distance to the average there is left, with
-1 = l_1 > l_2 >= .. >= l_L the eigenvalues of the weights,
+Rounds are counted for the worst start (`peerlearn.rounds`). How far apart agents are in between
+depends on the start; shown is x = I, where each agent has something that no other has. Of its
+distance to the average there is left, with 1 = l_1 > l_2 >= .. >= l_L the eigenvalues of the
+weights,
 
     ( sum_i>1  l_i^(2n) / (L - 1) )^(1/2)                  after n rounds, plain
     ( sum_i>1  (T_n(m_i) / T_n(xi))^2 / (L - 1) )^(1/2)    chebyshev, m_i the place of l_i when [l_L, l_2] is [-1, 1]
@@ -138,14 +139,18 @@ def describe(
 ) -> GraphReport:
     """How agents on this graph come to agree to `accuracy`, under all weightings, and what that sends.
 
-    weights: the weighting to be drawn. payload: numbers in a message. The fastest weights of more than FASTEST_UP_TO
+    weights: the weighting to be drawn. payload: numbers in a message. The fastest weights of more
+    than FASTEST_UP_TO
     agents are skipped unless they are the ones to be drawn.
     """
     _check(graph, weights, payload, accuracy)
     graph, chosen = graphs.checked(graph), weights.lower().replace("_", "-")
     matrices, skipped = _matrices(graph, chosen, watch)
     messages = 2 * graph.number_of_edges()
-    found = [_weighting(name, C, accuracy, NUMBER * payload * messages / 1e6) for name, C in matrices.items()]
+    found = [
+        _weighting(name, C, accuracy, NUMBER * payload * messages / 1e6)
+        for name, C in matrices.items()
+    ]
     return GraphReport(
         graph,
         chosen,
@@ -162,7 +167,9 @@ def describe(
 
 def save(report: GraphReport, folder: Path) -> None:
     """The files of a report, and the figure made from them."""
-    from peerlearn.experiments.figures import draw_graph  # matplotlib is slow to import, and not needed for numbers
+    from peerlearn.experiments.figures import (
+        draw_graph,
+    )  # matplotlib is slow to import, and not needed for numbers
 
     write(folder / "summary.json", json.dumps(_summary(report), indent=2) + "\n")
     write(folder / "graph.graphml", "\n".join(nx.generate_graphml(_weighted(report))) + "\n")
@@ -178,10 +185,14 @@ def _check(graph: nx.Graph, weights: str, payload: int, accuracy: float) -> None
         raise InputError(f"a payload of {payload} numbers is no message: give at least 1")
     if not 0 < accuracy < 1:
         raise InputError(f"accuracy is {accuracy:g}: give a number between 0 and 1, such as 1e-6")
-    weightings.named(weights, graphs.complete(1))  # shows in no time whether they are known, and installed
+    weightings.named(
+        weights, graphs.complete(1)
+    )  # shows in no time whether they are known, and installed
 
 
-def _matrices(graph: nx.Graph, chosen: str, watch: Watch | None) -> tuple[dict[str, csr_array], dict[str, str]]:
+def _matrices(
+    graph: nx.Graph, chosen: str, watch: Watch | None
+) -> tuple[dict[str, csr_array], dict[str, str]]:
     """The mixing matrix of every weighting, or the reason why it is not there."""
     matrices: dict[str, csr_array] = {}
     skipped: dict[str, str] = {}

@@ -51,7 +51,9 @@ def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
         y, found = y[known], found[known]
         if len(y) == 0:
             return f"no score: column {saved.target!r} has no label in any row"
-    if y.shape != found.shape or (y.dtype.kind == "U") != (found.dtype.kind == "U"):  # 1 and "1" are not compared
+    if y.shape != found.shape or (y.dtype.kind == "U") != (
+        found.dtype.kind == "U"
+    ):  # 1 and "1" are not compared
         return f"no score: column {saved.target!r} has {_told(y)}, where the model predicts {_told(found)}"
     if is_classifier(saved.model):
         return f"accuracy {np.mean(found == y):.4f} on {len(y)} rows"

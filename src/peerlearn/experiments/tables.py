@@ -35,22 +35,39 @@ def say(console: Console, *lines: str) -> None:
 
 def terminal_table(title: str, words: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
     """An empty table with columns of words and then of numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     table.show_edge = False
     for heading in (*words, *numbers):
-        table.add_column(heading, justify="right" if heading in numbers else "left", overflow="fold")
+        table.add_column(
+            heading, justify="right" if heading in numbers else "left", overflow="fold"
+        )
     return table
 
 
 def show_results(console: Console, done: Demo, name: str) -> None:
     rows, size = sum(agent.rows for agent in done.agents if agent.data == name), len(done.graph)
-    headings = ("Test\nerror", "Distance to\ncentralised", "Rounds", "MB\nsent", "Seconds", "Converged")
+    headings = (
+        "Test\nerror",
+        "Distance to\ncentralised",
+        "Rounds",
+        "MB\nsent",
+        "Seconds",
+        "Converged",
+    )
     table = terminal_table(f"{name}: {rows:,} rows dealt to {size} agents", ("Method",), headings)
     results = {result.method: result for result in done.results if result.data == name}
     for result in results.values():
         table.add_row(*_cells(result), style="bold green" if result.method == TOGETHER else None)
     console.print(table)
-    alone, together, aim = (_percent(results[method]) for method in ("alone", TOGETHER, "centralised"))
+    alone, together, aim = (
+        _percent(results[method]) for method in ("alone", TOGETHER, "centralised")
+    )
     row_bytes = sum(agent.row_bytes for agent in done.agents if agent.data == name)
     console.print(
         f"Sending all rows to one place would take {megabytes(row_bytes / 1e6)} MB.\n\n"
@@ -88,7 +105,9 @@ def show_graph(console: Console, report: GraphReport) -> None:
         f"A tree     height {report.height}: {tree}\n",
     )
     numbers = ("Contraction", "Rounds\nplain", "Rounds\nChebyshev", "MB\nplain", "MB\nChebyshev")
-    table = terminal_table(f"One average to {short(report.accuracy)} without a tree", ("Weights",), numbers)
+    table = terminal_table(
+        f"One average to {short(report.accuracy)} without a tree", ("Weights",), numbers
+    )
     for each in report.weightings:
         rounds = (f"{each.plain_rounds:,}", f"{each.chebyshev_rounds:,}")
         sent = (megabytes(each.plain_megabytes), megabytes(each.chebyshev_megabytes))
@@ -111,7 +130,9 @@ def _contraction(number: float) -> str:
 def show_data(console: Console, sets: list[DataInfo]) -> None:
     wide = console.width >= WIDE
     table = terminal_table(
-        "Data sets", ("Name", "Task", "Source", *(("What it is",) if wide else ())), ("Rows", "Columns")
+        "Data sets",
+        ("Name", "Task", "Source", *(("What it is",) if wide else ())),
+        ("Rows", "Columns"),
     )
     for each in sets:
         words = (each.name, each.task or "-", each.source, *((each.description,) if wide else ()))
@@ -127,6 +148,8 @@ def show_origins(console: Console, at_hand: set[str]) -> None:
         ways = [f"peerlearn data fetch {known.name}"] if known.name in SOURCES else []
         ways += [f"{known.generated_as} is generated in its place"] if known.generated_as else []
         table.add_row(
-            known.name, "yes" if known.name in at_hand else "-", escape("; ".join([*ways, f"offered {known.offered}"]))
+            known.name,
+            "yes" if known.name in at_hand else "-",
+            escape("; ".join([*ways, f"offered {known.offered}"])),
         )
     console.print(table)

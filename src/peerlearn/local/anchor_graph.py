@@ -3,21 +3,24 @@
     k(x)_j = exp(-|x - a_j|^2 / 2 w^2)                     Gaussian kernel of width w; a_j: the anchors, rows of A
     phi(x) = P'k(x),   P = U S^-1/2,   k(A) = U S U'       Nystrom features: the r largest eigenvalues of k(A)
     z(x)_j = exp(-|x - a_j|^2 / h) / sum of these          over the s anchors nearest to x, else 0
-                                                           h: the largest of these s squared distances
+                                                           h: the largest of these s squared
+                                                           distances
     W = Z Lambda^-1 Z',   Lambda = Diag(Z'1),   L = I - W  anchor graph of all N rows: two rows are near each other
                                                            if they are near the same anchors
 
     b = (Phi_l'Phi_l + gamma_A I + gamma_I Phi'L^q Phi)^-1 Phi_l'Y         l: the rows with a label
 
-No matrix here has N columns: with R = Lambda^-1/2 and T = R Z'Z R, whose eigenvalues lie between 0 and 1,
+No matrix here has N columns: with R = Lambda^-1/2 and T = R Z'Z R, whose eigenvalues lie between 0
+and 1,
 
     Phi'L^q Phi = Phi'Phi - Phi'Z R (I + (I - T) + .. + (I - T)^(q-1)) R Z'Phi
 
-where nothing grows and nothing is divided. All of it follows from H'H with H = [Phi Z], and from Phi_l'Phi_l and
-Phi_l'Y, which are sums over rows; Z'1 = Z'Z 1, since rows of Z sum to one.
+where nothing grows and nothing is divided. All of it follows from H'H with H = [Phi Z], and from
+Phi_l'Phi_l and Phi_l'Y, which are sums over rows; Z'1 = Z'Z 1, since rows of Z sum to one.
 
-Williams and Seeger, Using the Nystrom method to speed up kernel machines, 2001; Liu, He and Chang, Large graph
-construction for scalable semi-supervised learning, 2010, sections 3 and 4; gammas as in the thesis, section 7.2.1.
+Williams and Seeger, Using the Nystrom method to speed up kernel machines, 2001; Liu, He and Chang,
+Large graph construction for scalable semi-supervised learning, 2010, sections 3 and 4; gammas as in
+the thesis, section 7.2.1.
 """
 
 from __future__ import annotations
@@ -83,7 +86,9 @@ class AnchorGraph:
             [
                 [len(X), len(labelled)],
                 NormalEquations((r + m, 0), G=HH, P=np.zeros((r + m, 0))).numbers(),
-                NormalEquations((r, Y.shape[1]), G=Phi_l.T @ Phi_l, P=Phi_l.T @ Y[labelled]).numbers(),
+                NormalEquations(
+                    (r, Y.shape[1]), G=Phi_l.T @ Phi_l, P=Phi_l.T @ Y[labelled]
+                ).numbers(),
             ]
         )
 
@@ -114,7 +119,9 @@ def _roughness(HH: Array, r: int, power: int) -> Array:
     """Phi'L^q Phi"""
     PhiPhi, PhiZ, ZZ = HH[:r, :r], HH[:r, r:], HH[r:, r:]
     Lambda = np.sum(ZZ, axis=1)
-    R = 1 / np.sqrt(np.where(Lambda > 0, Lambda, 1.0))  # no row may have an anchor among its nearest
+    R = 1 / np.sqrt(
+        np.where(Lambda > 0, Lambda, 1.0)
+    )  # no row may have an anchor among its nearest
     one = np.eye(len(ZZ))
     rest, series = one - R[:, None] * ZZ * R, one
     for _ in range(power - 1):

@@ -1,7 +1,8 @@
 """Chunks of a stream: the new rows of each hosted agent, some of them none, as stacks that are worked on together.
 
-Agents with like numbers of rows are stacked; zero rows fill up and change nothing. How far an agent is filled up
-depends on its own rows alone, so that its bits do not depend on which agents live in the same process.
+Agents with like numbers of rows are stacked; zero rows fill up and change nothing. How far an agent
+is filled up depends on its own rows alone, so that its bits do not depend on which agents live in
+the same process.
 """
 
 from __future__ import annotations
@@ -31,17 +32,23 @@ class Chunk:
         return [cls(agents, rows, *stacks) for agents, rows, stacks in _stacked(H, Y)]
 
     @classmethod
-    def of_inputs(cls, features: RandomFeatures, X: Sequence[Array], Y: Sequence[Array]) -> list[Chunk]:
+    def of_inputs(
+        cls, features: RandomFeatures, X: Sequence[Array], Y: Sequence[Array]
+    ) -> list[Chunk]:
         """From each agent's inputs and targets."""
         chunks = []
         for agents, rows, (inputs, targets) in _stacked(X, Y):
             H = features.stacked(inputs)
-            H[np.arange(H.shape[1]) >= rows[:, None]] = 0.0  # the features of a row of zeros are not zero
+            H[np.arange(H.shape[1]) >= rows[:, None]] = (
+                0.0  # the features of a row of zeros are not zero
+            )
             chunks.append(cls(agents, rows, H, targets))
         return chunks
 
 
-def _stacked(X: Sequence[Array], Y: Sequence[Array]) -> list[tuple[Indices, Indices, tuple[Array, Array]]]:
+def _stacked(
+    X: Sequence[Array], Y: Sequence[Array]
+) -> list[tuple[Indices, Indices, tuple[Array, Array]]]:
     rows = np.array([len(x) for x in X], dtype=np.intp)
     heights = padded(rows)
     groups = []

@@ -2,7 +2,8 @@
 
     y[n] = b' [1, x[n], h[n]],      h[n+1] sees y[n] through W_fb;      in a forecast also x[n+1] = c y[n]
 
-A loop that is not stable does not end in wrong numbers: where an output is beyond a limit, the time is reported.
+A loop that is not stable does not end in wrong numbers: where an output is beyond a limit, the time
+is reported.
 """
 
 from __future__ import annotations
@@ -25,10 +26,15 @@ class Ran:
 
     @classmethod
     def joined(cls, parts: Sequence[Ran]) -> Ran:
-        return cls([y for part in parts for y in part.outputs], np.concatenate([part.diverged for part in parts]))
+        return cls(
+            [y for part in parts for y in part.outputs],
+            np.concatenate([part.diverged for part in parts]),
+        )
 
 
-def closed_loop(records: Records, x: Sequence[Array], b: Array, limit: float, next_input: float | None) -> Ran:
+def closed_loop(
+    records: Records, x: Sequence[Array], b: Array, limit: float, next_input: float | None
+) -> Ran:
     """b: sequences x width x outputs. next_input: c, where x[n+1] is not given but c y[n]."""
     order = records.order  # lane -> sequence
     b, lengths = b[order], records.lengths[order]
@@ -43,7 +49,9 @@ def closed_loop(records: Records, x: Sequence[Array], b: Array, limit: float, ne
             with np.errstate(over="ignore", invalid="ignore"):
                 y[:, n] = (seen[:, None] @ b)[:, 0]
             diverged[~(np.abs(y[:, n]) <= limit).all(axis=1) & (diverged < 0) & (n < lengths)] = n
-            y[(diverged >= 0) | (n >= lengths), n] = 0.0  # what is beyond a limit, or an end, is not fed back
+            y[(diverged >= 0) | (n >= lengths), n] = (
+                0.0  # what is beyond a limit, or an end, is not fed back
+            )
             records.feed_back(y[:, n, : records.y.shape[1]])
     for lane in np.flatnonzero(diverged >= 0):
         y[lane, diverged[lane] :] = np.nan

@@ -2,9 +2,10 @@
 
     H = [H_1 | .. | H_L],   f(x) = sum_k b_k'h_k(x_k)       x_k: the columns of agent k, h_k: its own random features
 
-(thesis, section 6.1). All agents hosted here are worked on together: blocks of like width are padded with zero columns,
-which change nothing, and stacked. Widths differ between agents, so that coefficients are a list with one (B_k x M)
-array per agent, or a stack per group while a solver runs. An agent without columns has a block of width 0.
+(thesis, section 6.1). All agents hosted here are worked on together: blocks of like width are
+padded with zero columns, which change nothing, and stacked. Widths differ between agents, so that
+coefficients are a list with one (B_k x M) array per agent, or a stack per group while a solver
+runs. An agent without columns has a block of width 0.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class FeatureMaps:
         """The features of one agent's columns; none where it has no columns."""
         own = int(np.random.SeedSequence((self.seed, agent)).generate_state(1, np.uint64)[0])
         hidden = self.hidden[agent] if inputs else 0
-        return RandomFeatures.draw(inputs, hidden, seed=own, activation=self.activation, direct_links=self.direct_links)
+        return RandomFeatures.draw(
+            inputs, hidden, seed=own, activation=self.activation, direct_links=self.direct_links
+        )
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,21 @@ class ColumnBlocks:
         return cls._of([h.shape[1] for h in H], len(H[0]), lambda k, out: np.copyto(out, H[k]))
 
     @classmethod
-    def of_inputs(cls, maps: FeatureMaps, agents: Sequence[int], X: Sequence[Array]) -> ColumnBlocks:
+    def of_inputs(
+        cls, maps: FeatureMaps, agents: Sequence[int], X: Sequence[Array]
+    ) -> ColumnBlocks:
         """From each agent's columns; `agents` are the numbers of those hosted here."""
         features = [maps.draw(agent, x.shape[1]) for agent, x in zip(agents, X, strict=True)]
-        blocks = cls._of([each.width for each in features], len(X[0]), lambda k, out: features[k](X[k], out))
+        blocks = cls._of(
+            [each.width for each in features], len(X[0]), lambda k, out: features[k](X[k], out)
+        )
         blocks.inputs, blocks.maps = list(X), maps
         return blocks
 
     @classmethod
-    def _of(cls, widths: Sequence[int], rows: int, fill: Callable[[int, Array], Any]) -> ColumnBlocks:
+    def _of(
+        cls, widths: Sequence[int], rows: int, fill: Callable[[int, Array], Any]
+    ) -> ColumnBlocks:
         own = np.array(widths, dtype=np.intp)
         wide = padded(own)
         groups = []
@@ -125,7 +134,9 @@ class ColumnBlocks:
 
         def apply(v: Array) -> Stacks:
             return [
-                group.transposed @ (K @ v[group.agents]) if few else K @ (group.transposed @ v[group.agents])
+                group.transposed @ (K @ v[group.agents])
+                if few
+                else K @ (group.transposed @ v[group.agents])
                 for group, K, few in zip(self.groups, inverses, few_rows, strict=True)
             ]
 

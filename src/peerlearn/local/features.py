@@ -2,8 +2,9 @@
 
     h(x) = g(W' x + b),      W and b uniform on [-1, 1]
 
-Pao, Park and Sobajic, Learning and generalization characteristics of the random vector functional-link net, 1994;
-thesis, section 4.1. With direct links the readout also sees x itself, as in the original network.
+Pao, Park and Sobajic, Learning and generalization characteristics of the random vector
+functional-link net, 1994; thesis, section 4.1. With direct links the readout also sees x itself, as
+in the original network.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ ACTIVATIONS: dict[str, Callable[[Array, Array], None]] = {  # z <- g(z + b), in 
 
 def known_activation(activation: str) -> None:
     if activation not in ACTIVATIONS:
-        raise InputError(f"activation {activation!r} is not known: choose one of {', '.join(ACTIVATIONS)}")
+        raise InputError(
+            f"activation {activation!r} is not known: choose one of {', '.join(ACTIVATIONS)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,13 @@ class RandomFeatures:
 
     @classmethod
     def draw(
-        cls, inputs: int, hidden: int, *, seed: int, activation: str = "sigmoid", direct_links: bool = False
+        cls,
+        inputs: int,
+        hidden: int,
+        *,
+        seed: int,
+        activation: str = "sigmoid",
+        direct_links: bool = False,
     ) -> RandomFeatures:
         known_activation(activation)
         rng = np.random.default_rng(seed)

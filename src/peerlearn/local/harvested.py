@@ -2,7 +2,8 @@
 
     G_k = sum of r r',   P_k = sum of r d'         r = [1, x[n], h[n]], over agent k's sequences, without the washout
 
-An agent with fewer samples than columns keeps its rows, as in `least_squares`; of others only few rows are ever held.
+An agent with fewer samples than columns keeps its rows, as in `least_squares`; of others only few
+rows are ever held.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from scipy.linalg.blas import dsyrk
 from peerlearn.arrays import Array
 from peerlearn.local.least_squares import LeastSquares, Tall, Wide, mirrored
 
-Blocks = Iterable[tuple[int, slice, Array]]  # which sequence, which times, and the rows that the readout sees
+Blocks = Iterable[
+    tuple[int, slice, Array]
+]  # which sequence, which times, and the rows that the readout sees
 MANY = 100  # rows that are worth a product of their own
 
 
@@ -82,8 +85,12 @@ def _groups(agents: Sequence[Kept]) -> list[Wide | Tall]:
     groups: list[Wide | Tall] = []
     sums = [agent.sums() for agent in agents if isinstance(agent, Summed)]
     if sums:
-        groups.append(Tall(np.array(tall), np.stack([G for G, _ in sums]), np.stack([HY for _, HY in sums])))
+        groups.append(
+            Tall(np.array(tall), np.stack([G for G, _ in sums]), np.stack([HY for _, HY in sums]))
+        )
     if wide:
-        stacked = LeastSquares.of_rows([agents[k].H for k in wide], [agents[k].Y for k in wide]).groups
+        stacked = LeastSquares.of_rows(
+            [agents[k].H for k in wide], [agents[k].Y for k in wide]
+        ).groups
         groups += [replace(group, agents=np.array(wide)[group.agents]) for group in stacked]
     return groups

@@ -1,8 +1,9 @@
 """What each hosted agent computes from its own rows: f_k(b) = 1/2 |H_k b - Y_k|^2.
 
-All agents hosted here are worked on together. An agent with fewer rows than columns (wide) is kept as its rows, padded
-with zeros and stacked with others of like size; one with more rows (tall) as H'H and H'Y. Either way one
-iteration of a solver costs a few batched products, and no Python loop over agents.
+All agents hosted here are worked on together. An agent with fewer rows than columns (wide) is kept
+as its rows, padded with zeros and stacked with others of like size; one with more rows (tall) as
+H'H and H'Y. Either way one iteration of a solver costs a few batched products, and no Python loop
+over agents.
 """
 
 from __future__ import annotations
@@ -62,7 +63,12 @@ class Wide:
             factors = np.linalg.cholesky(self._kernel(shift))
         except np.linalg.LinAlgError:
             raise undetermined(float(shift.min())) from None
-        G = np.stack([scipy.linalg.solve_triangular(c, h, lower=True) for c, h in zip(factors, self.H, strict=True)])
+        G = np.stack(
+            [
+                scipy.linalg.solve_triangular(c, h, lower=True)
+                for c, h in zip(factors, self.H, strict=True)
+            ]
+        )
         over_shift = 1 / shift[:, None, None]
         return lambda v: over_shift * (v - _transposed(G) @ (G @ v))
 
@@ -93,7 +99,9 @@ class Tall:
 
     def ridge(self, alpha: Array) -> Array:
         """(H'H + alpha I)^-1 H'Y   (thesis, section 2.2.1)"""
-        return np.stack([solve_ridge(g, hy, a) for g, hy, a in zip(self.G, self.HY, alpha, strict=True)])
+        return np.stack(
+            [solve_ridge(g, hy, a) for g, hy, a in zip(self.G, self.HY, alpha, strict=True)]
+        )
 
     def shifted_inverse(self, shift: Array) -> PerAgent:
         inverses = np.stack([inverse(g, s) for g, s in zip(self.G, shift, strict=True)])
@@ -103,7 +111,9 @@ class Tall:
 class LeastSquares:
     """The least-squares problems of all hosted agents: one leading axis for agents in all that it takes and gives."""
 
-    def __init__(self, groups: Sequence[Wide | Tall], rows: Indices, shape: tuple[int, int]) -> None:
+    def __init__(
+        self, groups: Sequence[Wide | Tall], rows: Indices, shape: tuple[int, int]
+    ) -> None:
         self.groups = groups
         self.rows = rows  # N_k
         self.shape = shape  # B, M
@@ -116,24 +126,35 @@ class LeastSquares:
         return cls._of([[(slice(None), h)] for h in H], [len(h) for h in H], Y, H[0].shape[1])
 
     @classmethod
-    def of_inputs(cls, features: RandomFeatures, X: Sequence[Array], Y: Sequence[Array]) -> LeastSquares:
+    def of_inputs(
+        cls, features: RandomFeatures, X: Sequence[Array], Y: Sequence[Array]
+    ) -> LeastSquares:
         """From each agent's inputs: where rows are many, their features are used block by block and never kept."""
         problems = cls._of([features.blocks(x) for x in X], [len(x) for x in X], Y, features.width)
         problems.inputs, problems.features = list(X), features
         return problems
 
     @classmethod
-    def _of(cls, blocks: Sequence[Blocks], lengths: Sequence[int], Y: Sequence[Array], B: int) -> LeastSquares:
+    def _of(
+        cls, blocks: Sequence[Blocks], lengths: Sequence[int], Y: Sequence[Array], B: int
+    ) -> LeastSquares:
         rows, M = np.array(lengths, dtype=np.intp), Y[0].shape[1]
         tall, wide = np.flatnonzero(rows >= B), np.flatnonzero(rows < B)
         groups: list[Wide | Tall] = []
         if len(tall):
             sums = [_gram_and_moment(blocks[k], Y[k], B) for k in tall.tolist()]
-            groups.append(Tall(tall, np.stack([G for G, _ in sums]), np.stack([HY for _, HY in sums])))
-        heights = np.maximum(padded(rows[wide]), 1)  # an agent without rows has one of zeros, which says nothing
+            groups.append(
+                Tall(tall, np.stack([G for G, _ in sums]), np.stack([HY for _, HY in sums]))
+            )
+        heights = np.maximum(
+            padded(rows[wide]), 1
+        )  # an agent without rows has one of zeros, which says nothing
         for height in np.unique(heights).tolist():
             agents = wide[heights == height]
-            padded_H, padded_Y = np.zeros((len(agents), height, B)), np.zeros((len(agents), height, M))
+            padded_H, padded_Y = (
+                np.zeros((len(agents), height, B)),
+                np.zeros((len(agents), height, M)),
+            )
             for i, k in enumerate(agents.tolist()):
                 padded_Y[i, : rows[k]] = Y[k]
                 for block, h in blocks[k]:
@@ -193,7 +214,9 @@ class LeastSquares:
                 equations[k] = (
                     NormalEquations(self.shape, G=group.G[i], P=group.HY[i])
                     if isinstance(group, Tall)
-                    else NormalEquations.of_rows(np.hstack([group.H[i], group.Y[i]])[: self.rows[k]], self.shape)
+                    else NormalEquations.of_rows(
+                        np.hstack([group.H[i], group.Y[i]])[: self.rows[k]], self.shape
+                    )
                 )
         return [one for one in equations if one is not None]
 
@@ -244,7 +267,8 @@ def mirrored(upper: Array) -> Array:
 def padded(rows: Indices) -> Indices:
     """Rows rounded up by a quarter at most: few groups, and agents are padded alike wherever and with whom they live.
 
-    The bits of a product depend on its shape, so that a height chosen by the group would make them depend on the group.
+    The bits of a product depend on its shape, so that a height chosen by the group would make them
+    depend on the group.
     """
     step = 2 ** np.maximum(np.frexp(rows)[1] - 3, 0)
     heights: Indices = -(-rows // step) * step

@@ -3,7 +3,8 @@
     b <- b + mu h (y - h'b)'                    LMS
     b <- b + mu h (y - h'b)' / h'h              normalised (NLMS): 0 < mu < 2 is stable whatever the features
 
-Widrow and Hoff, Adaptive switching circuits, 1960; Nagumo and Noda, A learning method for system identification, 1967.
+Widrow and Hoff, Adaptive switching circuits, 1960; Nagumo and Noda, A learning method for system
+identification, 1967.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def descend(b: Array, chunks: Sequence[Chunk], step: float, normalised: bool) ->
 
 
 @compiled
-def _row_by_row(b: Array, agents: Indices, rows: Indices, H: Array, Y: Array, step: float, normalised: bool) -> None:
+def _row_by_row(
+    b: Array, agents: Indices, rows: Indices, H: Array, Y: Array, step: float, normalised: bool
+) -> None:
     B, M = b.shape[1], b.shape[2]
     error = np.empty(M)
     for i in range(len(agents)):

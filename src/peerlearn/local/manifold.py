@@ -1,14 +1,15 @@
 """Laplacian kernel ridge regression from distances alone (thesis, section 7.2.1).
 
     W_ij = exp(-D_ij / 2 t^2)  if i is among the n nearest of j, or j of i;  t: mean length of these edges (all that
-                               are as near as the n-th count: which of them came first must not matter)
+                               are as near as the n-th count: which of them came first must not
+                               matter)
     L    = I - G^-1/2 W G^-1/2,   G = Diag(W 1)                              normalised graph Laplacian
     K_ij = exp(-D_ij / 2 w^2)                                                Gaussian kernel of width w
     a    = (J K + gamma_A I + gamma_I L^q K)^-1 y                            J: 1 where a row has a label
 
-Belkin, Niyogi and Sindhwani, Manifold regularization, 2006; Melacci and Belkin, Laplacian support vector machines
-trained in the primal, 2011. gamma_A and gamma_I as printed in the thesis, without Belkin's division by the number of
-rows.
+Belkin, Niyogi and Sindhwani, Manifold regularization, 2006; Melacci and Belkin, Laplacian support
+vector machines trained in the primal, 2011. gamma_A and gamma_I as printed in the thesis, without
+Belkin's division by the number of rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ import scipy.sparse as sp
 from peerlearn.arrays import Array
 from peerlearn.local.gaussian import gaussian
 
-EQUAL, NOTHING = 1e-9, 1e-12  # of a distance, and of the usual one: how far apart rounding may put what is the same
+EQUAL, NOTHING = (
+    1e-9,
+    1e-12,
+)  # of a distance, and of the usual one: how far apart rounding may put what is the same
 
 
 @dataclass(frozen=True)
@@ -48,20 +52,27 @@ class Manifold:
                 LqK = L @ LqK
             A += self.gamma_I * LqK
         factors = scipy.linalg.lu_factor(A, overwrite_a=True, check_finite=False)
-        # One by one: the bits of several at once would depend on how many there are, and so on who hosts whom.
+        # One by one: the bits of several at once would depend on how many there are, and so on who
+        # hosts whom.
         return [scipy.linalg.lu_solve(factors, own, check_finite=False) for own in y]
 
 
 def laplacian(D: Array, n_neighbors: int) -> Any:
     """The normalised Laplacian, sparse, of the graph that joins each row to its nearest."""
     N = len(D)
-    reach = np.partition(D, n_neighbors, axis=1)[:, n_neighbors]  # a row is the nearest to itself, and does not count
+    reach = np.partition(D, n_neighbors, axis=1)[
+        :, n_neighbors
+    ]  # a row is the nearest to itself, and does not count
     near = (reach * (1 + EQUAL) + NOTHING * np.median(D, axis=1))[:, None] >= D
     np.fill_diagonal(near, False)
     t = float(np.sqrt(D[near]).mean()) or 1.0  # 0 where all rows are the same
     i, j = np.nonzero(near | near.T)
     W = sp.csr_array((gaussian(D[i, j], t), (i, j)), shape=(N, N))
     G = W.sum(axis=1)
-    alone = G == 0  # a row so far from all others that its weights are no numbers: it smooths nothing
+    alone = (
+        G == 0
+    )  # a row so far from all others that its weights are no numbers: it smooths nothing
     roots = np.where(alone, 0.0, 1 / np.sqrt(np.where(alone, 1.0, G)))
-    return sp.csr_array(sp.diags_array(1.0 - alone) - sp.diags_array(roots) @ W @ sp.diags_array(roots))
+    return sp.csr_array(
+        sp.diags_array(1.0 - alone) - sp.diags_array(roots) @ W @ sp.diags_array(roots)
+    )

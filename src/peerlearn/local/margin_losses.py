@@ -6,7 +6,8 @@ S3VM (thesis, section 8.2):
     g_k = C2/(2U) sum over unlabelled rows of exp(-s f^2)              not convex
     f(x) = w'(x - m) + b
 
-L and U count the rows of the whole network and m is the mean of its unlabelled rows. The printed gradient of l_k is
+L and U count the rows of the whole network and m is the mean of its unlabelled rows. The printed
+gradient of l_k is
 wrong (I(1 - m) m (1 - m), a scalar); it is  -C1/L sum of [1 - y f > 0] (1 - y f) y (x - m).  The printed one of g_k is
 right:  -s C2/U sum of exp(-s f^2) f (x - m).
 
@@ -31,8 +32,10 @@ from peerlearn.local.row_losses import RowLosses
 class S3VMLosses(RowLosses):
     """inputs: n_k x d per hosted agent, dense or sparse. targets: -1 or +1, and 0 for unlabelled rows.
 
-    m: the mean of the unlabelled rows, the same for all (d) or each agent's own copy (agents x d). b: the offset,
-    2r - 1 for a share r of positives. labelled, unlabelled: L and U, counted over the whole network.
+    m: the mean of the unlabelled rows, the same for all (d) or each agent's own copy (agents x d).
+    b: the offset,
+    2r - 1 for a share r of positives. labelled, unlabelled: L and U, counted over the whole
+    network.
     """
 
     def __init__(
@@ -61,14 +64,17 @@ class S3VMLosses(RowLosses):
                 f"here alone have {here} and {len(self.y) - here}: count the rows of all agents"
             )
         self._s = float(s)
-        # One factor per row: C1/L or C2/U. Where there is no row of a kind, its factor is never used.
+        # One factor per row: C1/L or C2/U. Where there is no row of a kind, its factor is never
+        # used.
         self._c = np.where(self._labelled, C1 / max(labelled, 1), C2 / max(unlabelled, 1))
 
     def _phi(self, f: Array) -> Array:
         return 0.5 * self._c * np.where(self._labelled, self._short(f) ** 2, self._bell(f))
 
     def _slope(self, f: Array) -> Array:
-        return np.where(self._labelled, self._convex_slope(f), -self._s * self._c * self._bell(f) * f)
+        return np.where(
+            self._labelled, self._convex_slope(f), -self._s * self._c * self._bell(f) * f
+        )
 
     def _convex_slope(self, f: Array) -> Array:
         return np.where(self._labelled, -self._c * self._short(f) * self.y, 0.0)

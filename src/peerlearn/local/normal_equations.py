@@ -33,7 +33,11 @@ class NormalEquations:
     def of_rows(cls, HY: Array, shape: tuple[int, int]) -> Self:
         """From rows [H Y]."""
         if len(HY) >= shape[0]:
-            return cls(shape, G=HY[:, : shape[0]].T @ HY[:, : shape[0]], P=HY[:, : shape[0]].T @ HY[:, shape[0] :])
+            return cls(
+                shape,
+                G=HY[:, : shape[0]].T @ HY[:, : shape[0]],
+                P=HY[:, : shape[0]].T @ HY[:, shape[0] :],
+            )
         if len(HY) == 0:
             return cls(shape, R=HY)
         (R,) = scipy.linalg.qr(HY, mode="r", check_finite=False)
@@ -77,10 +81,14 @@ class NormalEquations:
         return {"G": G[np.triu_indices(self.shape[0])], "P": P}
 
     @classmethod
-    def unpacked(cls, message: Mapping[str, np.ndarray[Any, Any]], shape: tuple[int, int]) -> Self | None:
+    def unpacked(
+        cls, message: Mapping[str, np.ndarray[Any, Any]], shape: tuple[int, int]
+    ) -> Self | None:
         """What was sent; None if it cannot be such equations."""
         B, width = shape[0], sum(shape)
-        if any(array.dtype != np.float64 or not np.isfinite(array).all() for array in message.values()):
+        if any(
+            array.dtype != np.float64 or not np.isfinite(array).all() for array in message.values()
+        ):
             return None
         if message.keys() == {"R"} and message["R"].ndim == 1:
             numbers = len(message["R"])
@@ -90,7 +98,11 @@ class NormalEquations:
             R = np.zeros((n, width))
             R[np.triu_indices(n, m=width)] = message["R"]
             return cls(shape, R=R)
-        if message.keys() != {"G", "P"} or message["P"].shape != shape or message["G"].shape != (B * (B + 1) // 2,):
+        if (
+            message.keys() != {"G", "P"}
+            or message["P"].shape != shape
+            or message["G"].shape != (B * (B + 1) // 2,)
+        ):
             return None
         return cls.of_numbers(np.concatenate([message["G"], message["P"].ravel()]), shape)
 

@@ -58,11 +58,15 @@ class Lasso:
         return 0.0
 
     def prox(self, v: Array, step: float) -> Array:
-        shrunk: Array = np.sign(v) * np.maximum(np.abs(v) - step * self.alpha, 0.0)  # element by element
+        shrunk: Array = np.sign(v) * np.maximum(
+            np.abs(v) - step * self.alpha, 0.0
+        )  # element by element
         return shrunk
 
 
 def _check(alpha: float) -> None:
     plain = alpha.item() if isinstance(alpha, np.generic) else alpha
     if not (is_real(plain) and 0 <= plain <= sys.float_info.max):
-        raise InputError(f"alpha, the weight of the penalty, must be a finite number of 0 or more, not {alpha!r}")
+        raise InputError(
+            f"alpha, the weight of the penalty, must be a finite number of 0 or more, not {alpha!r}"
+        )

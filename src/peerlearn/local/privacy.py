@@ -3,15 +3,18 @@
     RandomProjection      u = R x / sqrt(m),                R: m x d, standard normal
     TanhTransform         v = (b + Q tanh(a + C x)) / s,    Q: m x t, C: t x d, all normal with mean 0
 
-Inner products, and with them distances, are kept on average: E u_i'u_j = x_i'x_j. For v they are to leading order where
-C x is small: tanh(a + C x) = tanh a + (1 - tanh^2 a) C x + .., so that with the variances q of Q and c of C
+Inner products, and with them distances, are kept on average: E u_i'u_j = x_i'x_j. For v they are to
+leading order where
+C x is small: tanh(a + C x) = tanh a + (1 - tanh^2 a) C x + .., so that with the variances q of Q
+and c of C
 
     s^2 = m q c sum_l (1 - tanh^2 a_l)^2,   which is m t q c for a = 0
 
-and what does not depend on x falls out of all distances. Liu, Kargupta and Ryan, Random projection-based multiplicative
-data perturbation for privacy preserving distributed data mining, 2006; Bhaduri, Stefanski and Srivastava,
-Privacy-preserving outlier detection through random nonlinear data distortion, 2011; thesis, section 7.2.3, which does
-not divide by s. The numbers of its table are variances.
+and what does not depend on x falls out of all distances. Liu, Kargupta and Ryan, Random
+projection-based multiplicative data perturbation for privacy preserving distributed data mining,
+2006; Bhaduri, Stefanski and Srivastava, Privacy-preserving outlier detection through random
+nonlinear data distortion, 2011; thesis, section 7.2.3, which does not divide by s. The numbers of
+its table are variances.
 """
 
 from __future__ import annotations
@@ -83,16 +86,26 @@ class TanhTransform:
         _columns(self.m, "TanhTransform")
         if not is_whole(self.t) or self.t < 1:
             raise InputError(f"t of TanhTransform is {self.t!r}: give a whole number of 1 or more")
-        for what, least in (("a", "0 or more"), ("b", "0 or more"), ("Q", "above 0"), ("C", "above 0")):
+        for what, least in (
+            ("a", "0 or more"),
+            ("b", "0 or more"),
+            ("Q", "above 0"),
+            ("C", "above 0"),
+        ):
             given = getattr(self, what)
             if not is_real(given) or not 0 <= given < np.inf or (given == 0 and least == "above 0"):
-                raise InputError(f"{what} of TanhTransform is {given!r}: give its variance, a number {least}")
+                raise InputError(
+                    f"{what} of TanhTransform is {given!r}: give its variance, a number {least}"
+                )
 
     def drawn(self, d: int, seed: int) -> Transform:
         rng, m = np.random.default_rng(seed), _of(self.m, d)
         C = rng.standard_normal((self.t, d)) * np.sqrt(self.C)
         Q = rng.standard_normal((m, self.t)) * np.sqrt(self.Q)
-        a, b = (rng.standard_normal(n) * np.sqrt(variance) for n, variance in ((self.t, self.a), (m, self.b)))
+        a, b = (
+            rng.standard_normal(n) * np.sqrt(variance)
+            for n, variance in ((self.t, self.a), (m, self.b))
+        )
         slopes = 1 - np.tanh(a) ** 2
         s = np.sqrt(m * self.Q * self.C * np.vdot(slopes, slopes))
 

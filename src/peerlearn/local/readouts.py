@@ -2,8 +2,8 @@
 
     y[n] = b'[1, x[n], h[n]]                 h[n+1] sees y[n] where outputs are fed back
 
-All in the scale of the teacher. Several readouts b are read at once: without feedback from the same states, with it
-each from its own, since what an agent feeds back is its own output.
+All in the scale of the teacher. Several readouts b are read at once: without feedback from the same
+states, with it each from its own, since what an agent feeds back is its own output.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from peerlearn.local.reservoir import Reservoir
 BEYOND = 1e100  # outputs that are larger are no outputs
 
 
-def outputs(reservoir: Reservoir, b: Array, x: Sequence[Array], known: Sequence[Array]) -> list[Array]:
+def outputs(
+    reservoir: Reservoir, b: Array, x: Sequence[Array], known: Sequence[Array]
+) -> list[Array]:
     """Of every sequence, times x readouts x outputs.
 
     b: readouts x width x outputs. known: the scaled outputs of the first samples of each sequence.
@@ -44,7 +46,9 @@ def outputs(reservoir: Reservoir, b: Array, x: Sequence[Array], known: Sequence[
     return [np.concatenate(parts) for parts in zip(said, freely, strict=True)]
 
 
-def forecast(reservoir: Reservoir, b: Array, h: Array, y: Array, steps: int, scaling: float) -> Array:
+def forecast(
+    reservoir: Reservoir, b: Array, h: Array, y: Array, steps: int, scaling: float
+) -> Array:
     """The next so many outputs, each of which, divided by the scaling, is the next input: steps x outputs.
 
     b: width x outputs; h: the state before the first of them; y: the output before it.
@@ -56,12 +60,16 @@ def forecast(reservoir: Reservoir, b: Array, h: Array, y: Array, steps: int, sca
     return ran.outputs[0]
 
 
-def forced(reservoir: Reservoir, b: Array, x: Sequence[Array], d: Sequence[Array] | None) -> tuple[list[Array], Array]:
+def forced(
+    reservoir: Reservoir, b: Array, x: Sequence[Array], d: Sequence[Array] | None
+) -> tuple[list[Array], Array]:
     """The outputs while what is fed back is known, d, and the last state of every sequence."""
     K, _, M = b.shape
     said, h = [np.empty((len(one), K, M)) for one in x], np.zeros((len(x), reservoir.units))
     for j, times, rows in reservoir.blocks(x, d):
-        said[j][times] = (rows @ b).transpose(1, 0, 2)  # one product per readout: its bits do not depend on the others
+        said[j][times] = (rows @ b).transpose(
+            1, 0, 2
+        )  # one product per readout: its bits do not depend on the others
         h[j] = rows[-1, -reservoir.units :]
     return said, h
 

@@ -2,9 +2,10 @@
 
     s = [h[n-1]; y[n-1]; 1; x[n]],      z = [W, W_fb, W_in] s,      h[n] = (1 - a) h[n-1] + a tanh(z + v[n])
 
-s has a column per sequence, as one product serves all; what the readout sees has a row [1, x[n], h[n]] per time, held
-for some times. The bits of a product depend on its shape: every product is of LANES sequences, the last ones filled up
-with idle lanes. So the bits of a sequence do not depend on how many others there are, nor on its place among them.
+s has a column per sequence, as one product serves all; what the readout sees has a row [1, x[n],
+h[n]] per time, held for some times. The bits of a product depend on its shape: every product is of
+LANES sequences, the last ones filled up with idle lanes. So the bits of a sequence do not depend on
+how many others there are, nor on its place among them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ class Records:
         self.longest, self.going = max(lengths), len(lengths)
         self.start = 0  # the first time that is held
         stacks, held = -(-len(lengths) // LANES), min(TIMES, self.longest)
-        self.s, self.z = aligned(stacks, units + fed_back + 1 + inputs, LANES), aligned(stacks, units, LANES)
+        self.s, self.z = (
+            aligned(stacks, units + fed_back + 1 + inputs, LANES),
+            aligned(stacks, units, LANES),
+        )
         self.s[:, units + fed_back] = 1.0
         self.h, self.x = self.s[:, :units], self.s[:, units + fed_back + 1 :]
         self.y = self.s[:, units : units + fed_back]
@@ -76,7 +80,12 @@ class Records:
         while self.lengths[self.order[self.going - 1]] <= n:
             self.going -= 1
         stacks, inputs = -(-self.going // LANES), self.x.shape[1]
-        seen, s, z, h = self.seen[:, n - self.start], self.s[:stacks], self.z[:stacks], self.h[:stacks]
+        seen, s, z, h = (
+            self.seen[:, n - self.start],
+            self.s[:stacks],
+            self.z[:stacks],
+            self.h[:stacks],
+        )
         self._to_lanes(self.x, seen[:, 1 : 1 + inputs])
         if isinstance(self.joined, SparseRows):
             self.joined.times(s, z)

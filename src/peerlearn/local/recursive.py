@@ -5,16 +5,16 @@
     (S'S)^-1 = I + H P H',   G = S H P                    few rows: P = A^-1 is brought up to date instead
     P <- P - G'G,   b <- b + G'S (Y - H b)
 
-(thesis, section 5.1; Uncini, Fundamentals of adaptive signal processing, 2015, chapter 6; G'G is the printed
-P H'M^-1 H P.) Of A and P only the lower triangles are kept and used, so that they are symmetric whatever happens.
-Differences lose digits, sums do not: A is the truth, and P is computed from it again after some multiples of B rows, so
-that after any number of chunks both are positive definite, or it is said that they are not. With a forgetting factor f
-below 1,
+(thesis, section 5.1; Uncini, Fundamentals of adaptive signal processing, 2015, chapter 6; G'G is
+the printed P H'M^-1 H P.) Of A and P only the lower triangles are kept and used, so that they are
+symmetric whatever happens. Differences lose digits, sums do not: A is the truth, and P is computed
+from it again after some multiples of B rows, so that after any number of chunks both are positive
+definite, or it is said that they are not. With a forgetting factor f below 1,
 
     A <- f A + (1 - f) alpha I + H'H                      per chunk, also where an agent has no rows
 
-which never falls below alpha I, where the usual P/f grows without bound in directions that are not seen any more; then
-every chunk is solved anew.
+which never falls below alpha I, where the usual P/f grows without bound in directions that are not
+seen any more; then every chunk is solved anew.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from scipy.linalg.lapack import dposv, dpotrf, dpotri
 from peerlearn.arrays import Array, Indices
 from peerlearn.local.chunks import Chunk
 
-State = dict[str, Array]  # named arrays, each with a leading axis of hosted agents: all that a stream has to remember
+State = dict[
+    str, Array
+]  # named arrays, each with a leading axis of hosted agents: all that a stream has to remember
 
 FEW = 0.25  # of B: with fewer rows P is brought up to date, with more the equations are solved
 RENEWED_AFTER = 16  # times B rows P is computed from A again: by then that costs little beside what was done to P
@@ -48,19 +50,25 @@ def start(agents: int, shape: tuple[int, int], alpha: float, forgetting: float) 
     return state
 
 
-def absorb(state: State, chunks: Sequence[Chunk], alpha: float, forgetting: float) -> tuple[Array, Callable[[], None]]:
+def absorb(
+    state: State, chunks: Sequence[Chunk], alpha: float, forgetting: float
+) -> tuple[Array, Callable[[], None]]:
     """Every agent's b after its chunk, and how to bring A and P up to date in place, when nothing can fail any more."""
     b, prepared = state["b"].copy(), []
     for chunk in chunks:
         few = forgetting == 1.0 and chunk.H.shape[1] <= FEW * b.shape[1]
         e = chunk.Y - chunk.H @ b[chunk.agents]
-        gain, keep = _by_covariance(state, chunk, e) if few else _anew(state, chunk, e, alpha, forgetting)
+        gain, keep = (
+            _by_covariance(state, chunk, e) if few else _anew(state, chunk, e, alpha, forgetting)
+        )
         b[chunk.agents] += gain
         prepared.append(keep)
 
     def keep_all() -> None:
         if forgetting < 1.0:
-            idle = np.setdiff1d(np.arange(len(b)), [k for chunk in chunks for k in chunk.agents.tolist()])
+            idle = np.setdiff1d(
+                np.arange(len(b)), [k for chunk in chunks for k in chunk.agents.tolist()]
+            )
             state["A"][idle] = _faded(state["A"][idle], alpha, forgetting)
         for keep in prepared:
             keep()
@@ -82,7 +90,9 @@ def _by_covariance(state: State, chunk: Chunk, e: Array) -> tuple[Array, Callabl
     squares = HP @ _transposed(H) + np.eye(H.shape[1])
     try:
         S = np.linalg.inv(np.linalg.cholesky(squares))
-    except np.linalg.LinAlgError:  # too many differences: once more with a P of which all digits are right
+    except (
+        np.linalg.LinAlgError
+    ):  # too many differences: once more with a P of which all digits are right
         if not age[own].any():
             smallest = np.linalg.eigvalsh(squares)[:, 0]
             raise Indefinite(int(own[smallest.argmin()])) from None
@@ -98,7 +108,9 @@ def _by_covariance(state: State, chunk: Chunk, e: Array) -> tuple[Array, Callabl
     return _transposed(G) @ (S @ e), keep
 
 
-def _anew(state: State, chunk: Chunk, e: Array, alpha: float, forgetting: float) -> tuple[Array, Callable[[], None]]:
+def _anew(
+    state: State, chunk: Chunk, e: Array, alpha: float, forgetting: float
+) -> tuple[Array, Callable[[], None]]:
     """A^-1 H'e, and how to bring A up to date."""
     own, H = chunk.agents, chunk.H
     A = state["A"][own] if forgetting == 1.0 else _faded(state["A"][own], alpha, forgetting)
@@ -127,8 +139,8 @@ def _renew(state: State, agents: Indices) -> None:
         state["P"][k], state["age"][k] = _inverse(state["A"][k], k), 0.0
 
 
-# BLAS knows no stacks of symmetric matrices. One call per agent reads or writes a triangle in place; a stacked numpy
-# product would write a whole matrix beside it and add that: twice the time.
+# BLAS knows no stacks of symmetric matrices. One call per agent reads or writes a triangle in
+# place; a stacked numpy product would write a whole matrix beside it and add that: twice the time.
 
 
 def _products(P: Array, own: Indices, H: Array) -> Array:

@@ -1,8 +1,9 @@
 """The product of sparse_product.py, with the sums in the machine's vector registers.
 
-A compiler that does not know that z and s lie apart writes every partial sum back to memory. This asks for registers in
-so many words: at a density of a quarter it takes half the time of a dense product by BLAS. Each lane's sums are in the
-same order wherever it stands and whoever stands beside it, so that its bits are its own.
+A compiler that does not know that z and s lie apart writes every partial sum back to memory. This
+asks for registers in so many words: at a density of a quarter it takes half the time of a dense
+product by BLAS. Each lane's sums are in the same order wherever it stands and whoever stands beside
+it, so that its bits are its own.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def _in_registers(_: Any, columns: Any, values: Any, start: Any, stop: Any, s: A
         nothing, first = ir.Constant(vector, ir.Undefined), ir.Constant(ir.IntType(32), 0)
         everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         j, a, start, stop, s, z = (
-            context.make_array(kind)(context, builder, value).data if isinstance(kind, types.Array) else value
+            context.make_array(kind)(context, builder, value).data
+            if isinstance(kind, types.Array)
+            else value
             for kind, value in zip(signature.args, arguments, strict=True)
         )
         sums = [tools.alloca_once(builder, vector) for _ in range(CHAINS)]
@@ -42,7 +45,8 @@ def _in_registers(_: Any, columns: Any, values: Any, start: Any, stop: Any, s: A
                 at = builder.add(p, ir.Constant(word, chain))
                 column = builder.sext(builder.load(builder.gep(j, [at])), word)
                 lanes = builder.bitcast(
-                    builder.gep(s, [builder.mul(column, ir.Constant(word, LANES))]), vector.as_pointer()
+                    builder.gep(s, [builder.mul(column, ir.Constant(word, LANES))]),
+                    vector.as_pointer(),
                 )
                 value = builder.insert_element(nothing, builder.load(builder.gep(a, [at])), first)
                 value = builder.shuffle_vector(value, nothing, everywhere)

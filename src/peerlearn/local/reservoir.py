@@ -2,10 +2,11 @@
 
     h[n] = (1 - a) h[n-1] + a tanh(W_in [1; x[n]] + W h[n-1] + W_fb y[n-1] + v[n]),      h[-1] = 0, y[-1] = 0
 
-a is the leak, y the output that is fed back (while learning the teacher d in its place), v noise of mean zero while
-learning. The readout sees the row [1, x[n], h[n]].
+a is the leak, y the output that is fed back (while learning the teacher d in its place), v noise of
+mean zero while learning. The readout sees the row [1, x[n], h[n]].
 
-Jaeger, The echo state approach to analysing and training recurrent neural networks, 2001; thesis, section 9.1.
+Jaeger, The echo state approach to analysing and training recurrent neural networks, 2001; thesis,
+section 9.1.
 """
 
 from __future__ import annotations
@@ -108,21 +109,27 @@ class Reservoir:
     ) -> Iterator[tuple[int, slice, Array]]:
         """(sequence, times, the readout's rows at these times), some times of every sequence before the next of any.
 
-        d: the scaled teachers, times x outputs, forced: h[n] sees d[n-1]. h0, y0: state and scaled output before the
-        first time, one row per sequence. owners: whose each sequence is, those of an agent side by side; the order of
-        an agent's blocks does not depend on the other agents. Rows are overwritten by the next: use or copy them.
+        d: the scaled teachers, times x outputs, forced: h[n] sees d[n-1]. h0, y0: state and scaled
+        output before the
+        first time, one row per sequence. owners: whose each sequence is, those of an agent side by
+        side; the order of an agent's blocks does not depend on the other agents. Rows are
+        overwritten by the next: use or copy them.
         """
         h0, y0 = self._before(len(x), h0, y0)
         for some in self._packs(range(len(x)) if owners is None else owners):
             records = self._records(x[some], h0[some], y0[some])
             teachers = d[some] if d is not None and self.feedback else None
-            for times in records.blocks(x[some], teachers, noise[some] if noise and amplitude else None, amplitude):
+            for times in records.blocks(
+                x[some], teachers, noise[some] if noise and amplitude else None, amplitude
+            ):
                 for n in times:
                     records.step(n)
                 for j, at, rows in records.rows():
                     yield some.start + j, at, rows
 
-    def harvest(self, x: Sequence[Array], d: Sequence[Array] | None = None, **settings: Any) -> list[Array]:
+    def harvest(
+        self, x: Sequence[Array], d: Sequence[Array] | None = None, **settings: Any
+    ) -> list[Array]:
         """All rows of every sequence, times x width; settings are those of `blocks`.
 
         The last state of sequence j is harvest(...)[j][-1, -units:].
@@ -144,13 +151,21 @@ class Reservoir:
     ) -> Ran:
         """A closed loop: y[n] = b' [1, x[n], h[n]] is fed back, and h[n+1] sees it.
 
-        readouts: b of every sequence, sequences x width x outputs. limit: the largest output that is still believed.
-        next_input: where given, x[n+1] is y[n] times this, whatever x says from its second row on: a forecast.
+        readouts: b of every sequence, sequences x width x outputs. limit: the largest output that
+        is still believed.
+        next_input: where given, x[n+1] is y[n] times this, whatever x says from its second row on:
+        a forecast.
         """
         h0, y0 = self._before(len(x), h0, y0)
         return Ran.joined(
             [
-                closed_loop(self._records(x[some], h0[some], y0[some]), x[some], readouts[some], limit, next_input)
+                closed_loop(
+                    self._records(x[some], h0[some], y0[some]),
+                    x[some],
+                    readouts[some],
+                    limit,
+                    next_input,
+                )
                 for some in self._packs(range(len(x)))
             ]
         )

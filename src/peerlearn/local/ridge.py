@@ -32,7 +32,9 @@ def _factor(G: Array, alpha: float) -> tuple[Array, bool]:
     A = G.copy()
     A.flat[:: len(A) + 1] += alpha
     try:
-        factor: tuple[Array, bool] = scipy.linalg.cho_factor(A, overwrite_a=True, check_finite=False)
+        factor: tuple[Array, bool] = scipy.linalg.cho_factor(
+            A, overwrite_a=True, check_finite=False
+        )
     except np.linalg.LinAlgError:
         raise undetermined(alpha) from None
     diagonal = np.abs(np.diagonal(factor[0]))

@@ -3,8 +3,9 @@
     h_k(w) = sum_i phi_i(f_i),     f_i = w'(x_i - m) + b,     i over the rows of agent k
     grad h_k = sum_i phi_i'(f_i) (x_i - m),     curvature  sum_i c_i (x_i - m)(x_i - m)',  c_i = max(phi_i''(f_i), 0)
 
-The rows of all hosted agents are one block-diagonal sparse matrix, so that all agents cost two sparse products. Such a
-product adds up each row alone and in order: an agent gets the same bits with others beside it as without. Where inputs
+The rows of all hosted agents are one block-diagonal sparse matrix, so that all agents cost two
+sparse products. Such a product adds up each row alone and in order: an agent gets the same bits
+with others beside it as without. Where inputs
 are sparse, m is never subtracted from them:  f = X w + (b - w'm),  gradient  X'c - m sum(c).
 """
 
@@ -25,7 +26,9 @@ from peerlearn.local.losses import Product
 class RowLosses(ABC):
     """Values and derivatives at w, hosted agents x d: each agent at its own row of w."""
 
-    def __init__(self, inputs: Sequence[Any], targets: Sequence[Any], m: Any = 0.0, b: float = 0.0) -> None:
+    def __init__(
+        self, inputs: Sequence[Any], targets: Sequence[Any], m: Any = 0.0, b: float = 0.0
+    ) -> None:
         rows = [_rows(X, k) for k, X in enumerate(inputs)]
         y = [np.asarray(own, dtype=np.float64) for own in targets]
         _must_match(rows, y)
@@ -99,8 +102,12 @@ def _rows(X: Any, agent: int) -> Any:
 def _copies(m: Any, agents: int, d: int) -> Array:
     """One row per agent, from one for all or a copy of each agent's own."""
     if np.shape(m) not in ((), (d,), (agents, d)):
-        raise DataError(f"m has shape {np.shape(m)}: give {d} numbers, one per column, or {agents} agents x {d}")
-    return np.array(np.broadcast_to(m, (agents, d)), dtype=np.float64, order="C")  # broadcast, rows would be strided
+        raise DataError(
+            f"m has shape {np.shape(m)}: give {d} numbers, one per column, or {agents} agents x {d}"
+        )
+    return np.array(
+        np.broadcast_to(m, (agents, d)), dtype=np.float64, order="C"
+    )  # broadcast, rows would be strided
 
 
 def _must_match(rows: Sequence[Any], y: Sequence[Array]) -> None:

@@ -39,7 +39,9 @@ class SparseRows:
 
     def times(self, s: Array, z: Array) -> None:
         """s: stacks x columns x LANES -> z: stacks x rows x LANES"""
-        from peerlearn.local.register_product import multiply  # imports numba, which takes half a second
+        from peerlearn.local.register_product import (
+            multiply,
+        )  # imports numba, which takes half a second
 
         multiply(self.ends, self.columns, self.values, s, z)
 

@@ -2,10 +2,11 @@
 
     max |lambda|, lambda the eigenvalues of W
 
-Units that no loop joins have no part in it: eigenvalues are those of the strongly connected parts of the graph of W,
-and without a loop there is exactly zero, where a numerical method would see rounding. A large part by Arnoldi's
-method, from a fixed start and with several eigenvalues, as many of a random matrix are of almost the same size; a small
-one, or where the method fails, by all eigenvalues.
+Units that no loop joins have no part in it: eigenvalues are those of the strongly connected parts
+of the graph of W,
+and without a loop there is exactly zero, where a numerical method would see rounding. A large part
+by Arnoldi's method, from a fixed start and with several eigenvalues, as many of a random matrix are
+of almost the same size; a small one, or where the method fails, by all eigenvalues.
 
 Lehoucq, Sorensen and Yang, ARPACK users' guide, 1998.
 """
@@ -40,7 +41,9 @@ def _of_connected(W: Array) -> float:
         return _largest(np.linalg.eigvals(W))
     start = np.random.default_rng(0).uniform(-1.0, 1.0, len(W))
     try:
-        return _largest(eigs(scipy.sparse.csr_array(W), k=SEVERAL, v0=start, return_eigenvectors=False))
+        return _largest(
+            eigs(scipy.sparse.csr_array(W), k=SEVERAL, v0=start, return_eigenvectors=False)
+        )
     except ArpackError:
         return _largest(np.linalg.eigvals(W))
 

@@ -5,16 +5,19 @@
     phi(s) = b(u)'q_i,        phi'(s) = c(u)'q_i                      q_i = [q_i, .., q_{i+3}], the span
     dphi/dq_i = b(u)
 
-(thesis, section 10.2; u lies between the knots i + 1 and i + 2, so that the outermost two of Q knots only shape the
-ends.) Beyond the second and the last but one knot the spline goes on along its tangent there. With s_e that end:
+(thesis, section 10.2; u lies between the knots i + 1 and i + 2, so that the outermost two of Q
+knots only shape the ends.) Beyond the second and the last but one knot the spline goes on along its
+tangent there. With s_e that end:
 
     b = b(u_e) + (s - s_e) c(u_e),   c = c(u_e)
 
-which is phi and its derivatives once more: value, slope and dphi/dq belong together everywhere. Control points on the
+which is phi and its derivatives once more: value, slope and dphi/dq belong together everywhere.
+Control points on the
 diagonal, q = knots, give phi(s) = s with either basis.
 
-Guarnieri, Piazza and Uncini, Multilayer feedforward networks with adaptive spline activation function, 1999;
-Scarpiniti, Comminiello, Parisi and Uncini, Nonlinear spline adaptive filtering, 2013.
+Guarnieri, Piazza and Uncini, Multilayer feedforward networks with adaptive spline activation
+function, 1999; Scarpiniti, Comminiello, Parisi and Uncini, Nonlinear spline adaptive filtering,
+2013.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ BASES = {
 }
 
 PLACES = np.vander(np.linspace(0, 1, 101), 4)  # [u^3 u^2 u 1]
-LEAST = {name: float(np.min(np.add.reduce((PLACES @ B) ** 2, axis=1))) for name, B in BASES.items()}  # b(u)'b(u)
+LEAST = {
+    name: float(np.min(np.add.reduce((PLACES @ B) ** 2, axis=1))) for name, B in BASES.items()
+}  # b(u)'b(u)
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,9 @@ class Spline:
     def __post_init__(self) -> None:
         for name, value in (("knots", self.end), ("spacing", self.spacing)):
             if not is_real(value) or not 0 < value < np.inf:
-                raise InputError(f"{name} is {value!r}: give a number above 0, such as knots=2.2 and spacing=0.2")
+                raise InputError(
+                    f"{name} is {value!r}: give a number above 0, such as knots=2.2 and spacing=0.2"
+                )
         steps = self.end / self.spacing
         if not 1.5 < steps < 1e6 or abs(steps - round(steps)) > 1e-6:
             raise InputError(
@@ -72,7 +79,9 @@ class Spline:
     @cached_property
     def knots(self) -> Array:
         """Also the control points on the diagonal, for which phi(s) = s."""
-        return np.asarray(self.spacing * (np.arange(self.size) - (self.size - 1) / 2), dtype=np.float64)
+        return np.asarray(
+            self.spacing * (np.arange(self.size) - (self.size - 1) / 2), dtype=np.float64
+        )
 
     @property
     def usable(self) -> Array:
@@ -101,5 +110,9 @@ class Spline:
         i = np.minimum(inside.astype(np.intp), self.size - 3) - 1
         u = (inside - i - 1)[:, None]
         slope = (3 * self.B[0] * u + 2 * self.B[1]) * u + self.B[2]
-        b = ((self.B[0] * u + self.B[1]) * u + self.B[2]) * u + self.B[3] + (z - inside)[:, None] * slope
+        b = (
+            ((self.B[0] * u + self.B[1]) * u + self.B[2]) * u
+            + self.B[3]
+            + (z - inside)[:, None] * slope
+        )
         return i, b, slope / self.spacing

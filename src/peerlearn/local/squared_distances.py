@@ -2,9 +2,9 @@
 
     |x - y|^2 = |x - c|^2 + |y - c|^2 - 2 (x - c)'(y - c)            c: the median row of Y, or of X without Y
 
-With any c this holds; with rows far from the origin and c = 0 the three terms would be large and their sum small, and
-rounding would leave little of it. Medians, because one row far from all others would draw a mean after it. The error of
-an entry is of the order of 1e-16 of |x - c|^2 + |y - c|^2.
+With any c this holds; with rows far from the origin and c = 0 the three terms would be large and
+their sum small, and rounding would leave little of it. Medians, because one row far from all others
+would draw a mean after it. The error of an entry is of the order of 1e-16 of |x - c|^2 + |y - c|^2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What the adaptive filters have in common: they run over recorded signals, or listen sample by sample.
 
-They are scikit-learn estimators by their parameters, without `fit`: rows of X that may be shuffled are no signals.
+They are scikit-learn estimators by their parameters, without `fit`: rows of X that may be shuffled
+are no signals.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from peerlearn.algorithms.agreement import check_same_settings
-from peerlearn.algorithms.filtering.diffusion import BEFORE, Cooperation, Shape, one_of, outputs, proceed
+from peerlearn.algorithms.filtering.diffusion import (
+    BEFORE,
+    Cooperation,
+    Shape,
+    one_of,
+    outputs,
+    proceed,
+)
 from peerlearn.algorithms.filtering.divergence import diverged
 from peerlearn.algorithms.filtering.kernels import LMS, NLMS, RLS
 from peerlearn.algorithms.filtering.task import Design
@@ -30,7 +38,10 @@ from peerlearn.network import Network
 from peerlearn.network.base import Counts
 
 UPDATES = {"lms": LMS, "nlms": NLMS, "rls": RLS}
-STEPS = ("step_size", "spline_step_size")  # what agents need not have in common, and may change as they listen
+STEPS = (
+    "step_size",
+    "spline_step_size",
+)  # what agents need not have in common, and may change as they listen
 NOTHING = np.zeros(0)
 MOST_RECURSIVE = 2000  # coefficients: a matrix of 32 MB per agent
 
@@ -81,9 +92,9 @@ class AdaptiveFilter(NetworkModel):
     def run(self, x: Any, d: Any, truth: Any = None) -> FilterRun:
         """Learn from recorded signals, hosted agents x samples (of one agent also one row), beginning anew.
 
-        All agents call it at the same time, with equally many samples. truth: the system that made the signals, where
-        it is known and deviations from it are wanted: w0, and for a spline filter (w0, f0) with f0 a function or the
-        control points.
+        All agents call it at the same time, with equally many samples. truth: the system that made
+        the signals, where it is known and deviations from it are wanted: w0, and for a spline
+        filter (w0, f0) with f0 a function or the control points.
         """
         begun = self._begin()
         x, d = signals_of(begun.network, x=x, d=d)
@@ -94,13 +105,16 @@ class AdaptiveFilter(NetworkModel):
         sent = begun.network.ledger.since(mark)
         self._listening = replace(begun, state=state, sent=sent)
         of_w, of_q = len(known[0]) > 0, len(known[1]) > 0
-        return FilterRun(record[0], d - record[0], record[1] if of_w else None, record[2] if of_q else None, sent)
+        return FilterRun(
+            record[0], d - record[0], record[1] if of_w else None, record[2] if of_q else None, sent
+        )
 
     def step(self, x: Any, d: Any) -> Array:
         """Go on with the next sample of each hosted agent, or with a block of them: agents x samples.
 
-        Outputs, in the shape of x, are those of the filter before it learned from each sample. All agents call it at
-        the same time with equally many samples. After `run` it goes on from there. Step sizes may be changed meanwhile.
+        Outputs, in the shape of x, are those of the filter before it learned from each sample. All
+        agents call it at the same time with equally many samples. After `run` it goes on from
+        there. Step sizes may be changed meanwhile.
         """
         first = not hasattr(self, "_listening")
         now = self._begin() if first else self._listening
@@ -138,13 +152,17 @@ class AdaptiveFilter(NetworkModel):
             due = samples - 1 if now.how.when == BEFORE else samples
             kept, chances = now.state["silences"].sum(), due // now.how.every * agents
             note += f"; agents kept silent {kept:,.0f} of {chances:,} times"
-        return Report(f"{type(self).__name__} ({now.settings['update']})", True, samples, (), now.sent, note)
+        return Report(
+            f"{type(self).__name__} ({now.settings['update']})", True, samples, (), now.sent, note
+        )
 
     # -----------------------------------------------------------------------------------------------------------------
 
     def _heard(self) -> FilterState:
         if not hasattr(self, "_listening"):
-            raise NotFittedError(f"this {type(self).__name__} has heard nothing yet: call run or step first")
+            raise NotFittedError(
+                f"this {type(self).__name__} has heard nothing yet: call run or step first"
+            )
         return self._listening
 
     def _learned(self, part: slice) -> Array:
@@ -160,7 +178,9 @@ class AdaptiveFilter(NetworkModel):
         one_of(self.update, "update", tuple(UPDATES))
         check_forgetting(self.forgetting)
         if self.forgetting != 1 and self.update != "rls":
-            raise InputError(f"update={self.update!r} has no forgetting: leave it 1, or give update='rls'")
+            raise InputError(
+                f"update={self.update!r} has no forgetting: leave it 1, or give update='rls'"
+            )
         if self._cooperation().exchange == "span" and self.update == "rls":
             raise InputError(
                 "exchange='span' is for update='lms' or 'nlms': recursive least squares changes all control points "
@@ -168,18 +188,24 @@ class AdaptiveFilter(NetworkModel):
             )
 
     def _cooperation(self) -> Cooperation:
-        return Cooperation(self.cooperation, getattr(self, "exchange", "full"), self.every, self.threshold)
+        return Cooperation(
+            self.cooperation, getattr(self, "exchange", "full"), self.every, self.threshold
+        )
 
     def _begin(self) -> FilterState:
         """Everything checked, before the first sample."""
         network = self.check_settings().network
         shape, how = self._shape(), self._cooperation()
-        return FilterState(network, shape, how, self.get_params(deep=False), shape.start(network, how))
+        return FilterState(
+            network, shape, how, self.get_params(deep=False), shape.start(network, how)
+        )
 
     def _shape(self) -> Shape:
         """y[n] = x[n], and the prior of recursive least squares."""
         if not is_whole(self.order) or self.order < 1:
-            raise InputError(f"order is {self.order!r}: give the number of inputs that the filter remembers, 1 or more")
+            raise InputError(
+                f"order is {self.order!r}: give the number of inputs that the filter remembers, 1 or more"
+            )
         order, spline = int(self.order), self.spline()
         q = NOTHING if spline is None else spline.knots
         if self.update == "rls" and order + len(q) > MOST_RECURSIVE:
@@ -197,10 +223,18 @@ class AdaptiveFilter(NetworkModel):
         given = [getattr(self, name, None) for name in STEPS]
         for name, size in zip(STEPS, given, strict=True):
             if self.update == "rls" and size is not None:
-                raise InputError(f"update='rls' has no {name}: leave it None, or give update='lms' or 'nlms'")
+                raise InputError(
+                    f"update='rls' has no {name}: leave it None, or give update='lms' or 'nlms'"
+                )
         defaults, spline = self._steps.get(self.update, (0.0, 0.0)), self.spline()
-        limits = (2.0, 2.0) if self.update == "nlms" else (np.inf, np.inf if spline is None else 2 / spline.least)
-        return np.column_stack([steps_of(network, *each) for each in zip(STEPS, given, defaults, limits, strict=True)])
+        limits = (
+            (2.0, 2.0)
+            if self.update == "nlms"
+            else (np.inf, np.inf if spline is None else 2 / spline.least)
+        )
+        return np.column_stack(
+            [steps_of(network, *each) for each in zip(STEPS, given, defaults, limits, strict=True)]
+        )
 
     def _must_agree(self, begun: FilterState, more: dict[str, Any]) -> None:
         """Agents that send anything must all have the same filter."""
@@ -217,7 +251,9 @@ class AdaptiveFilter(NetworkModel):
                     "or begin anew with run or with sklearn.base.clone(model)"
                 )
 
-    def _proceed(self, now: FilterState, x: Array, d: Array, truth: tuple[Array, Array]) -> tuple[State, Array]:
+    def _proceed(
+        self, now: FilterState, x: Array, d: Array, truth: tuple[Array, Array]
+    ) -> tuple[State, Array]:
         steps, design = self._step_sizes(now.network), now.shape.design
 
         def stop(k: int, n: int, X: float, strained: bool) -> InputError:

@@ -8,14 +8,16 @@ Laplacian ridge regression:
     b          = (Phi_l'Phi_l + gamma_A I + gamma_I Phi'L^q Phi)^-1 Phi_l'Y    alone
     f(x)       = b'phi(x)                                                      alone
 
-The formulas stand in `peerlearn.local.anchor_graph`, how anchors are agreed on in `peerlearn.algorithms.anchors`. Work
-and memory grow with an agent's own rows; what is sent does not depend on their number. In a file are
+The formulas stand in `peerlearn.local.anchor_graph`, how anchors are agreed on in
+`peerlearn.algorithms.anchors`. Work and memory grow with an agent's own rows; what is sent does not
+depend on their number. In a file are
 
     anchors         A, anchors x inputs
     projection      P, anchors x features
     coefficients    b, features x outputs
 
-and in its text width, of the kernel, and nearest: how many anchors each row of the training was joined to.
+and in its text width, of the kernel, and nearest: how many anchors each row of the training was
+joined to.
 """
 
 from __future__ import annotations
@@ -44,38 +46,44 @@ from peerlearn.network import Network
 
 NUMBERS = ("n_anchors", "n_local", "n_nearest", "rank")
 ANCHORS = "the anchors"
-SOLVED_ALIKE = 1e-6  # what rounding may make of the coefficients that each agent computes from the same sums
+SOLVED_ALIKE = (
+    1e-6  # what rounding may make of the coefficients that each agent computes from the same sums
+)
 
 
 class AnchorLapClassifier(PartlyLabelled):
     """A classifier that learns from labelled and unlabelled rows of all agents; the label of the latter is -1.
 
-    For rows by the hundred thousand, of all of which only means and sums are sent. That is no secrecy: the labelled row
-    of an agent that has only one can be computed from its sums. Columns should be scaled alike. Some agents may have no
-    labelled rows, or no others.
+    For rows by the hundred thousand, of all of which only means and sums are sent. That is no
+    secrecy: the labelled row of an agent that has only one can be computed from its sums. Columns
+    should be scaled alike. Some agents may have no labelled rows, or no others.
 
     Parameters
     ----------
-    width: of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2); None: about how far rows are from those of the
-        n_nearest-th anchor from theirs, which follows the unit of the columns.
+    width: of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2); None: about how far rows are from
+        those of the n_nearest-th anchor from theirs, which follows the unit of the columns.
     gamma_A: penalty on the size of f, against errors that are summed over labelled rows.
-    gamma_I: penalty on how much f varies along the graph of the data, summed over all rows; None: twice the share of
-        rows with a label, so that it does not grow with the others.
+    gamma_I: penalty on how much f varies along the graph of the data, summed over all rows; None:
+        twice the share of rows with a label, so that it does not grow with the others.
     power: of the graph's Laplacian, q in the formulas.
-    n_anchors: how many points stand for all rows; None: 100, or as many different means as agents send.
-    n_local: how many means an agent sends at most; None: enough for four times n_anchors over all agents, and ten at
-        least. Each is of two rows or more, except that of an agent with a single row.
+    n_anchors: how many points stand for all rows; None: 100, or as many different means as agents
+        send.
+    n_local: how many means an agent sends at most; None: enough for four times n_anchors over all
+        agents, and ten at least. Each is of two rows or more, except that of an agent with a single
+        row.
     n_nearest: how many anchors each row is joined to in the graph of the data; None: 10, or all.
     rank: how many features; None: 60, or as many as the anchors have directions.
     network: who talks to whom; None trains on all rows in one place, the centralised baseline.
-    random_state: seeds the dealing of rows and the search for anchors; the same number at every agent.
+    random_state: seeds the dealing of rows and the search for anchors; the same number at every
+        agent.
 
     Attributes
     ----------
     classes_: all labels that occur anywhere in the network.
     anchors_: anchors x columns, the same at every agent.
     width_: of the kernel.
-    coefficients_: hosted agents x features x M; M is 1 for two classes (targets -1 and +1), else one output per class.
+    coefficients_: hosted agents x features x M; M is 1 for two classes (targets -1 and +1), else
+        one output per class.
     report_: what was sent, and how many anchors and features there are; prints as a small table.
 
     >>> from peerlearn import SimulatedNetwork, data, graphs
@@ -138,14 +146,21 @@ class AnchorLapClassifier(PartlyLabelled):
                 )
 
     def common_settings(self, setup: Setup, columns: int, outputs: int | None) -> dict[str, Any]:
-        return super().common_settings(setup, columns, None)  # agents agree on the classes, which tell it
+        return super().common_settings(
+            setup, columns, None
+        )  # agents agree on the classes, which tell it
 
     def train(self, setup: Setup, inputs: list[Array], outputs: list[Array]) -> Answer:
         network = setup.network
         anchoring = Anchoring(self.width, self.n_anchors, self.n_local, self.n_nearest, self.rank)
         graph = anchoring.agree(network, inputs, setup.seeds[ANCHORS])
-        own = [graph.numbers(X, Y, np.flatnonzero(labelled(Y))) for X, Y in zip(inputs, outputs, strict=True)]
-        sums = total(network, np.stack(own))[0]  # the same bits at all agents: so is all that follows from them
+        own = [
+            graph.numbers(X, Y, np.flatnonzero(labelled(Y)))
+            for X, Y in zip(inputs, outputs, strict=True)
+        ]
+        sums = total(network, np.stack(own))[
+            0
+        ]  # the same bits at all agents: so is all that follows from them
         N, labels = sums[:2]
         if not all_finite(sums) or not 2 <= labels <= N:
             raise WireError(
@@ -170,16 +185,23 @@ class AnchorLapClassifier(PartlyLabelled):
 
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         graph = self._graph
-        return {"anchors": graph.A, "projection": graph.P}, {"width": float(graph.width), "nearest": int(graph.nearest)}
+        return {"anchors": graph.A, "projection": graph.P}, {
+            "width": float(graph.width),
+            "nearest": int(graph.nearest),
+        }
 
     def from_archive(self, reader: ArchiveReader) -> None:
         A = reader.numbers("anchors", None, self.n_features_in_, largest=LARGEST)
         P = reader.numbers("projection", len(A), None, largest=LARGEST)
         width, nearest = reader.entry("width", float), reader.entry("nearest", int)
         if not 1 / LARGEST <= width <= LARGEST:
-            raise reader.wrong(f"its width is {width}, which is not between {1 / LARGEST:g} and {LARGEST:g}")
+            raise reader.wrong(
+                f"its width is {width}, which is not between {1 / LARGEST:g} and {LARGEST:g}"
+            )
         if not 1 <= nearest <= len(A):
-            raise reader.wrong(f"its nearest is {nearest!r:.20}, which is not between 1 and its {len(A)} anchors")
+            raise reader.wrong(
+                f"its nearest is {nearest!r:.20}, which is not between 1 and its {len(A)} anchors"
+            )
         self._keep(AnchorGraph(A, P, width, nearest))
         coefficients = reader.numbers("coefficients", P.shape[1], None, largest=LARGEST)
         self.coefficients_ = coefficients[None]

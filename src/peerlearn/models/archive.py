@@ -5,7 +5,8 @@ coefficients     of the first hosted agent
 classes          of a classifier
 center, scale    what was done to the columns before training, if anything
 
-Further arrays and entries depend on the class: see its file. A model can be saved if its class has `from_archive`: if
+Further arrays and entries depend on the class: see its file. A model can be saved if its class has
+`from_archive`: if
 whoever has its coefficients can predict alone.
 """
 
@@ -54,7 +55,9 @@ class Saved:
                 f"what was given is no table of numbers ({error}): give one table with the model's {inputs} columns, "
                 "and of sequences one at a time"
             ) from error
-        named = tuple(getattr(X, "columns", self.columns))  # a data frame may have them in another order
+        named = tuple(
+            getattr(X, "columns", self.columns)
+        )  # a data frame may have them in another order
         if rows.ndim != 2 or rows.shape[1] != inputs or (self.columns and named != self.columns):
             names = f" ({', '.join(self.columns)})" if self.columns else ""
             raise DataError(
@@ -78,24 +81,37 @@ def save(
 ) -> None:
     """Write the model at once, so that the file is whole or not there.
 
-    columns are by default those of the data frame it was fitted on; report, how it was trained, is model.report_.
+    columns are by default those of the data frame it was fitted on; report, how it was trained, is
+    model.report_.
     """
     known = saved_models()
     if type(model) not in known.values():
-        raise InputError(f"a {type(model).__name__} cannot be saved: give a fitted {', '.join(known)}")
+        raise InputError(
+            f"a {type(model).__name__} cannot be saved: give a fitted {', '.join(known)}"
+        )
     check_is_fitted(model)
     own, entries = model.to_archive()
     arrays = {"coefficients": model.coefficients_[0], **own}
     if hasattr(model, "classes_"):
         arrays["classes"] = model.classes_
     arrays |= {
-        name: np.asarray(x, dtype=np.float64) for name, x in (("center", center), ("scale", scale)) if x is not None
+        name: np.asarray(x, dtype=np.float64)
+        for name, x in (("center", center), ("scale", scale))
+        if x is not None
     }
-    names = [str(name) for name in (columns if len(columns) else getattr(model, "feature_names_in_", ()))]
-    about = describe(model) | entries | {"columns": names, "target": target, "report": _report(model, report)}
+    names = [
+        str(name) for name in (columns if len(columns) else getattr(model, "feature_names_in_", ()))
+    ]
+    about = (
+        describe(model)
+        | entries
+        | {"columns": names, "target": target, "report": _report(model, report)}
+    )
     arrays["about"] = np.array(json.dumps(about))
     way_out = "give it as it was fitted, with one name, center and scale above 0 per column"
-    _restore(ArchiveReader.of_file(arrays, "the model cannot be saved", way_out))  # what is written can be read
+    _restore(
+        ArchiveReader.of_file(arrays, "the model cannot be saved", way_out)
+    )  # what is written can be read
     write_arrays(Path(path).expanduser(), arrays)
 
 
@@ -105,7 +121,9 @@ def load(path: str | os.PathLike[str]) -> Saved:
     return _restore(read_archive(path, "model", "be used", way_out))
 
 
-def read_archive(path: str | os.PathLike[str], what: str, purpose: str, way_out: str) -> ArchiveReader:
+def read_archive(
+    path: str | os.PathLike[str], what: str, purpose: str, way_out: str
+) -> ArchiveReader:
     """Read an archive. `what` and `purpose` are used in the error message."""
     file = Path(path).expanduser()
     if not os.path.exists(file):
@@ -121,22 +139,32 @@ def read_archive(path: str | os.PathLike[str], what: str, purpose: str, way_out:
 def describe(model: FittedModel) -> dict[str, Any]:
     """Return what the text says of every model.
 
-    Of parameters those that are plain values: a network, or a solver with settings, belongs to the training.
+    Of parameters those that are plain values: a network, or a solver with settings, belongs to the
+    training.
     """
-    given = {name: x.item() if isinstance(x, np.generic) else x for name, x in model.get_params(deep=False).items()}
+    given = {
+        name: x.item() if isinstance(x, np.generic) else x
+        for name, x in model.get_params(deep=False).items()
+    }
     return {
         "version": VERSION,
         "class": type(model).__name__,
-        "parameters": {name: x for name, x in given.items() if isinstance(x, bool | int | float | str | None)},
+        "parameters": {
+            name: x for name, x in given.items() if isinstance(x, bool | int | float | str | None)
+        },
         **({"solver": repr(given["solver"])} if "solver" in given else {}),
         "n_features": int(model.n_features_in_),
     }
 
 
 def _report(model: FittedModel, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    own = asdict(model.report_) if hasattr(model, "report_") else {}  # a model that was loaded has none
+    own = (
+        asdict(model.report_) if hasattr(model, "report_") else {}
+    )  # a model that was loaded has none
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(own if given is None else dict(given), default=np.generic.item))
+        plain: dict[str, Any] = json.loads(
+            json.dumps(own if given is None else dict(given), default=np.generic.item)
+        )
     except (TypeError, ValueError) as error:
         raise InputError(
             f"the report cannot be saved as JSON ({error}): give numbers, texts, lists and dicts"
@@ -151,7 +179,10 @@ def _restore(reader: ArchiveReader) -> Saved:
     model, inputs = kind(**reader.parameters(kind().get_params())), reader.entry("n_features", int)
     model.n_features_in_ = inputs
     model.from_archive(reader)
-    center, scale = (reader.numbers(each, inputs) if each in reader.arrays else None for each in ("center", "scale"))
+    center, scale = (
+        reader.numbers(each, inputs) if each in reader.arrays else None
+        for each in ("center", "scale")
+    )
     if scale is not None and not (scale > 0).all():
         raise reader.wrong("not every scale is above 0")
     target = reader.entry("target", str) if reader.about.get("target") is not None else None
@@ -168,7 +199,9 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
             os.fsync(file.fileno())  # the name moves after the numbers are on the disk
         beside.replace(path)
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): make room or name another file") from error
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}): make room or name another file"
+        ) from error
     finally:
         with suppress(OSError):
             beside.unlink()  # still there only if something went wrong

@@ -43,7 +43,9 @@ class ArchiveReader:
         if not isinstance(about, dict):
             raise bare.wrong("the text 'about' in it says nothing")
         if about.get("version") != VERSION:
-            raise bare.wrong(f"it is of version {about.get('version')!r:.20}, and this peerlearn reads {VERSION}")
+            raise bare.wrong(
+                f"it is of version {about.get('version')!r:.20}, and this peerlearn reads {VERSION}"
+            )
         return cls(arrays, about, objection, way_out)
 
     def wrong(self, what: str) -> DataError:
@@ -59,7 +61,9 @@ class ArchiveReader:
     def one_of(self, name: str, known: Collection[str]) -> str:
         value = self.entry(name, str)
         if value not in known:
-            raise self.wrong(f"its {name} is {_short(value)}, which is not one of {', '.join(known)}")
+            raise self.wrong(
+                f"its {name} is {_short(value)}, which is not one of {', '.join(known)}"
+            )
         return value
 
     def parameters(self, known: Collection[str]) -> dict[str, Any]:
@@ -67,7 +71,9 @@ class ArchiveReader:
         given = self.entry("parameters", dict)
         for name, value in given.items():
             if name not in known or not isinstance(value, bool | int | float | str | None):
-                raise self.wrong(f"it has the parameter {_short(name)} with the value {_short(value)}")
+                raise self.wrong(
+                    f"it has the parameter {_short(name)} with the value {_short(value)}"
+                )
         return given
 
     def columns(self, inputs: int) -> tuple[str, ...]:
@@ -84,15 +90,21 @@ class ArchiveReader:
         array = self._array(name)
         if array.dtype.kind != "f" or array.dtype.itemsize != 8:
             raise self.wrong(f"{name} has type {array.dtype}, which is not float64")
-        fits = len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+        fits = len(shape) == array.ndim and all(
+            n in (None, m) for n, m in zip(shape, array.shape, strict=True)
+        )
         if not fits or array.size == 0:
             wanted = ", ".join("any" if n is None else str(n) for n in shape)
             raise self.wrong(f"{name} has shape {array.shape}, which is not ({wanted})")
         if not np.isfinite(array).all():
             raise self.wrong(f"{name} has NaN or infinite values")
         if (size := np.abs(array).max()) > largest:
-            raise self.wrong(f"{name} has values up to {size:.1e}, where no training goes beyond {largest:g}")
-        return np.asarray(array, dtype=np.float64)  # also where it was saved on a machine with another byte order
+            raise self.wrong(
+                f"{name} has values up to {size:.1e}, where no training goes beyond {largest:g}"
+            )
+        return np.asarray(
+            array, dtype=np.float64
+        )  # also where it was saved on a machine with another byte order
 
     def classes(self, outputs: int) -> AnyArray:
         """Sorted labels, as many as the outputs tell apart."""
@@ -102,15 +114,21 @@ class ArchiveReader:
             "".join(map(str, labels)).encode()
         except NO_TEXT:
             labels = []
-        if labels != sorted(set(labels)) or (classes.dtype.kind == "f" and not np.isfinite(classes).all()):
+        if labels != sorted(set(labels)) or (
+            classes.dtype.kind == "f" and not np.isfinite(classes).all()
+        ):
             raise self.wrong("classes are not different labels in their order")
         if len(labels) < 2 or outputs != (1 if len(labels) == 2 else len(labels)):
-            raise self.wrong(f"it has {len(labels)} classes, but coefficients for {outputs} outputs")
+            raise self.wrong(
+                f"it has {len(labels)} classes, but coefficients for {outputs} outputs"
+            )
         return classes
 
     def _array(self, name: str) -> AnyArray:
         if name not in self.arrays:
-            raise self.wrong(f"it has no array {name!r}, only {', '.join(sorted(self.arrays)) or 'nothing'}")
+            raise self.wrong(
+                f"it has no array {name!r}, only {', '.join(sorted(self.arrays)) or 'nothing'}"
+            )
         return self.arrays[name]
 
 

@@ -21,7 +21,8 @@ from peerlearn.models.settings import network_of, one_agent, seeds_of
 from peerlearn.network import Network
 
 Takes = Literal["rows", "columns", "sequences", "signals"]
-# The seed by which input is dealt to agents: the one that agents in several processes need not share.
+# The seed by which input is dealt to agents: the one that agents in several processes need not
+# share.
 DEALING = "the dealing"
 
 
@@ -42,14 +43,15 @@ class NetworkModel(ABC, BaseEstimator):
     Attributes
     ----------
     parts: the parameters that are algorithms, and the family that each comes from.
-    takes: what one agent has: rows, columns of everybody's rows, sequences (rows in their order), or
-        signals.
+    takes: what one agent has: rows, columns of everybody's rows, sequences (rows in their order),
+        or signals.
     partly_labelled: whether rows may lack a label, and then carry -1.
-    predicts_alone: whether one agent can predict with its coefficients, or all agents must together.
-    same_coordinates: whether coefficients mean the same over any network, so that they can be compared
-        with those of the same model in one place.
-    alone: parameters with which every agent of a network learns alone. Empty: a copy of the model at
-        each agent will do.
+    predicts_alone: whether one agent can predict with its coefficients, or all agents must
+        together.
+    same_coordinates: whether coefficients mean the same over any network, so that they can be
+        compared with those of the same model in one place.
+    alone: parameters with which every agent of a network learns alone. Empty: a copy of the model
+        at each agent will do.
     seeds: what is drawn from random_state, in this order, by the words of error messages.
     own: parameters that agents need not have in common.
     """
@@ -88,7 +90,8 @@ class NetworkModel(ABC, BaseEstimator):
     def _draw_seeds(self, network: Network) -> dict[str, int]:
         if not self.seeds:
             return {}
-        # Agents in several processes deal nothing: if nothing else is drawn, any random_state will do.
+        # Agents in several processes deal nothing: if nothing else is drawn, any random_state will
+        # do.
         among = one_agent() if self.seeds == (DEALING,) else network
         drawn = seeds_of(self.random_state, among, len(self.seeds))
         return dict(zip(self.seeds, drawn, strict=True))

@@ -1,7 +1,8 @@
 """What a vertical model is given, turned into the checked columns of each hosted agent, with targets and identifiers.
 
-A table is dealt by columns if all agents are hosted here, and is the agent's own if one is. A list of tables has one
-for each hosted agent. Identifiers of rows are `ids`, else the index of a data frame, else the rows' positions.
+A table is dealt by columns if all agents are hosted here, and is the agent's own if one is. A list
+of tables has one for each hosted agent. Identifiers of rows are `ids`, else the index of a data
+frame, else the rows' positions.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Given:
     def inputs(self, model: BaseEstimator, X: Any) -> list[Array]:
         """Each hosted agent's columns of new rows, if they are such as the model was fitted on."""
         if not self.tables:
-            return _dealt(_checked(model, _unwrapped(len(self.agents), X)[0], "", first=False), self.columns)
+            return _dealt(
+                _checked(model, _unwrapped(len(self.agents), X)[0], "", first=False), self.columns
+            )
         if not are_tables(X) or len(X) != len(self.agents):
             raise DataError(
                 f"the model was fitted on one table per agent: give a list of {len(self.agents)} tables, the columns "
@@ -71,7 +74,9 @@ class ColumnShares:
         return {id(y): y for y in self.targets}
 
 
-def column_shares(model: BaseEstimator, network: Network, X: Any, y: Any, ids: Any, *, seed: int) -> ColumnShares:
+def column_shares(
+    model: BaseEstimator, network: Network, X: Any, y: Any, ids: Any, *, seed: int
+) -> ColumnShares:
     """Inputs, targets and identifiers of each hosted agent, from fit(X, y) or from fit(tables, y)."""
     hosted, (X, y, ids) = network.hosted, _unwrapped(len(network.hosted), X, y, ids)
     if y is None:
@@ -91,7 +96,9 @@ def column_shares(model: BaseEstimator, network: Network, X: Any, y: Any, ids: A
     columns = column_blocks(X.shape[1], network.size, seed) if len(hosted) > 1 else None
     agents = len(hosted)
     named = names is not None or agents == network.size  # of one table, positions say all
-    return ColumnShares(Given(hosted, [], columns), _dealt(X, columns), [y] * agents, [texts] * agents, named)
+    return ColumnShares(
+        Given(hosted, [], columns), _dealt(X, columns), [y] * agents, [texts] * agents, named
+    )
 
 
 def column_blocks(n_columns: int, agents: int, seed: int) -> list[Indices]:
@@ -112,10 +119,15 @@ def row_texts(X: Any, ids: Any, lengths: Sequence[int]) -> list[list[str]]:
     if not are_tables(X):  # dealt, or one agent's own
         return [_texts(_identifiers(X, ids), lengths[0], "")] * len(lengths)
     each = ids if _per_agent(ids, lengths) else [ids] * len(lengths)
-    return [_texts(_identifiers(x, own), rows, "") for x, own, rows in zip(X, each, lengths, strict=True)]
+    return [
+        _texts(_identifiers(x, own), rows, "")
+        for x, own, rows in zip(X, each, lengths, strict=True)
+    ]
 
 
-def _from_tables(model: BaseEstimator, hosted: tuple[int, ...], X: Any, y: Any, ids: Any) -> ColumnShares:
+def _from_tables(
+    model: BaseEstimator, hosted: tuple[int, ...], X: Any, y: Any, ids: Any
+) -> ColumnShares:
     if len(X) != len(hosted):
         raise DataError(
             f"{len(X)} tables were given, but this process hosts {len(hosted)} agents: give the columns of each hosted "
@@ -128,7 +140,9 @@ def _from_tables(model: BaseEstimator, hosted: tuple[int, ...], X: Any, y: Any, 
     targets = y if _per_agent(y, lengths) else [y] * len(hosted)
     names = [
         _identifiers(X_k, own)
-        for X_k, own in zip(X, ids if _per_agent(ids, lengths) else [ids] * len(hosted), strict=True)
+        for X_k, own in zip(
+            X, ids if _per_agent(ids, lengths) else [ids] * len(hosted), strict=True
+        )
     ]
     checked = [
         _rows(model, X_k, y_k, own, _whose(agent))
@@ -136,7 +150,9 @@ def _from_tables(model: BaseEstimator, hosted: tuple[int, ...], X: Any, y: Any, 
     ]
     model.n_features_in_ = sum(own.shape[1] for own in inputs)
     named = all(own is not None for own in names)
-    return ColumnShares(Given(hosted, tables, None), inputs, [y for y, _ in checked], [t for _, t in checked], named)
+    return ColumnShares(
+        Given(hosted, tables, None), inputs, [y for y, _ in checked], [t for _, t in checked], named
+    )
 
 
 def _unwrapped(agents: int, X: Any, *others: Any) -> tuple[Any, ...]:
@@ -157,7 +173,12 @@ def _checked(known: BaseEstimator, X: Any, whose: str, *, first: bool, fewest: i
     """Finite numbers; of the columns that are known, unless these are the first. One agent of many may have none."""
     try:
         checked: Array = validate_data(
-            known, X, dtype=np.float64, ensure_all_finite=False, reset=first, ensure_min_features=fewest
+            known,
+            X,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            reset=first,
+            ensure_min_features=fewest,
         )
     except ValueError as error:
         raise DataError(f"{whose}{error}") from error
@@ -186,7 +207,9 @@ def _identifiers(X: Any, ids: Any) -> Any:
 def _texts(names: Any, rows: int, whose: str) -> list[str]:
     texts = texts_of(np.arange(rows) if names is None else names)
     if len(texts) != rows:
-        raise DataError(f"{whose}{len(texts)} ids were given for {rows} rows: give one for every row")
+        raise DataError(
+            f"{whose}{len(texts)} ids were given for {rows} rows: give one for every row"
+        )
     return texts
 
 

@@ -5,10 +5,11 @@ Thesis, chapter 9:
     h[n] = (1 - a) h[n-1] + a tanh(W_in [1; x[n]] + W h[n-1] + W_fb s y[n-1] + v[n])       all agents draw W alike
     s y[n] = b'[1; x[n]; h[n]]                        b: ridge or lasso over everybody's time steps
 
-a is the leak, s the scaling of the teacher, v noise that is there in training alone. Where outputs are fed back, the
-known ones are while the states are gathered (teacher forcing); the scaled output is what is fed back (Jaeger, Adaptive
-nonlinear system identification with echo state networks, 2003). Training b over sequences that never leave their agents
-is the work of a solver, see `peerlearn.algorithms`.
+a is the leak, s the scaling of the teacher, v noise that is there in training alone. Where outputs
+are fed back, the known ones are while the states are gathered (teacher forcing); the scaled output
+is what is fed back (Jaeger, Adaptive nonlinear system identification with echo state networks,
+2003). Training b over sequences that never leave their agents is the work of a solver, see
+`peerlearn.algorithms`.
 """
 
 from __future__ import annotations
@@ -48,26 +49,31 @@ class ESNRegressor(ReservoirArchive):
     Parameters
     ----------
     n_reservoir: units of the reservoir.
-    spectral_radius: of their connections; the nearer to 1, the longer they remember. 0 and above 1 are warned of.
+    spectral_radius: of their connections; the nearer to 1, the longer they remember. 0 and above 1
+        are warned of.
     density: the share of connections that there are, above 0 and at most 1.
     input_scaling: inputs, and the constant 1 beside them, enter with weights up to this.
     feedback_scaling: the same for outputs that are fed back; 0 for none.
     teacher_scaling: outputs times this are what is learned and fed back.
     leak: a above, the share of a state that is new, above 0 and at most 1.
     noise: v above is uniform between minus this and this; it makes closed loops stable.
-    washout: so many samples at the beginning of a sequence set the state; they are not learned from, nor scored.
+    washout: so many samples at the beginning of a sequence set the state; they are not learned
+        from, nor scored.
     alpha: weight of the penalty.
     penalty: "ridge", or "lasso" for coefficients many of which are 0.
-    solver: "auto", "local", "consensus", "admm", "gram", "cg", or an object with settings such as ADMM(tolerance=1e-6);
-        for lasso "auto", "gram", "admm" or "local".
-    stream: how partial_fit learns: "consensus", "exact", "lms", "rls", or an object such as StreamConsensus(every=5).
+    solver: "auto", "local", "consensus", "admm", "gram", "cg", or an object with settings such as
+        ADMM(tolerance=1e-6); for lasso "auto", "gram", "admm" or "local".
+    stream: how partial_fit learns: "consensus", "exact", "lms", "rls", or an object such as
+        StreamConsensus(every=5).
     network: who talks to whom; None trains on all sequences in one place, the centralised baseline.
-    random_state: seeds reservoir, noise and the dealing of sequences; the same number at every agent.
+    random_state: seeds reservoir, noise and the dealing of sequences; the same number at every
+        agent.
 
     Attributes
     ----------
     reservoir_: W_in, W and W_fb, the same at every agent.
-    coefficients_: hosted agents x (1 + inputs + n_reservoir) x outputs, of the constant, the inputs and the states.
+    coefficients_: hosted agents x (1 + inputs + n_reservoir) x outputs, of the constant, the inputs
+        and the states.
     sparsity_: the share of coefficients that are 0, of the first hosted agent.
     report_: how the solver got there and what was sent; prints as a small table.
 
@@ -121,9 +127,9 @@ class ESNRegressor(ReservoirArchive):
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the next samples of each hosted agent's one sequence, which goes on from call to call.
 
-        partial_fit(shares) takes a list of (X_k, y_k), one per hosted agent, with one sample or many, or none at some
-        agents (tables of 0 rows); a process that hosts one agent may call partial_fit(X, y). Penalties of streams are
-        ridge.
+        partial_fit(shares) takes a list of (X_k, y_k), one per hosted agent, with one sample or
+        many, or none at some agents (tables of 0 rows); a process that hosts one agent may call
+        partial_fit(X, y). Penalties of streams are ridge.
         """
         return self.learn_chunk(X, y)
 
@@ -131,9 +137,14 @@ class ESNRegressor(ReservoirArchive):
         setup = super().check_settings()
         must_take(setup.parts["solver"], self._penalty())
         if self.spectral_radius == 0 or self.spectral_radius > 1:
-            deaf, stuck = "units do not hear each other and forget at once", "states may never forget where they began"
+            deaf, stuck = (
+                "units do not hear each other and forget at once",
+                "states may never forget where they began",
+            )
             effect = deaf if self.spectral_radius == 0 else stuck
-            warn_caller(f"with a spectral radius of {self.spectral_radius:g} {effect}: 0.1 to 0.99 is usual")
+            warn_caller(
+                f"with a spectral radius of {self.spectral_radius:g} {effect}: 0.1 to 0.99 is usual"
+            )
         return setup
 
     def check_parameters(self) -> None:
@@ -159,7 +170,11 @@ class ESNRegressor(ReservoirArchive):
         return PENALTIES[self.penalty](float(self.alpha))
 
     def draw(self, setup: Setup, columns: int, outputs: int) -> tuple[Drawn, ...]:
-        self._seed, self._scaling, self._standardised = setup.seeds[RESERVOIR], float(self.teacher_scaling), False
+        self._seed, self._scaling, self._standardised = (
+            setup.seeds[RESERVOIR],
+            float(self.teacher_scaling),
+            False,
+        )
         self.reservoir_ = Reservoir.draw(
             columns,
             outputs,
@@ -197,7 +212,9 @@ class ESNRegressor(ReservoirArchive):
         if self.noise:
             noise = [np.random.default_rng((self._seed, network.hosted[k], j)) for k, j in places]
         owners, width = sequences.owners, self.reservoir_.width
-        blocks = self.reservoir_.blocks(sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners)
+        blocks = self.reservoir_.blocks(
+            sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners
+        )
         problems, ends = harvested(blocks, teachers, owners, washout=self.washout, width=width)
         self._end = self._end_of(sequences, teachers, ends)
         self._largest_fitted = max(float(np.abs(d).max(initial=0.0)) for d in sequences.targets)

@@ -17,9 +17,10 @@ from peerlearn.network.base import Counts
 class FilterRun:
     """Hosted agents x samples. Everything at sample n belongs to the filter as it was before it learned from d[n].
 
-    mse: e^2. msd: |w0 - a w|^2, and msd_spline: the sum of (phi(t / a) - f0(t))^2 over the usable knots t, where the
-    truth was given. (a w, phi(s / a)) is the same filter for any a; it is compared with the a for which a w is nearest
-    w0. `decibels` makes curves of them.
+    mse: e^2. msd: |w0 - a w|^2, and msd_spline: the sum of (phi(t / a) - f0(t))^2 over the usable
+    knots t, where the
+    truth was given. (a w, phi(s / a)) is the same filter for any a; it is compared with the a for
+    which a w is nearest w0. `decibels` makes curves of them.
     """
 
     outputs: Array
@@ -36,7 +37,9 @@ class FilterRun:
         """(y - clean)^2, with the signals d without their noise: the part of the error that a filter can do without."""
         signal = real_array(clean)
         if signal is None:
-            raise DataError("clean is no array of real numbers: give the signals without noise, one row per agent")
+            raise DataError(
+                "clean is no array of real numbers: give the signals without noise, one row per agent"
+            )
         if len(self.outputs) == 1 and signal.ndim == 1:
             signal = signal[None]
         if signal.shape != self.outputs.shape:

@@ -24,26 +24,29 @@ __all__ = ["FilterRun", "LMSFilter", "SplineFilter", "decibels"]
 class SplineFilter(AdaptiveFilter):
     """A Wiener filter: y[n] = phi(w'x[n]), the last inputs weighed and summed, then a spline that is learned as well.
 
-    It starts as y[n] = x[n]. Scale signals so that inputs and outputs fit between the knots: beyond them the spline
-    goes on along its tangent.
+    It starts as y[n] = x[n]. Scale signals so that inputs and outputs fit between the knots: beyond
+    them the spline goes on along its tangent.
 
     Parameters
     ----------
     order: inputs that the filter remembers, the present one included.
     knots, spacing: the spline has a control point every `spacing` from -knots to knots.
     basis: "catmull-rom" goes through its control points; "bspline" is smoother.
-    update: "rls" (recursive Gauss-Newton on both parts at once: learns fastest), "nlms" or "lms" (the thesis's).
-    step_size, spline_step_size: of w and of the control points; a number, or one per hosted agent. None: 0.005 for both
-        with "lms"; 0.1 for both, as shares of what would make the error vanish, with "nlms". "rls" has none.
-    cooperation: "adapt-then-combine", "combine-then-adapt" (the same filter, combined before a sample instead of after
-        it), or "none": every agent alone, and nothing is sent. All agents must say the same: one that says "none" is
-        not heard by the others, who wait for it.
-    exchange: what agents combine: "full", all they have learned; or "span", of the spline only what they visit, on
-        request (the thesis's): fewer bytes, many more rounds, and nobody learns what it does not visit. As good as
-        "full" with combine-then-adapt, which asks for the span of the sample to come, and some 8 dB worse with the
-        other. Not for "rls".
+    update: "rls" (recursive Gauss-Newton on both parts at once: learns fastest), "nlms" or "lms"
+        (the thesis's).
+    step_size, spline_step_size: of w and of the control points; a number, or one per hosted agent.
+        None: 0.005 for both with "lms"; 0.1 for both, as shares of what would make the error
+        vanish, with "nlms". "rls" has none.
+    cooperation: "adapt-then-combine", "combine-then-adapt" (the same filter, combined before a
+        sample instead of after it), or "none": every agent alone, and nothing is sent. All agents
+        must say the same: one that says "none" is not heard by the others, who wait for it.
+    exchange: what agents combine: "full", all they have learned; or "span", of the spline only what
+        they visit, on request (the thesis's): fewer bytes, many more rounds, and nobody learns what
+        it does not visit. As good as "full" with combine-then-adapt, which asks for the span of the
+        sample to come, and some 8 dB worse with the other. Not for "rls".
     every: samples from one combination to the next.
-    threshold: None, or the relative change of its coefficients from which on an agent has something to say.
+    threshold: None, or the relative change of its coefficients from which on an agent has something
+        to say.
     forgetting: of "rls" alone, the weight of the past per sample; below 1 for systems that change.
     network: who talks to whom; None: one agent alone.
 
@@ -110,17 +113,23 @@ class SplineFilter(AdaptiveFilter):
         try:
             w0, f0 = truth
         except (TypeError, ValueError):
-            raise DataError("the truth of a spline filter is (w0, f0), f0 a function or the control points") from None
+            raise DataError(
+                "the truth of a spline filter is (w0, f0), f0 a function or the control points"
+            ) from None
         spline, w0 = self.spline(), true_coefficients(self.order, w0)
         if callable(f0):
             values = numbers_or_none(f0(spline.usable))
         else:
             q0 = numbers_or_none(f0)
             if q0 is None or q0.shape != (spline.size,):
-                raise DataError(f"there must be {spline.size} true control points, as the filter has, not {f0!r:.60}")
+                raise DataError(
+                    f"there must be {spline.size} true control points, as the filter has, not {f0!r:.60}"
+                )
             values = spline.value(spline.usable, q0)
         if values is None or values.shape != spline.usable.shape:
-            raise DataError(f"the true nonlinearity gives no number at each of the {len(spline.usable)} usable knots")
+            raise DataError(
+                f"the true nonlinearity gives no number at each of the {len(spline.usable)} usable knots"
+            )
         return w0, values
 
 
@@ -130,14 +139,17 @@ class LMSFilter(AdaptiveFilter):
     Parameters
     ----------
     order: inputs that the filter remembers, the present one included.
-    update: "lms" (least mean squares), "nlms" (normalised) or "rls" (recursive least squares: for inputs of a size of
-        0.01 or more, because it starts with a ridge of 0.01; scale smaller ones).
-    step_size: a number, or one per hosted agent. None: 0.005 with "lms", 0.1 with "nlms". "rls" has none.
-    cooperation: "adapt-then-combine", "combine-then-adapt" (the same filter, combined before a sample instead of after
-        it), or "none": every agent alone, and nothing is sent. All agents must say the same: one that says "none" is
-        not heard by the others, who wait for it.
+    update: "lms" (least mean squares), "nlms" (normalised) or "rls" (recursive least squares: for
+        inputs of a size of 0.01 or more, because it starts with a ridge of 0.01; scale smaller
+        ones).
+    step_size: a number, or one per hosted agent. None: 0.005 with "lms", 0.1 with "nlms". "rls" has
+        none.
+    cooperation: "adapt-then-combine", "combine-then-adapt" (the same filter, combined before a
+        sample instead of after it), or "none": every agent alone, and nothing is sent. All agents
+        must say the same: one that says "none" is not heard by the others, who wait for it.
     every: samples from one combination to the next.
-    threshold: None, or the relative change of its coefficients from which on an agent has something to say.
+    threshold: None, or the relative change of its coefficients from which on an agent has something
+        to say.
     forgetting: of "rls" alone, the weight of the past per sample; below 1 for systems that change.
     network: who talks to whom; None: one agent alone.
 

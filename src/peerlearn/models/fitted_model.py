@@ -87,9 +87,10 @@ class FittedModel(NetworkModel):
     ) -> None:
         """Draw what is random, and check that all agents drew the same and have the same settings.
 
-        In simulation, where they cannot differ, agents ask all the same: what is sent does not depend on
-        the engine. rows: how many each hosted agent has, where somebody in the network must have some.
-        more: what else must be the same.
+        In simulation, where they cannot differ, agents ask all the same: what is sent does not
+        depend on
+        the engine. rows: how many each hosted agent has, where somebody in the network must have
+        some. more: what else must be the same.
         """
         drawn = self.draw(setup, columns, outputs)
         settings = self.common_settings(setup, columns, outputs) | dict(more or {})
@@ -104,6 +105,10 @@ class FittedModel(NetworkModel):
         if outputs is None:
             del shape["the number of outputs"]
         names = inspect.signature(type(self)).parameters
-        plain = {name: getattr(self, name) for name in names if name not in (*self.own, *self.parts)}
-        seeds = {f"the seed of {what}": seed for what, seed in setup.seeds.items() if what != DEALING}
+        plain = {
+            name: getattr(self, name) for name in names if name not in (*self.own, *self.parts)
+        }
+        seeds = {
+            f"the seed of {what}": seed for what, seed in setup.seeds.items() if what != DEALING
+        }
         return {**shape, **plain, **seeds, **setup.parts}

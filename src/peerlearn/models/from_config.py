@@ -17,18 +17,28 @@ from peerlearn.errors import InputError
 from peerlearn.models.base import NetworkModel
 from peerlearn.toml_reader import near
 
-TABLES: dict[str, type[Any]] = {"averaging": Averaging, "step": StepRule}  # settings that may be tables themselves
+TABLES: dict[str, type[Any]] = {
+    "averaging": Averaging,
+    "step": StepRule,
+}  # settings that may be tables themselves
 
 
 def with_parts(kind: type[NetworkModel], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of this kind of model, tables among them made into what they describe; names are left to the model."""
-    return {key: part(kind, key, value) if isinstance(value, Mapping) else value for key, value in settings.items()}
+    return {
+        key: part(kind, key, value) if isinstance(value, Mapping) else value
+        for key, value in settings.items()
+    }
 
 
 def part(kind: type[NetworkModel], parameter: str, given: Any) -> Any:
     """The algorithm that is this parameter of this kind of model."""
     chosen = part_kind(kind, parameter, given)
-    settings = {} if isinstance(given, str) else {key: value for key, value in given.items() if key != "name"}
+    settings = (
+        {}
+        if isinstance(given, str)
+        else {key: value for key, value in given.items() if key != "name"}
+    )
     for key, table in TABLES.items():
         if isinstance(settings.get(key), Mapping):
             settings[key] = _make(table, settings[key])
@@ -38,10 +48,14 @@ def part(kind: type[NetworkModel], parameter: str, given: Any) -> Any:
 def part_kind(kind: type[NetworkModel], parameter: str, given: Any) -> type[Any]:
     """The class of the algorithm that is this parameter of this kind of model."""
     if parameter not in kind.parts:
-        raise InputError(f"{parameter} is a table, but {kind.__name__} takes one value here: give that")
+        raise InputError(
+            f"{parameter} is a table, but {kind.__name__} takes one value here: give that"
+        )
     described: Any = {"name": given} if isinstance(given, str) else given
     if not isinstance(described, Mapping) or not isinstance(described.get("name"), str):
-        raise InputError(f"{parameter} is {given!r}: give a name, or a table with a name and settings")
+        raise InputError(
+            f"{parameter} is {given!r}: give a name, or a table with a name and settings"
+        )
     return kind.parts[parameter].kind_of(described["name"])
 
 

@@ -64,7 +64,11 @@ class LabelTargets(ClassifierMixin, Targets):
 
     def _choose(self, outputs: Array) -> Indices:
         """The place of each row's class in classes_, from rows x M outputs."""
-        chosen: Indices = (outputs[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else outputs.argmax(axis=1)
+        chosen: Indices = (
+            (outputs[:, 0] > 0).astype(np.intp)
+            if len(self.classes_) == 2
+            else outputs.argmax(axis=1)
+        )
         return chosen
 
     def decode(self, outputs: Array) -> Any:

@@ -21,7 +21,9 @@ def stream_classes(classes: Any) -> Labels:
     try:
         known = np.unique(of_one_kind(list(classes)))
     except TypeError as error:
-        raise DataError(f"classes are {classes!r:.80}: give a list of all labels that there will be") from error
+        raise DataError(
+            f"classes are {classes!r:.80}: give a list of all labels that there will be"
+        ) from error
     check_classification_targets(known)
     if len(known) < 2:
         raise DataError(f"classes has only {known.tolist()}: a classifier needs two or more")
@@ -31,8 +33,12 @@ def stream_classes(classes: Any) -> Labels:
 def of_one_kind(labels: list[Any]) -> Labels:
     """As an array of numbers, or of texts: numpy would make texts of both."""
     texts = [isinstance(label, str) for label in labels]
-    if not all(texts) and (any(texts) or not all(isinstance(label, Number | np.bool_) for label in labels)):
-        raise DataError(f"labels are {labels!r:.80}, which are not all numbers or all texts: give labels of one kind")
+    if not all(texts) and (
+        any(texts) or not all(isinstance(label, Number | np.bool_) for label in labels)
+    ):
+        raise DataError(
+            f"labels are {labels!r:.80}, which are not all numbers or all texts: give labels of one kind"
+        )
     return np.array(labels, dtype=str if labels and all(texts) else None)
 
 

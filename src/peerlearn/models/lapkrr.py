@@ -51,29 +51,35 @@ AT_ONCE = 10_000_000  # entries of a kernel matrix when predicting
 class LapKRRClassifier(PartlyLabelled):
     """A classifier that learns from labelled and unlabelled rows of all agents; the label of the latter is -1.
 
-    For rows by the thousand: every agent holds a matrix of the distances between all of them. For more rows use
+    For rows by the thousand: every agent holds a matrix of the distances between all of them. For
+    more rows use
     `AnchorLapClassifier`.
 
     Parameters
     ----------
-    width: of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2), in the units of the columns: scale them alike.
+    width: of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2), in the units of the columns: scale
+        them alike.
     n_neighbors: how many nearest rows each row is joined to in the graph of the data.
-    gamma_A: penalty on the size of f; gamma_I: penalty on how much f varies along the graph of the data.
+    gamma_A: penalty on the size of f; gamma_I: penalty on how much f varies along the graph of the
+        data.
     power: of the graph's Laplacian, q in the formulas.
-    distances: what agents share to know the distances between their rows: "landmarks" (exact, and cheapest) or
-        "exchange" (the thesis's, with completion), or an object with settings such as Exchange(pattern_rounds=100).
-        "local" is the baseline in which every agent learns alone. None: all rows are in one place, as with no network.
-    completion: of the distances still unknown after an exchange: "diffusion", "block", or an object with settings.
-    privacy: None, or what agents do to rows before they share anything of them: RandomProjection(m) or
-        TanhTransform(m, t). See docs/privacy.md for how little that hides.
+    distances: what agents share to know the distances between their rows: "landmarks" (exact, and
+        cheapest) or "exchange" (the thesis's, with completion), or an object with settings such as
+        Exchange(pattern_rounds=100). "local" is the baseline in which every agent learns alone.
+        None: all rows are in one place, as with no network.
+    completion: of the distances still unknown after an exchange: "diffusion", "block", or an object
+        with settings.
+    privacy: None, or what agents do to rows before they share anything of them: RandomProjection(m)
+        or TanhTransform(m, t). See docs/privacy.md for how little that hides.
     network: who talks to whom; None trains on all rows in one place, the centralised baseline.
-    random_state: seeds the dealing of rows, landmarks, exchanges and transforms; the same number at every agent.
+    random_state: seeds the dealing of rows, landmarks, exchanges and transforms; the same number at
+        every agent.
 
     Attributes
     ----------
     classes_: all labels that occur anywhere in the network.
-    coefficients_: a list of N_k x M arrays, one per hosted agent: what each of its rows counts for in each output; M is
-        1 for two classes, else one output per class.
+    coefficients_: a list of N_k x M arrays, one per hosted agent: what each of its rows counts for
+        in each output; M is 1 for two classes, else one output per class.
     patterns_: the rows of each hosted agent, transformed if privacy asks for it.
     report_: what was sent, and how well distances were completed; prints as a small table.
 
@@ -173,8 +179,14 @@ class LapKRRClassifier(PartlyLabelled):
         self.patterns_ = _transform(self._privacy, inputs, self._transform_seed)
         for agent, own in zip(network.hosted, self.patterns_, strict=True):
             finite_rows(own, f"the transformed rows of agent {agent}: ")
-        self._manifold = Manifold(self.width, self.n_neighbors, self.gamma_A, self.gamma_I, self.power)
-        self._learned_alone, self._agents, self._hosted = self.distances == "local", network.size, network.hosted
+        self._manifold = Manifold(
+            self.width, self.n_neighbors, self.gamma_A, self.gamma_I, self.power
+        )
+        self._learned_alone, self._agents, self._hosted = (
+            self.distances == "local",
+            network.size,
+            network.hosted,
+        )
         if self._learned_alone:
             pairs = zip(self.patterns_, outputs, strict=True)
             coefficients = [self._alone(self._manifold, own, Y) for own, Y in pairs]
@@ -244,7 +256,10 @@ class LapKRRClassifier(PartlyLabelled):
         network = self._network_to_predict()
         rows = self.rows_to_predict(X)
         finite_rows(rows, "")
-        told = {"the number of rows to predict": len(rows), "the rows to predict (a checksum)": crc32(rows.tobytes())}
+        told = {
+            "the number of rows to predict": len(rows),
+            "the rows to predict (a checksum)": crc32(rows.tobytes()),
+        }
         check_same_settings(network, told)
         with one_blas_thread():
             (x,) = _transform(self._privacy, [rows], self._transform_seed)
@@ -285,5 +300,8 @@ def _solve_each(manifold: Manifold, D: Sequence[Array], J: Array, y: Array) -> A
 def _sum_kernels(manifold: Manifold, x: Array, own: Array, a: Array) -> Array:
     """Return sum_i K(x, x_i) a_i over one agent's rows: in pieces, so that many rows to predict need little memory."""
     step = max(AT_ONCE // max(len(own), 1), 1)
-    pieces = [gaussian(squared_distances(x[i : i + step], own), manifold.width) @ a for i in range(0, len(x), step)]
+    pieces = [
+        gaussian(squared_distances(x[i : i + step], own), manifold.width) @ a
+        for i in range(0, len(x), step)
+    ]
     return np.vstack(pieces) if pieces else np.zeros((0, a.shape[1]))

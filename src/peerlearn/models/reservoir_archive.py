@@ -5,9 +5,9 @@ coefficients    of the constant, the inputs and the states: (1 + inputs + units)
 state, last     where the last sequence that was learned from ended: states, and outputs; a forecast goes on from there.
                 Not there if the first hosted agent had no samples
 
-The text has leak and scaling, what outputs are multiplied with before they are learned; largest, of the outputs in
-training; and single_output. Whoever has the file has `last`, a value of the first hosted agent's own data, and `state`,
-an echo of others.
+The text has leak and scaling, what outputs are multiplied with before they are learned; largest, of
+the outputs in training; and single_output. Whoever has the file has `last`, a value of the first
+hosted agent's own data, and `state`, an echo of others.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     NRMSE^2 = sum |y[n] - d[n]|^2 / sum |d[n] - mean d|^2           over all samples after the washout
 
-(thesis, section 9.4.2, with the variance in place of its root; the norms are those of all outputs together.)
+(thesis, section 9.4.2, with the variance in place of its root; the norms are those of all outputs
+together.)
 """
 
 from __future__ import annotations
@@ -33,14 +34,16 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
     coefficients_: Array  # hosted agents x width x outputs
     reservoir_: Reservoir
     _scaling: float  # of the teacher
-    _standardised: bool = False  # whether it is from a file whose inputs are standardised, and outputs are not
+    _standardised: bool = (
+        False  # whether it is from a file whose inputs are standardised, and outputs are not
+    )
 
     def predict(self, X: Any, y_known: Any = None) -> Any:
         """The output at every time step of a sequence, from state zero, by the first hosted agent's coefficients.
 
-        Of a list of sequences, a list. Where outputs are fed back, y_known are the known outputs of the first samples
-        of each sequence: they are fed back as long as they last, and after them the model's own. Without feedback they
-        change nothing.
+        Of a list of sequences, a list. Where outputs are fed back, y_known are the known outputs of
+        the first samples of each sequence: they are fed back as long as they last, and after them
+        the model's own. Without feedback they change nothing.
         """
         predicted = [one[0] for one in self._predicted(X, y_known, slice(1))]
         return predicted if given.are_many(X) else predicted[0]
@@ -76,10 +79,11 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
     def forecast(self, n: int, X: Any = None, y: Any = None) -> Array:
         """What comes after X, n samples ahead, where each output is the next input: closed loop.
 
-        For a model that was trained to give the next input. It goes on from the end of X, or of X and y: then the last
-        of y is the first input. Without X it goes on from the end of what was last learned: of the last sequence that
-        fit was given (of shares, the last of the first hosted agent), or the first hosted agent's stream. After `fit`
-        the state there is the one without noise; a stream goes on from the state that it has, noise included.
+        For a model that was trained to give the next input. It goes on from the end of X, or of X
+        and y: then the last of y is the first input. Without X it goes on from the end of what was
+        last learned: of the last sequence that fit was given (of shares, the last of the first
+        hosted agent), or the first hosted agent's stream. After `fit` the state there is the one
+        without noise; a stream goes on from the state that it has, noise included.
         """
         check_is_fitted(self)
         whole_from(n, "n", 1)
@@ -132,7 +136,11 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
                 "call predict(X, y_known) with the outputs of the first samples, such as those of the washout; or set "
                 "feedback_scaling to 0 and fit again"
             )
-        known = [] if y_known is None else given.known_outputs(y_known, x, given.are_many(X), self._axes)
+        known = (
+            []
+            if y_known is None
+            else given.known_outputs(y_known, x, given.are_many(X), self._axes)
+        )
         said = [y.transpose(1, 0, 2) for y in self._outputs(x, known, agents)]
         return [y[:, :, 0] for y in said] if self._single_output else said
 
@@ -163,7 +171,9 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
         said = self._outputs([x for x, _ in pairs], [d[:w] for _, d in pairs], agents)
         Y, D = np.concatenate([one[w:] for one in said]), np.concatenate([d[w:] for _, d in pairs])
         spread = np.sum((D - D.mean(axis=0)) ** 2)
-        if spread == 0 or not np.ptp(D, axis=0).any():  # of equal numbers it may be a rounding error
+        if (
+            spread == 0 or not np.ptp(D, axis=0).any()
+        ):  # of equal numbers it may be a rounding error
             raise DataError(
                 f"the {len(D)} samples after the washout are all alike, and errors are told relative to their "
                 "variance: give more samples"
@@ -176,7 +186,9 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
         """The state after X, or after what was learned; the output before the next, and that if it is a forecast."""
         if X is None:
             if y is not None:
-                raise DataError("y are the outputs of X, which was not given: call forecast(n, X, y), or leave y out")
+                raise DataError(
+                    "y are the outputs of X, which was not given: call forecast(n, X, y), or leave y out"
+                )
             if (end := self._latest()) is None:
                 raise DataError(
                     "the first hosted agent has no samples yet, so that there is nothing to go on from: call "
@@ -184,9 +196,13 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
                 )
             return *end, []
         if given.are_many(X):
-            raise DataError("a forecast goes on from one sequence: give X as one array, time x inputs")
+            raise DataError(
+                "a forecast goes on from one sequence: give X as one array, time x inputs"
+            )
         if y is None and self.reservoir_.feedback:
-            raise DataError("outputs are fed back, so that the state after X depends on them: give y of X as well")
+            raise DataError(
+                "outputs are fed back, so that the state after X depends on them: give y of X as well"
+            )
         if y is None:
             x, teachers = given.inputs_of(self, X, ""), None
         else:

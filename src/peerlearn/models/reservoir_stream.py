@@ -31,7 +31,11 @@ class ReservoirStream(StreamModel, ReservoirPredictor):
         if stream is None:
             return self._end
         state = stream.state
-        return (state["reservoir"][0], state["teacher"][0] / self._scaling) if state["samples"][0] else None
+        return (
+            (state["reservoir"][0], state["teacher"][0] / self._scaling)
+            if state["samples"][0]
+            else None
+        )
 
     def _largest(self) -> float:
         stream = self.stream_under_way
@@ -41,7 +45,9 @@ class ReservoirStream(StreamModel, ReservoirPredictor):
         self, network: Network, X: Any, y: Any, classes: Any, stream: Stream | None
     ) -> tuple[Rows, Mapping[str, Any]]:
         if stream is None and self.penalty != "ridge":
-            raise InputError(f"a stream is learned with penalty='ridge', not {self.penalty!r}: set it, or use fit")
+            raise InputError(
+                f"a stream is learned with penalty='ridge', not {self.penalty!r}: set it, or use fit"
+            )
         chunk = given.chunk_of(self, network, X, y, None if stream is None else self._axes)
         self._single_output, self._n_outputs = chunk.single, chunk.targets[0].shape[1]
         return Rows(chunk.inputs, chunk.targets), {}
@@ -74,10 +80,15 @@ class ReservoirStream(StreamModel, ReservoirPredictor):
         for k, states in zip(here, harvest, strict=True):
             waiting = max(self.washout - int(memory["samples"][k]), 0)
             H[k], d = states[waiting:], teachers[k]
-            memory["reservoir"][k], memory["teacher"][k] = states[-1, -self.reservoir_.units :], d[-1]
+            memory["reservoir"][k], memory["teacher"][k] = (
+                states[-1, -self.reservoir_.units :],
+                d[-1],
+            )
             memory["samples"][k] += len(d)
             memory["largest"][k] = max(memory["largest"][k], np.abs(rows.outputs[k]).max())
-        return Chunk.of_rows(H, [d[len(d) - len(h) :] for h, d in zip(H, teachers, strict=True)]), memory
+        return Chunk.of_rows(
+            H, [d[len(d) - len(h) :] for h, d in zip(H, teachers, strict=True)]
+        ), memory
 
     def _noise_of(self, stream: Stream, here: list[int]) -> list[np.random.Generator]:
         """Of each agent's one sequence after so many samples: the same however they were cut into chunks."""

@@ -35,7 +35,8 @@ class RowModel(Targets, FittedModel):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train on X, y: dealt to the agents if all of them are hosted here, this agent's share if it is the only one.
 
-        fit(shares) takes a list of (X_k, y_k), one per hosted agent, as `peerlearn.partition` makes it.
+        fit(shares) takes a list of (X_k, y_k), one per hosted agent, as `peerlearn.partition` makes
+        it.
         """
         return self.fit_over_network(X, y)
 
@@ -50,7 +51,8 @@ class RowModel(Targets, FittedModel):
     def train(self, setup: Setup, inputs: list[Any], outputs: list[Array]) -> Answer:
         """Return what all agents learn together.
 
-        inputs: n_k x d of each hosted agent, checked, some of them with no rows. outputs: n_k x M, its
+        inputs: n_k x d of each hosted agent, checked, some of them with no rows. outputs: n_k x M,
+        its
         targets as numbers.
         """
 

@@ -2,8 +2,8 @@
 
     f(x) = b'h(x),   h: random features that all agents draw alike,   b: ridge over everybody's rows
 
-Training b over rows that never leave their agents is the work of a solver, see `peerlearn.algorithms` (thesis, chapters
-2 and 4). In a file are
+Training b over rows that never leave their agents is the work of a solver, see
+`peerlearn.algorithms` (thesis, chapters 2 and 4). In a file are
 
     W, b            the hidden layer: inputs x hidden units, and hidden units
     coefficients    features x outputs
@@ -121,7 +121,8 @@ class _RVFL(StreamModel, RowModel):
         outputs = (H @ b.transpose(1, 0, 2).reshape(B, -1)).reshape(len(H), L, M)
         return outputs.transpose(1, 0, 2)
 
-    # Streams ---------------------------------------------------------------------------------------------------------
+    # Streams
+    # ---------------------------------------------------------------------------------------------------------
 
     def new_rows(
         self, network: Network, X: Any, y: Any, classes: Any, stream: Stream | None
@@ -141,11 +142,16 @@ class _RVFL(StreamModel, RowModel):
     def row_width(self) -> int:
         return self.features_.width
 
-    # Files -----------------------------------------------------------------------------------------------------------
+    # Files
+    # -----------------------------------------------------------------------------------------------------------
 
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         layer = self.features_
-        told = {"activation": layer.activation, "direct_links": bool(layer.direct_links), **self.target_entries()}
+        told = {
+            "activation": layer.activation,
+            "direct_links": bool(layer.direct_links),
+            **self.target_entries(),
+        }
         return {"W": layer.W, "b": layer.b}, told
 
     def from_archive(self, reader: ArchiveReader) -> None:
@@ -180,15 +186,18 @@ class RVFLClassifier(LabelTargets, _RVFL):
     alpha: ridge penalty on the coefficients, lambda in the thesis.
     activation: "sigmoid", "tanh", "relu" or "sine".
     direct_links: let the readout see the inputs beside the hidden units.
-    solver: "auto", "local", "consensus", "admm", "gram", "cg", or an object with settings such as ADMM(tolerance=1e-6).
-    stream: how partial_fit learns: "consensus", "exact", "lms", "rls", or an object such as StreamConsensus(every=5).
+    solver: "auto", "local", "consensus", "admm", "gram", "cg", or an object with settings such as
+        ADMM(tolerance=1e-6).
+    stream: how partial_fit learns: "consensus", "exact", "lms", "rls", or an object such as
+        StreamConsensus(every=5).
     network: who talks to whom; None trains on all rows in one place, the centralised baseline.
     random_state: seeds the hidden layer and the dealing of rows; the same number at every agent.
 
     Attributes
     ----------
     classes_: all labels that occur anywhere in the network.
-    coefficients_: hosted agents x B x M; M is 1 for two classes (targets -1 and +1), else one output per class.
+    coefficients_: hosted agents x B x M; M is 1 for two classes (targets -1 and +1), else one
+        output per class.
     report_: how the solver got there and what was sent; prints as a small table.
 
     >>> from peerlearn import SimulatedNetwork, data, graphs
@@ -201,9 +210,10 @@ class RVFLClassifier(LabelTargets, _RVFL):
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn from one more chunk of a stream.
 
-        Row i of the stream goes to agent i mod L if all agents are hosted here; a process that hosts one agent gives
-        that agent's rows; partial_fit(shares) takes a list of (X_k, y_k), one per hosted agent. A chunk may have one
-        row, or none at some agents (tables of 0 rows). classes, all there will be, are given with the first chunk.
+        Row i of the stream goes to agent i mod L if all agents are hosted here; a process that
+        hosts one agent gives that agent's rows; partial_fit(shares) takes a list of (X_k, y_k), one
+        per hosted agent. A chunk may have one row, or none at some agents (tables of 0 rows).
+        classes, all there will be, are given with the first chunk.
         """
         return self.learn_chunk(X, y, classes)
 

@@ -6,19 +6,20 @@ Thesis, section 8.2:
               + 1/2 |w|^2
     f(x) = w'(x - m) + b,     m: the mean of the unlabelled rows of the whole network,     b = 2r - 1
 
-The second sum pushes the boundary away from where the rows are, whatever their labels. r, the share of positive rows,
-keeps it from pushing all of them to one side (Chapelle and Zien, Semi-supervised classification by low density
-separation, 2005).
+The second sum pushes the boundary away from where the rows are, whatever their labels. r, the share
+of positive rows, keeps it from pushing all of them to one side (Chapelle and Zien, Semi-supervised
+classification by low density separation, 2005).
 
     L, U, m and r                                                        over the network: totals
     w                                                                    over the network: `peerlearn.algorithms.smooth`
     b <- b - t,   t: what L - P + (1 - r) U of all f are below           over the network: totals of counts
 
-P of the L labels are positive. b = 2r - 1 makes the mean of f right, not the share of positives: with r = 0.3 it calls
-3 % of G50C positive. The last step, which the thesis does not have, repairs that. Error in percent without and with it,
-40 labels: G50C 6.7 and 6.3, PCMAC 5.0 and 4.8, Garageband 23.1 and 22.8; where 30 % are positive G50C 25.6 and 8.7,
-PCMAC 29.2 and 17.7, Garageband 18.9 and 19.2. It counts all rows: where few are unlabelled, their share says nothing
-(G50C with 5 unlabelled and 395 others: 34.1 by those 5 alone, 11.5 by all).
+P of the L labels are positive. b = 2r - 1 makes the mean of f right, not the share of positives:
+with r = 0.3 it calls 3 % of G50C positive. The last step, which the thesis does not have, repairs
+that. Error in percent without and with it, 40 labels: G50C 6.7 and 6.3, PCMAC 5.0 and 4.8,
+Garageband 23.1 and 22.8; where 30 % are positive G50C 25.6 and 8.7, PCMAC 29.2 and 17.7, Garageband
+18.9 and 19.2. It counts all rows: where few are unlabelled, their share says nothing (G50C with 5
+unlabelled and 395 others: 34.1 by those 5 alone, 11.5 by all).
 
 In a file are
 
@@ -60,18 +61,20 @@ SUMS = Averaging(tolerance=1e-9)  # exact, but where messages get lost
 class S3VMClassifier(PartlyLabelled):
     """A classifier of two classes that agents train together on rows most of which have no label.
 
-    Rows without a label are marked by -1 in y. Some agents may have none of them, or no others. X may be sparse. The
-    labelled row of an agent that has only one can be computed from its gradients.
+    Rows without a label are marked by -1 in y. Some agents may have none of them, or no others. X
+    may be sparse. The labelled row of an agent that has only one can be computed from its
+    gradients.
 
     Parameters
     ----------
     C1: weight of the labelled rows.
     C2: weight of the unlabelled rows; 0 leaves a support vector machine of the labelled ones.
     s: how sharply the boundary is kept away from unlabelled rows.
-    positive_share: r, the share of rows of class classes_[1], between 0 and 1. Give it if it is known: None counts the
-        labelled rows of the network, and with a share from 40 labels G50C has 9.2 % error, with the known one 6.3.
-    solver: "lbfgs", "next", "tracking", "diffusion", or an object with settings; all but the last need a network that
-        delivers every message.
+    positive_share: r, the share of rows of class classes_[1], between 0 and 1. Give it if it is
+        known: None counts the labelled rows of the network, and with a share from 40 labels G50C
+        has 9.2 % error, with the known one 6.3.
+    solver: "lbfgs", "next", "tracking", "diffusion", or an object with settings; all but the last
+        need a network that delivers every message.
     network: who talks to whom; None trains on all rows in one place, the centralised baseline.
     random_state: seeds the dealing of rows to agents.
 
@@ -134,7 +137,9 @@ class S3VMClassifier(PartlyLabelled):
             )
 
     def common_settings(self, setup: Setup, columns: int, outputs: int | None) -> dict[str, Any]:
-        return super().common_settings(setup, columns, None)  # agents agree on the classes, and there are two
+        return super().common_settings(
+            setup, columns, None
+        )  # agents agree on the classes, and there are two
 
     def train(self, setup: Setup, inputs: list[Any], outputs: list[Array]) -> Answer:
         network, solver = setup.network, setup.parts["solver"]
@@ -148,10 +153,16 @@ class S3VMClassifier(PartlyLabelled):
         L, P, U = counted(network, targets)
         r = P / L if self.positive_share is None else float(self.positive_share)
         m, b = _mean(network, inputs, targets, L, U), 2 * r - 1
-        losses = S3VMLosses(inputs, targets, m, b, self.C1, self.C2, self.s, labelled=L, unlabelled=U)
+        losses = S3VMLosses(
+            inputs, targets, m, b, self.C1, self.C2, self.s, labelled=L, unlabelled=U
+        )
         found = solver.minimise(network, losses, 1.0)
-        check_coefficients(network, found.coefficients, found.apart)  # now, because the threshold depends on them
-        f = np.split(losses.outputs(found.coefficients), np.cumsum([len(own) for own in targets])[:-1])
+        check_coefficients(
+            network, found.coefficients, found.apart
+        )  # now, because the threshold depends on them
+        f = np.split(
+            losses.outputs(found.coefficients), np.cumsum([len(own) for own in targets])[:-1]
+        )
         t = threshold(network, f, below=L - P + (1 - r) * U, count=L + U)
         self.mean_, self.positive_share_ = m, r
         self.intercept_ = np.full(len(m), b - t)
@@ -173,7 +184,9 @@ class S3VMClassifier(PartlyLabelled):
         signs[known] = self._encode_codes(np.searchsorted(self.classes_, y[known]))[:, 0]
         L, b = int(np.count_nonzero(known)), 2 * self.positive_share_ - 1
         m = self.mean_[0]  # the same at all agents
-        return S3VMLosses([X], [signs], m, b, self.C1, self.C2, self.s, labelled=L, unlabelled=len(y) - L), 1.0
+        return S3VMLosses(
+            [X], [signs], m, b, self.C1, self.C2, self.s, labelled=L, unlabelled=len(y) - L
+        ), 1.0
 
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         arrays = {"mean": self.mean_[0], "intercept": np.asarray(self.intercept_[0])}
@@ -187,7 +200,9 @@ class S3VMClassifier(PartlyLabelled):
         self.restore_targets(reader, 1)
         self.positive_share_ = reader.entry("positive_share", float)
         if not 0 < self.positive_share_ < 1:
-            raise reader.wrong(f"its positive_share is {self.positive_share_}, which is not between 0 and 1")
+            raise reader.wrong(
+                f"its positive_share is {self.positive_share_}, which is not between 0 and 1"
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -203,8 +218,12 @@ def _number(value: Any) -> float:
 
 def counted(network: Network, targets: Sequence[Array]) -> tuple[int, int, int]:
     """How many rows of the whole network have a label, have a positive one, and have none."""
-    own = [[np.count_nonzero(y), np.count_nonzero(y > 0), np.count_nonzero(y == 0)] for y in targets]
-    L, P, U = sums = sum_alike(network, np.array(own, dtype=np.float64), SUMS)[0]  # alike at all agents
+    own = [
+        [np.count_nonzero(y), np.count_nonzero(y > 0), np.count_nonzero(y == 0)] for y in targets
+    ]
+    L, P, U = sums = sum_alike(network, np.array(own, dtype=np.float64), SUMS)[
+        0
+    ]  # alike at all agents
     if not (np.isfinite(sums).all() and 0.5 < P < L - 0.5 and U > -0.5):
         raise WireError(
             f"all agents together count {L:g} labelled rows, {P:g} of them positive, and {U:g} others, which cannot "
@@ -213,7 +232,11 @@ def counted(network: Network, targets: Sequence[Array]) -> tuple[int, int, int]:
     return round(L), round(P), round(U)
 
 
-def _mean(network: Network, inputs: Sequence[Any], targets: Sequence[Array], L: int, U: int) -> Array:
+def _mean(
+    network: Network, inputs: Sequence[Any], targets: Sequence[Array], L: int, U: int
+) -> Array:
     """Of the unlabelled rows of all agents, or of all rows where all have labels: at every hosted agent."""
     rows = [X[y == 0] if U else X for X, y in zip(inputs, targets, strict=True)]
-    return sum_alike(network, np.stack([np.asarray(own.sum(axis=0)).ravel() for own in rows]), SUMS) / (U or L)
+    return sum_alike(
+        network, np.stack([np.asarray(own.sum(axis=0)).ravel() for own in rows]), SUMS
+    ) / (U or L)

@@ -30,17 +30,22 @@ class SequenceModel(FittedModel):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train on X, y: one sequence, an array of time x inputs, or a list of them (or a 3-D array), and y likewise.
 
-        Where all agents of a network are hosted here, many sequences are dealt to them evenly, and one sequence is cut
-        into one stretch of time per agent; a process that hosts one agent gives that agent's own. fit(shares) takes a
-        list of (X_k, y_k), one per hosted agent; a table of 0 rows is for one that has no samples. The state is zero
-        where a sequence begins, or a stretch.
+        Where all agents of a network are hosted here, many sequences are dealt to them evenly, and
+        one sequence is cut into one stretch of time per agent; a process that hosts one agent gives
+        that agent's own. fit(shares) takes a list of (X_k, y_k), one per hosted agent; a table of 0
+        rows is for one that has no samples. The state is zero where a sequence begins, or a
+        stretch.
         """
         return self.fit_over_network(X, y)
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
-        sequences = sequences_of(self, setup.network, *given, washout=self.washout, seed=setup.seeds[DEALING])
+        sequences = sequences_of(
+            self, setup.network, *given, washout=self.washout, seed=setup.seeds[DEALING]
+        )
         self._single_output, self._n_outputs = sequences.single, sequences.targets[0].shape[1]
-        samples = np.bincount(sequences.owners, [len(x) for x in sequences.inputs]).astype(int).tolist()
+        samples = (
+            np.bincount(sequences.owners, [len(x) for x in sequences.inputs]).astype(int).tolist()
+        )
         self.draw_and_compare(setup, self.n_features_in_, self._n_outputs, rows=samples)
         return self.train(setup, sequences)
 
@@ -52,6 +57,7 @@ class SequenceModel(FittedModel):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.input_tags.three_d_array = True
-        # The tag that leaves out just the two checks that shuffle rows, or predict some of them: here rows are times.
+        # The tag that leaves out just the two checks that shuffle rows, or predict some of them:
+        # here rows are times.
         tags.non_deterministic = True
         return tags

@@ -4,7 +4,8 @@
     a list of them, or a 3-D array            many sequences, of different lengths; dealt evenly to the agents
     shares: a list of (X_k, y_k)              each hosted agent's own, X_k in either form
 
-Time counts: a value that is missing in the middle cannot be left out as a row can, and is named by sequence and time.
+Time counts: a value that is missing in the middle cannot be left out as a row can, and is named by
+sequence and time.
 """
 
 from __future__ import annotations
@@ -45,7 +46,14 @@ class Sequences:
         owners, numbers = [k for k, _, _, _ in flat], [j for _, j, _, _ in flat]
         targets = [y.reshape(len(y), int(np.prod(y.shape[1:]))) for _, _, _, y in flat]
         places = list(zip(owners, numbers, strict=True))
-        return cls([x for _, _, x, _ in flat], targets, owners, numbers, places.index(last), flat[0][3].ndim == 1)
+        return cls(
+            [x for _, _, x, _ in flat],
+            targets,
+            owners,
+            numbers,
+            places.index(last),
+            flat[0][3].ndim == 1,
+        )
 
 
 class _Checks:
@@ -70,7 +78,8 @@ class _Checks:
         many, targets = list(X), as_many(y, len(X), whose, "y")
         names = [_named(whose, j) for j in range(len(many))]
         return [
-            self.pair(x_j, y_j, name, one_of_many=True) for x_j, y_j, name in zip(many, targets, names, strict=True)
+            self.pair(x_j, y_j, name, one_of_many=True)
+            for x_j, y_j, name in zip(many, targets, names, strict=True)
         ]
 
     def pair(self, x: Any, y: Any, whose: str, *, one_of_many: bool = False) -> Pair:
@@ -102,14 +111,19 @@ class _Checks:
         return checked
 
 
-def sequences_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, washout: int, seed: int) -> Sequences:
+def sequences_of(
+    model: BaseEstimator, network: Network, X: Any, y: Any, *, washout: int, seed: int
+) -> Sequences:
     """Checked sequences of each hosted agent, from fit(X, y) or from fit(shares).
 
     An agent among others may have none: a table of 0 rows.
     """
     checks = _Checks(model, first=True, axes=None, washout=washout, may_be_empty=network.size > 1)
     if given_as_shares(model, network, X, y, "fit"):
-        own = [checks.pairs(X[k][0], X[k][1], f"the share of agent {agent}") for k, agent in enumerate(network.hosted)]
+        own = [
+            checks.pairs(X[k][0], X[k][1], f"the share of agent {agent}")
+            for k, agent in enumerate(network.hosted)
+        ]
         return Sequences.of_agents(own, (0, len(own[0]) - 1))
     pairs = checks.pairs(X, y, "")
     if len(network.hosted) == 1:  # the whole network, or this agent's own share
@@ -119,7 +133,9 @@ def sequences_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, wash
     return _stretches(*pairs[0], network.size, washout)
 
 
-def chunk_of(model: BaseEstimator, network: Network, X: Any, y: Any, axes: tuple[int, ...] | None) -> Sequences:
+def chunk_of(
+    model: BaseEstimator, network: Network, X: Any, y: Any, axes: tuple[int, ...] | None
+) -> Sequences:
     """The next samples of each hosted agent's one sequence, some of them none; axes: those of y in chunks before."""
     checks = _Checks(model, first=axes is None, axes=axes, may_be_empty=True)
     if not given_as_shares(model, network, X, y, "partial_fit") and len(network.hosted) > 1:
@@ -135,11 +151,14 @@ def chunk_of(model: BaseEstimator, network: Network, X: Any, y: Any, axes: tuple
         )
     names = [f"the share of agent {agent}" for agent in network.hosted] if y is None else [""]
     return Sequences.of_agents(
-        [[checks.pair(X_k, y_k, name)] for (X_k, y_k), name in zip(shares, names, strict=True)], (0, 0)
+        [[checks.pair(X_k, y_k, name)] for (X_k, y_k), name in zip(shares, names, strict=True)],
+        (0, 0),
     )
 
 
-def pairs_of(model: BaseEstimator, X: Any, y: Any, *, washout: int, axes: tuple[int, ...]) -> list[Pair]:
+def pairs_of(
+    model: BaseEstimator, X: Any, y: Any, *, washout: int, axes: tuple[int, ...]
+) -> list[Pair]:
     """Sequences to compare a fitted model with."""
     checks = _Checks(model, first=False, axes=axes, washout=washout)
     return [(x, d.reshape(len(d), -1)) for x, d in checks.pairs(X, y, "")]
@@ -155,7 +174,9 @@ def many_inputs(model: BaseEstimator, X: Any) -> list[Array]:
 def known_outputs(y: Any, x: Sequence[Array], many: bool, axes: tuple[int, ...]) -> list[Array]:
     """The outputs of the first samples of each of these sequences, samples x M."""
     known = []
-    for j, (own, inputs) in enumerate(zip(as_many(y, len(x), "", "y_known") if many else [y], x, strict=True)):
+    for j, (own, inputs) in enumerate(
+        zip(as_many(y, len(x), "", "y_known") if many else [y], x, strict=True)
+    ):
         whose = _named("", j) if many else ""
         d = outputs_of(own, whose, "y_known")
         if d.shape[1:] != axes or len(d) > len(inputs):
@@ -187,20 +208,35 @@ def as_many(y: Any, count: int, whose: str, what: str) -> list[Any]:
             f"{_whose(whose)}{what} is {y!r:.60}: give a list with the outputs of each of {count} sequences"
         )
     if len(y) != count:
-        raise DataError(f"{_whose(whose)}X has {count} sequences and {what} has {len(y)}: give outputs to each of them")
-    return list(np.asarray(y) if hasattr(y, "iloc") else y)  # rows of a data frame, which itself gives columns
+        raise DataError(
+            f"{_whose(whose)}X has {count} sequences and {what} has {len(y)}: give outputs to each of them"
+        )
+    return list(
+        np.asarray(y) if hasattr(y, "iloc") else y
+    )  # rows of a data frame, which itself gives columns
 
 
-def inputs_of(model: BaseEstimator, X: Any, whose: str, *, first: bool = False, may_be_empty: bool = False) -> Array:
+def inputs_of(
+    model: BaseEstimator, X: Any, whose: str, *, first: bool = False, may_be_empty: bool = False
+) -> Array:
     """One sequence of inputs, time x D."""
     _must_be_a_table(X, whose)
     fewest = 0 if may_be_empty else 1
     try:
         x: Array = validate_data(
-            model, X, dtype=np.float64, ensure_all_finite=False, reset=first, ensure_min_samples=fewest
+            model,
+            X,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            reset=first,
+            ensure_min_samples=fewest,
         )
     except ValueError as error:
-        way_out = " Give all sequences, and all agents, the same columns." if "is expecting" in str(error) else ""
+        way_out = (
+            " Give all sequences, and all agents, the same columns."
+            if "is expecting" in str(error)
+            else ""
+        )
         raise DataError(f"{_whose(whose)}{error}{way_out}") from error
     _must_be_finite(x, "X", whose)
     return x
@@ -229,12 +265,21 @@ def outputs_of(y: Any, whose: str, what: str) -> Array:
     """The outputs of one sequence: as many as time steps, or time x M."""
     try:
         checked: Array = check_array(
-            y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0, input_name=what
+            y,
+            dtype=np.float64,
+            ensure_2d=False,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            input_name=what,
         )
     except (TypeError, ValueError) as error:
-        raise DataError(f"{_whose(whose)}{what} must hold numbers, one or one row per time step ({error})") from error
+        raise DataError(
+            f"{_whose(whose)}{what} must hold numbers, one or one row per time step ({error})"
+        ) from error
     if checked.ndim == 0:
-        raise DataError(f"{_whose(whose)}{what} is {y!r:.60}: give one output, or one row of outputs, per time step")
+        raise DataError(
+            f"{_whose(whose)}{what} is {y!r:.60}: give one output, or one row of outputs, per time step"
+        )
     _must_be_finite(checked, what, whose)
     return checked
 
@@ -262,9 +307,14 @@ def _dealt(pairs: Sequence[Pair], agents: int, seed: int) -> Sequences:
             f"{len(pairs)} sequences cannot be dealt to {agents} agents, one each at least: give more sequences, one "
             "array (which is cut into a stretch per agent), or a network of fewer agents"
         )
-    dealt = [np.sort(own).tolist() for own in partition.even_rows(len(pairs), agents, np.random.default_rng(seed))]
+    dealt = [
+        np.sort(own).tolist()
+        for own in partition.even_rows(len(pairs), agents, np.random.default_rng(seed))
+    ]
     last = next(k for k, own in enumerate(dealt) if own[-1] == len(pairs) - 1)
-    return Sequences.of_agents([[pairs[j] for j in own] for own in dealt], (last, len(dealt[last]) - 1))
+    return Sequences.of_agents(
+        [[pairs[j] for j in own] for own in dealt], (last, len(dealt[last]) - 1)
+    )
 
 
 def _stretches(x: Array, y: Array, agents: int, washout: int) -> Sequences:

@@ -35,7 +35,9 @@ def network_of(given: Any) -> Network:
 def number_between(value: Any, name: str, least: float, most: float) -> None:
     """Refuse what is no number, or out of range; NaN is."""
     check_scalar(value, name, Real)
-    plain = value.item() if isinstance(value, np.generic) else value  # bounds may be beyond what a float32 can say
+    plain = (
+        value.item() if isinstance(value, np.generic) else value
+    )  # bounds may be beyond what a float32 can say
     if not least <= plain <= most:
         raise InputError(f"{name} is {value}: give a number from {least:g} to {most:g}")
 
@@ -65,5 +67,7 @@ def seeds_of(random_state: Any, network: Network, count: int) -> list[int]:
             "random_state must be a whole number, the same at every agent: what is random is drawn from it by each "
             "agent and never sent"
         )
-    seeds: list[int] = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=count).tolist()
+    seeds: list[int] = (
+        check_random_state(random_state).randint(np.iinfo(np.int32).max, size=count).tolist()
+    )
     return seeds

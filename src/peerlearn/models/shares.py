@@ -18,7 +18,9 @@ from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.network.base import Network
 
 
-def shares_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, seed: int) -> tuple[list[Array], list[Any]]:
+def shares_of(
+    model: BaseEstimator, network: Network, X: Any, y: Any, *, seed: int
+) -> tuple[list[Array], list[Any]]:
     """Inputs and targets of each hosted agent, checked, from fit(X, y) or from fit(shares).
 
     Rows are dealt evenly, for a classifier those of each class.
@@ -38,7 +40,9 @@ def shares_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, seed: i
     rng = np.random.default_rng(seed)
     rows: list[Indices]
     if is_classifier(model):  # texts beside the -1 of rows without a label have an order as texts
-        rows = partition.stratified_rows(y.astype(str) if y.dtype.kind == "O" else y, network.size, rng)
+        rows = partition.stratified_rows(
+            y.astype(str) if y.dtype.kind == "O" else y, network.size, rng
+        )
     else:
         rows = partition.even_rows(len(y), network.size, rng)
     return [X[own] for own in rows], [y[own] for own in rows]
@@ -55,10 +59,13 @@ class Shares:
     rows: tuple[slice, ...] = ()  # and who takes which
 
 
-def chunk_of(model: BaseEstimator, network: Network, X: Any, y: Any, *, turn: int, first: bool) -> Shares:
+def chunk_of(
+    model: BaseEstimator, network: Network, X: Any, y: Any, *, turn: int, first: bool
+) -> Shares:
     """The new rows of each hosted agent, checked, from partial_fit(X, y) or from partial_fit(shares).
 
-    turn: how many rows of the stream have been dealt. Row i goes to agent i mod L, so that single rows go round.
+    turn: how many rows of the stream have been dealt. Row i goes to agent i mod L, so that single
+    rows go round.
     """
     hosted = network.hosted
     if given_as_shares(model, network, X, y, "partial_fit"):
@@ -76,7 +83,8 @@ def encode_shares(shares: Shares, encode: Callable[[Any, str], Array]) -> list[A
     """Return each hosted agent's targets as numbers; encode takes targets and how a sentence about them begins."""
     if shares.together is None:
         return [
-            encode(y, f"the chunk of agent {agent}: ") for agent, y in zip(shares.agents, shares.targets, strict=True)
+            encode(y, f"the chunk of agent {agent}: ")
+            for agent, y in zip(shares.agents, shares.targets, strict=True)
         ]
     whole = encode(shares.together, "")
     return [whole[own] for own in shares.rows]
@@ -91,7 +99,9 @@ def given_as_shares(model: BaseEstimator, network: Network, X: Any, y: Any, call
             f"{call}(shares) with a list of (X_k, y_k), one per hosted agent"
         )
     if y is not None and _are_shares(X, 2):
-        raise DataError(f"shares bring their own targets, (X_k, y_k) each: call {call}(shares) without y")
+        raise DataError(
+            f"shares bring their own targets, (X_k, y_k) each: call {call}(shares) without y"
+        )
     if y is None and len(X) != hosted:
         raise DataError(
             f"{len(X)} shares were given, but this process hosts {hosted} agents: give one (X_k, y_k) per hosted "
@@ -106,7 +116,11 @@ def given_as_shares(model: BaseEstimator, network: Network, X: Any, y: Any, call
 
 def _are_shares(X: Any, axes: int) -> bool:
     """Pairs whose first part has so many axes: a table of two columns may be a list of pairs too, of numbers."""
-    pairs = isinstance(X, Sequence) and len(X) > 0 and all(isinstance(x, list | tuple) and len(x) == 2 for x in X)
+    pairs = (
+        isinstance(X, Sequence)
+        and len(X) > 0
+        and all(isinstance(x, list | tuple) and len(x) == 2 for x in X)
+    )
     return pairs and all(axes_of(inputs) >= axes for inputs, _ in X)
 
 
@@ -146,7 +160,11 @@ def _checked(
         y = checked_targets(model, y, fewest)
         check_consistent_length(X, y)
     except ValueError as error:
-        way_out = " Give all agents, and all chunks, the same columns." if "is expecting" in str(error) else ""
+        way_out = (
+            " Give all agents, and all chunks, the same columns."
+            if "is expecting" in str(error)
+            else ""
+        )
         raise DataError(f"{whose}{error}{way_out}") from error
     finite_rows(X, whose)
     return X, y
@@ -154,23 +172,34 @@ def _checked(
 
 def checked_targets(model: BaseEstimator, y: Any, fewest: int) -> Any:
     """Numbers for a regressor, labels of any kind for a classifier; nothing missing."""
-    loose = {"ensure_2d": False, "ensure_all_finite": False, "ensure_min_samples": fewest, "input_name": "y"}
+    loose = {
+        "ensure_2d": False,
+        "ensure_all_finite": False,
+        "ensure_min_samples": fewest,
+        "input_name": "y",
+    }
     if is_regressor(model):
         try:
             y = check_array(y, dtype=np.float64, **loose)
         except (TypeError, ValueError) as error:
             if "could not convert" not in str(error) and "float()" not in str(error):
                 raise
-            raise DataError(f"y must hold numbers ({error}): for labels use a classifier") from error
+            raise DataError(
+                f"y must hold numbers ({error}): for labels use a classifier"
+            ) from error
         missing = ~np.isfinite(y).all(axis=tuple(range(1, y.ndim)))
     else:
         y = check_array(y, dtype=None, **loose)
         if y.dtype.kind in "biuf":
             missing = ~np.isfinite(y.ravel())
         else:  # NaN is not itself
-            missing = np.array([bool(label is None or label != label) for label in y.ravel().tolist()], dtype=bool)
+            missing = np.array(
+                [bool(label is None or label != label) for label in y.ravel().tolist()], dtype=bool
+            )
     if is_regressor(model) and not missing.any() and np.abs(y).max(initial=0.0) > LARGEST:
-        raise DataError(f"y has values up to {np.abs(y).max():.1e}, whose squares are beyond all numbers: scale them")
+        raise DataError(
+            f"y has values up to {np.abs(y).max():.1e}, whose squares are beyond all numbers: scale them"
+        )
     if missing.any():
         partly = getattr(model, "partly_labelled", False)
         way_out = "give them the label -1" if partly else "remove those rows before fitting"

@@ -61,8 +61,15 @@ def steps_of(network: Network, name: str, given: Any, default: float, limit: flo
     """One step per hosted agent, from a number or one for each; limit: from there on all diverge."""
     agents, value = len(network.hosted), default if given is None else given
     steps = real_array(value)
-    if steps is None or steps.ndim > 1 or (steps.ndim == 1 and len(steps) != agents) or isinstance(value, bool):
-        raise InputError(f"{name} is {value!r:.60}: give a number, or one for each of the {agents} agents hosted here")
+    if (
+        steps is None
+        or steps.ndim > 1
+        or (steps.ndim == 1 and len(steps) != agents)
+        or isinstance(value, bool)
+    ):
+        raise InputError(
+            f"{name} is {value!r:.60}: give a number, or one for each of the {agents} agents hosted here"
+        )
     steps = np.broadcast_to(steps, (agents,))
     for agent, step in zip(network.hosted, steps.tolist(), strict=True):
         if not 0 <= step < np.inf:
@@ -78,7 +85,9 @@ def real_array(given: Any) -> Array | None:
     """An array of its own, if real numbers are what was given. Texts are none, though numpy would read them."""
     try:
         array = np.asarray(given)
-        if array.dtype.kind not in "biufO" or any(isinstance(each, str | bytes) for each in _objects(array)):
+        if array.dtype.kind not in "biufO" or any(
+            isinstance(each, str | bytes) for each in _objects(array)
+        ):
             return None
         return np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
@@ -99,5 +108,7 @@ def true_coefficients(order: int, w0: Any) -> Array:
     """The coefficients that signals were made with."""
     coefficients = numbers_or_none(w0)
     if coefficients is None or coefficients.shape != (order,) or not coefficients.any():
-        raise DataError(f"the true coefficients must be {order} numbers, as the filter has, not all 0: not {w0!r:.60}")
+        raise DataError(
+            f"the true coefficients must be {order} numbers, as the filter has, not all 0: not {w0!r:.60}"
+        )
     return coefficients

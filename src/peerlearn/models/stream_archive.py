@@ -6,7 +6,8 @@ W_in, W, W_fb    the reservoir
 classes          of a classifier
 state NAME       what the learner, and the model, remember: hosted agents x ..
 
-It holds what these agents have learned from their own rows, which their neighbors are not meant to see: keep it at its
+It holds what these agents have learned from their own rows, which their neighbors are not meant to
+see: keep it at its
 site. `peerlearn.models.archive` saves the coefficients alone, for predictions.
 """
 
@@ -38,7 +39,9 @@ def save_stream(model: StreamModel, path: str | os.PathLike[str]) -> None:
     """Write where the stream is, at once, so that the file is whole or not there."""
     stream = model.stream_under_way if type(model) in _stream_models().values() else None
     if stream is None:
-        raise InputError("only a model that learns from a stream can be saved as one: call partial_fit first")
+        raise InputError(
+            "only a model that learns from a stream can be saved as one: call partial_fit first"
+        )
     model.check_unchanged(stream)
     if type(stream.learner) not in STREAMING.kinds().values():
         raise InputError(
@@ -88,22 +91,32 @@ def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel:
     shape = model.stream_from_archive(reader, len(here.hosted))
     shapes = _state_shapes(model, learner, here, *shape)
     # In the order of axes in which a learner changes them in place.
-    state = {name: np.ascontiguousarray(reader.numbers(f"state {name}", *axes)) for name, axes in shapes.items()}
+    state = {
+        name: np.ascontiguousarray(reader.numbers(f"state {name}", *axes))
+        for name, axes in shapes.items()
+    }
     chunks, rows, sent = _read_passed(reader)
     return model.go_on(Stream(learner, here, model.stream_settings(), state, chunks, rows, sent))
 
 
-def _state_shapes(model: StreamModel, learner: Learner, network: Network, B: int, M: int) -> dict[str, tuple[int, ...]]:
+def _state_shapes(
+    model: StreamModel, learner: Learner, network: Network, B: int, M: int
+) -> dict[str, tuple[int, ...]]:
     """The shapes of a fresh state for B x M coefficients, found without making one, because B is what a file claims.
 
-    A matrix of B x B numbers may be far larger than the file. So three small states are made: an axis that is longer
-    where there is one more feature is B, one that is longer where there is one more output is M, and others are fixed.
+    A matrix of B x B numbers may be far larger than the file. So three small states are made: an
+    axis that is longer where there is one more feature is B, one that is longer where there is one
+    more output is M, and others are fixed.
     """
-    small, taller, wider = (model.fresh_state(learner, network, shape) for shape in ((1, 1), (2, 1), (1, 2)))
+    small, taller, wider = (
+        model.fresh_state(learner, network, shape) for shape in ((1, 1), (2, 1), (1, 2))
+    )
     return {
         name: tuple(
             B if more > length else M if many > length else length
-            for length, more, many in zip(x.shape, taller[name].shape, wider[name].shape, strict=True)
+            for length, more, many in zip(
+                x.shape, taller[name].shape, wider[name].shape, strict=True
+            )
         )
         for name, x in small.items()
     }
@@ -118,7 +131,11 @@ def _describe_network(network: Network) -> dict[str, Any]:
 
 def _check_network(reader: ArchiveReader, network: Network) -> None:
     saved, here = reader.entry("network", dict), _describe_network(network)
-    for name, what in (("size", "number of agents"), ("hosted", "agents hosted"), ("checksum", "links or weights")):
+    for name, what in (
+        ("size", "number of agents"),
+        ("hosted", "agents hosted"),
+        ("checksum", "links or weights"),
+    ):
         if saved.get(name) != here[name]:
             raise reader.wrong(
                 f"its {what} are not those of this network ({saved.get(name)!r:.60}, {here[name]!r:.60})"

@@ -46,8 +46,13 @@ class Stream:
         enough = averaging is None or Averaging.of(averaging).suffices_on(self.network)
         note = f"a stream of {self.rows:,} rows so far"
         if "silences" in self.state:
-            kept, chances = self.state["silences"].sum(), self.chunks // getattr(self.learner, "every", 1)
-            note += f"; agents kept silent {kept:,.0f} of {chances * len(self.network.hosted):,} times"
+            kept, chances = (
+                self.state["silences"].sum(),
+                self.chunks // getattr(self.learner, "every", 1),
+            )
+            note += (
+                f"; agents kept silent {kept:,.0f} of {chances * len(self.network.hosted):,} times"
+            )
         return Report(type(self.learner).__name__, enough, self.chunks, (), self.sent, note)
 
 
@@ -68,7 +73,8 @@ class StreamModel(FittedModel):
     alpha: float
     _stream: Stream  # the one under way, if any
 
-    # What a model says of its streams --------------------------------------------------------------------------------
+    # What a model says of its streams
+    # --------------------------------------------------------------------------------
 
     @abstractmethod
     def new_rows(
@@ -103,7 +109,8 @@ class StreamModel(FittedModel):
         Parameters and n_features_in_ are set already.
         """
 
-    # What all of them do ---------------------------------------------------------------------------------------------
+    # What all of them do
+    # ---------------------------------------------------------------------------------------------
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
         """As for every model. A stream that was under way ends here."""
@@ -124,7 +131,8 @@ class StreamModel(FittedModel):
     def learn_chunk(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn one chunk: what `partial_fit` does.
 
-        Everything is checked before the network is asked, and nothing is changed before it has answered.
+        Everything is checked before the network is asked, and nothing is changed before it has
+        answered.
         """
         with restored_on_error(self), one_blas_thread():
             stream = self.stream_under_way
@@ -135,9 +143,15 @@ class StreamModel(FittedModel):
                 rows, _ = self.new_rows(stream.network, X, y, classes, stream)
                 mark = stream.network.ledger.mark()
             chunks, memory = self.chunks_of(stream, rows)
-            # Learners change arrays in place: those of a model that was loaded as read-only memory are copied first.
-            state = {name: np.require(array, requirements=["C", "W"]) for name, array in stream.state.items()}
-            stream.state = stream.learner.learn(stream.network, state, chunks, float(self.alpha)) | memory
+            # Learners change arrays in place: those of a model that was loaded as read-only memory
+            # are copied first.
+            state = {
+                name: np.require(array, requirements=["C", "W"])
+                for name, array in stream.state.items()
+            }
+            stream.state = (
+                stream.learner.learn(stream.network, state, chunks, float(self.alpha)) | memory
+            )
             stream.chunks += 1
             stream.rows += sum(map(len, rows.outputs))
             stream.sent += stream.network.ledger.since(mark)
@@ -146,7 +160,9 @@ class StreamModel(FittedModel):
     def _begin(self, X: Any, y: Any, classes: Any) -> tuple[Stream, Rows, Counts]:
         setup = self.check_settings()
         if not self.alpha > 0:
-            raise InputError("a stream needs alpha above 0: its first rows alone do not determine the coefficients")
+            raise InputError(
+                "a stream needs alpha above 0: its first rows alone do not determine the coefficients"
+            )
         if hasattr(self, "coefficients_"):
             warn_caller(
                 "partial_fit begins a stream of its own: rows that fit has seen are not part of it, and the "
@@ -182,7 +198,11 @@ class StreamModel(FittedModel):
             )
         for name, before in stream.settings.items():
             value = getattr(self, name)
-            if value is before or value == before or (name == PART and self.part(PART) == stream.learner):
+            if (
+                value is before
+                or value == before
+                or (name == PART and self.part(PART) == stream.learner)
+            ):
                 continue
             raise InputError(
                 f"{name} was changed from {before!r:.60} to {value!r:.60} while a stream is under way: set it back, or "

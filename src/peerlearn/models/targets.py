@@ -23,7 +23,8 @@ LARGEST = 1e100  # of what is learned from: sums of squares stay numbers
 class Targets(ABC):
     """Mixin of models that predict targets: what becomes of y, and what outputs mean.
 
-    Outputs are f(x), M numbers per row. They are what solvers learn, and what `agent_outputs` gives.
+    Outputs are f(x), M numbers per row. They are what solvers learn, and what `agent_outputs`
+    gives.
     """
 
     def predict(self, X: Any) -> Any:
@@ -89,7 +90,9 @@ def finite_rows(X: Any, whose: str) -> None:
             f"{whose}X has values up to {largest:.1e}, whose squares are beyond all numbers: scale the inputs, or "
             "leave such rows out"
         )
-    rows = X.tocoo().row if values is not X else np.broadcast_to(np.arange(len(X))[:, None], X.shape)
+    rows = (
+        X.tocoo().row if values is not X else np.broadcast_to(np.arange(len(X))[:, None], X.shape)
+    )
     bad = np.unique(rows[~np.isfinite(values)])
     raise DataError(
         f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {X.shape[0]} rows, the first is row {bad[0]}: "

@@ -1,6 +1,7 @@
 """Targets of which some rows have none: -1, as in scikit-learn's semi-supervised module.
 
-Classes are read from the labelled rows of all agents. An agent may have no labelled row, or no other.
+Classes are read from the labelled rows of all agents. An agent may have no labelled row, or no
+other.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class PartlyLabelled(LabelTargets, RowModel):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train on X, y: dealt to the agents if all of them are hosted here, this agent's share if it is the only one.
 
-        fit(shares) takes a list of (X_k, y_k), one per hosted agent. Rows with the label -1 have none.
+        fit(shares) takes a list of (X_k, y_k), one per hosted agent. Rows with the label -1 have
+        none.
         """
         return super().fit(X, y)
 
@@ -53,7 +55,9 @@ class PartlyLabelled(LabelTargets, RowModel):
             check_classification_targets(y)
         self.classes_ = union(network, known)
         if np.count_nonzero(unlabelled(self.classes_)):
-            raise WireError("an agent says that -1 is a class, which marks rows without one: it runs something else")
+            raise WireError(
+                "an agent says that -1 is a class, which marks rows without one: it runs something else"
+            )
         if len(self.classes_) < 2:
             raise DataError(_too_few(self.classes_))
         return [self._outputs_if_any(y, own) for y, own in zip(known, marks, strict=True)]

@@ -4,8 +4,9 @@ Random vector functional-link networks over columns (thesis, chapter 6):
 
     f(x) = sum_k b_k'h_k(x_k)       x_k: the columns of agent k, h_k: random features of its own, b_k: its coefficients
 
-All agents know y. They train b_1 .. b_L together, each over columns that never leave it, which is the work of a solver,
-see `peerlearn.algorithms.columns`. They also predict together: each agent gives its part, and the network the sum.
+All agents know y. They train b_1 .. b_L together, each over columns that never leave it, which is
+the work of a solver, see `peerlearn.algorithms.columns`. They also predict together: each agent
+gives its part, and the network the sum.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from peerlearn.algorithms.agreement import Drawn, check_same_settings
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.columns import COLUMNS, ColumnSolver
 from peerlearn.algorithms.columns.solver import Prediction
-from peerlearn.algorithms.row_identity import checksum, common_rows, key_of, same_rows, texts_of, texts_of_numbers
+from peerlearn.algorithms.row_identity import (
+    checksum,
+    common_rows,
+    key_of,
+    same_rows,
+    texts_of,
+    texts_of_numbers,
+)
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
@@ -87,8 +95,9 @@ class _Vertical(Targets, FittedModel):
     def fit(self, X: Any, y: Any = None, ids: Any = None) -> Self:
         """Train on X, y: columns are dealt to the agents if all are hosted here, the agent's own if it is the only one.
 
-        fit(tables, y) takes a list with the columns of each hosted agent, as `partition.columns` makes it; y and ids
-        may then be lists too, with those of each agent. ids, one per row, tell agents that they mean the same rows.
+        fit(tables, y) takes a list with the columns of each hosted agent, as `partition.columns`
+        makes it; y and ids may then be lists too, with those of each agent. ids, one per row, tell
+        agents that they mean the same rows.
         """
         return self.fit_over_network(X, y, ids)
 
@@ -112,7 +121,9 @@ class _Vertical(Targets, FittedModel):
         if self.rows not in ROWS:
             raise InputError(f"rows {self.rows!r} is not known: choose one of {', '.join(ROWS)}")
         if not isinstance(self.row_key, str | None):
-            raise InputError(f"row_key must be a text that all agents know, or None, not {type(self.row_key).__name__}")
+            raise InputError(
+                f"row_key must be a text that all agents know, or None, not {type(self.row_key).__name__}"
+            )
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
         network, solver = setup.network, setup.parts["solver"]
@@ -122,7 +133,9 @@ class _Vertical(Targets, FittedModel):
             self.encode(one_agent(), [own])  # refused now, before anything is sent
         if self.rows == "intersection" and network.size > 1:
             shares.must_be_told_apart()
-        maps = FeatureMaps(self._units(network), setup.seeds[FEATURES], self.activation, self.direct_links)
+        maps = FeatureMaps(
+            self._units(network), setup.seeds[FEATURES], self.activation, self.direct_links
+        )
         self.kept_rows_ = None
         if network.size > 1:
             shares = self._agree(setup, shares, maps)
@@ -132,7 +145,10 @@ class _Vertical(Targets, FittedModel):
         inputs = zip(network.hosted, shares.inputs, strict=True)
         self.features_ = [maps.draw(agent, own.shape[1]) for agent, own in inputs]
         self.columns_, self._given = shares.given.columns, shares.given
-        self._agents, self._prediction = network.size, solver.prediction if network.size > 1 else "own"
+        self._agents, self._prediction = (
+            network.size,
+            solver.prediction if network.size > 1 else "own",
+        )
         return OwnAnswer(solution.coefficients, solution.report)
 
     def _units(self, network: Network) -> tuple[int, ...]:
@@ -146,13 +162,16 @@ class _Vertical(Targets, FittedModel):
                 "one number for all"
             )
         for agent, units in enumerate(hidden):
-            check_scalar(units, f"n_hidden of agent {agent}" if each else "n_hidden", Integral, min_val=1)
+            check_scalar(
+                units, f"n_hidden of agent {agent}" if each else "n_hidden", Integral, min_val=1
+            )
         return tuple(int(units) for units in hidden)
 
     def _agree(self, setup: Setup, shares: ColumnShares, maps: FeatureMaps) -> ColumnShares:
         """Check that all agents have the same settings, rows and targets, or keep the rows that all have.
 
-        In simulation, where they cannot differ, agents ask all the same: what is sent does not depend on the engine.
+        In simulation, where they cannot differ, agents ask all the same: what is sent does not
+        depend on the engine.
         """
         network, key = setup.network, key_of(self.row_key, self._row_seed)
         check_same_settings(
@@ -180,7 +199,13 @@ class _Vertical(Targets, FittedModel):
                 targets=[y[kept] for y, kept in zip(shares.targets, self.kept_rows_, strict=True)],
             )
         texts = {which: self._row_texts(y) for which, y in shares.different_targets.items()}
-        same_rows(network, [texts[id(y)] for y in shares.targets], key, "y", "give all agents the same targets")
+        same_rows(
+            network,
+            [texts[id(y)] for y in shares.targets],
+            key,
+            "y",
+            "give all agents the same targets",
+        )
         return shares
 
     def agent_outputs(self, X: Any, agents: slice = slice(None), ids: Any = None) -> Array:
@@ -193,17 +218,29 @@ class _Vertical(Targets, FittedModel):
         inputs = self._given.inputs(self, X)
         lengths = [len(own) for own in inputs]
         if self._prediction != "own":
-            key, what = key_of(self.row_key, self._row_seed), "the identifiers of the rows to predict"
+            key, what = (
+                key_of(self.row_key, self._row_seed),
+                "the identifiers of the rows to predict",
+            )
             same_rows(network, row_texts(X, ids, lengths), key, what, SAME_ORDER)
         elif len(set(lengths)) > 1:
-            raise DataError(f"tables of {min(lengths)} to {max(lengths)} rows were given to predict: {SAME_ORDER}")
+            raise DataError(
+                f"tables of {min(lengths)} to {max(lengths)} rows were given to predict: {SAME_ORDER}"
+            )
         with one_blas_thread():
-            parts = np.stack([h(own) @ b for h, own, b in zip(self.features_, inputs, self.coefficients_, strict=True)])
+            parts = np.stack(
+                [
+                    h(own) @ b
+                    for h, own, b in zip(self.features_, inputs, self.coefficients_, strict=True)
+                ]
+            )
         if self._prediction == "own":
             return parts
         if self._prediction == "sum":
             return total(network, parts)
-        voting = np.array([float(len(b) > 0) for b in self.coefficients_])  # an agent without columns abstains
+        voting = np.array(
+            [float(len(b) > 0) for b in self.coefficients_]
+        )  # an agent without columns abstains
         return self._vote(network, parts, voting)
 
     def _network_to_predict(self) -> Network:
@@ -230,22 +267,26 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
     alpha: ridge penalty on the coefficients, lambda in the thesis.
     activation: "sigmoid", "tanh", "relu" or "sine".
     direct_links: let the readout see the inputs beside the hidden units.
-    solver: "auto", "dual", "sketched", "sharing", the baselines "local" and "ensemble", or an object with settings such
-        as SharingADMM(tolerance=1e-6).
+    solver: "auto", "dual", "sketched", "sharing", the baselines "local" and "ensemble", or an
+        object with settings such as SharingADMM(tolerance=1e-6).
     network: who talks to whom; None trains on all columns in one place, the centralised baseline.
-    rows: "refuse" where agents do not have the same rows in the same order, or "intersection" to go on with those that
-        all have.
-    row_key: a text that only the agents know, for the hashes of identifiers that they send. None takes it from
+    rows: "refuse" where agents do not have the same rows in the same order, or "intersection" to go
+        on with those that all have.
+    row_key: a text that only the agents know, for the hashes of identifiers that they send. None
+        takes it from
         random_state: then whoever knows that number can test guesses.
-    random_state: seeds the hidden layers, the dealing of columns and ties of votes; the same number at every agent.
+    random_state: seeds the hidden layers, the dealing of columns and ties of votes; the same number
+        at every agent.
 
     Attributes
     ----------
     classes_: all labels.
-    coefficients_: a list of B_k x M arrays, one per hosted agent; M is 1 for two classes, else one output per class.
+    coefficients_: a list of B_k x M arrays, one per hosted agent; M is 1 for two classes, else one
+        output per class.
     features_: a list, the hidden layer of each hosted agent.
     columns_: the columns of each agent where a table was dealt, else None.
-    kept_rows_: with rows="intersection", the rows of each hosted agent that were used, in their common order.
+    kept_rows_: with rows="intersection", the rows of each hosted agent that were used, in their
+        common order.
     report_: how the solver got there and what was sent; prints as a small table.
 
     >>> from peerlearn import SimulatedNetwork, data, graphs
@@ -272,8 +313,12 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
     def _vote(self, network: Network, parts: Array, voting: Array) -> Array:
         """The number of votes for each class; less than half a vote more or less at random decides ties."""
         C = len(self.classes_)
-        ballots = np.stack([np.eye(C)[self._choose(part)] * vote for part, vote in zip(parts, voting, strict=True)])
-        ties = np.random.default_rng(self._tie_seed).uniform(0.0, 0.5, ballots.shape[1:])  # by row, alike at all agents
+        ballots = np.stack(
+            [np.eye(C)[self._choose(part)] * vote for part, vote in zip(parts, voting, strict=True)]
+        )
+        ties = np.random.default_rng(self._tie_seed).uniform(
+            0.0, 0.5, ballots.shape[1:]
+        )  # by row, alike at all agents
         votes: Array = np.rint(total(network, ballots)) + ties
         return votes[:, :, 1:] - votes[:, :, :1] if C == 2 else votes
 
@@ -281,7 +326,8 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
 class VerticalRVFLRegressor(NumberTargets, _Vertical):
     """A regressor that agents train and use together, each with its own columns of everybody's rows.
 
-    Parameters and attributes are those of `VerticalRVFLClassifier`, without classes; an ensemble averages.
+    Parameters and attributes are those of `VerticalRVFLClassifier`, without classes; an ensemble
+    averages.
     """
 
     def predict(self, X: Any, ids: Any = None) -> Array:

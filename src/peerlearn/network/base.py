@@ -1,12 +1,13 @@
 """The contract between the mathematics and whatever carries the messages.
 
-A network hosts some of its agents in this process: all of them in simulation, some per rank on a cluster, one on a real
+A network hosts some of its agents in this process: all of them in simulation, some per rank on a
+cluster, one on a real
 site. Everything exchanged has a leading axis: the agents hosted here. One round is
 
     x = network.mix(x)          x_k <- sum_j C_kj x_j         (thesis, appendix A.2; agents are rows)
 
-Nothing else may look across that axis. Rounds are synchronous and numbered: all processes make the same calls in the
-same order.
+Nothing else may look across that axis. Rounds are synchronous and numbered: all processes make the
+same calls in the same order.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from peerlearn.errors import InputError, NetworkError, WireError
 
 __all__ = ["Network"]
 
-Message = Mapping[str, np.ndarray[Any, Any]]  # what one agent sends in `exchange`: named arrays of any shape
+Message = Mapping[
+    str, np.ndarray[Any, Any]
+]  # what one agent sends in `exchange`: named arrays of any shape
 
 
 @dataclass(frozen=True)
@@ -124,23 +127,29 @@ class Network(ABC):
     """Agents that can only talk to their neighbors in a graph."""
 
     reliable: bool = True  # False: messages may be lost, so that only plain averaging stays right
-    residual: float | None = None  # the last one an algorithm told of, for whoever watches a run; never read by one
+    residual: float | None = (
+        None  # the last one an algorithm told of, for whoever watches a run; never read by one
+    )
 
     def __init__(self, graph: nx.Graph, weights: Any = "metropolis") -> None:
         self.graph = graphs.checked(graph)
         self.size: int = self.graph.number_of_nodes()
         self.weights = weightings.named(weights, self.graph)
-        self.names: tuple[str, ...] = tuple(map(str, range(self.size)))  # what sentences call the agents
+        self.names: tuple[str, ...] = tuple(
+            map(str, range(self.size))
+        )  # what sentences call the agents
         self.ledger = Ledger()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        # A network is a resource, like a connection: an estimator cloned by scikit-learn talks over the same one.
+        # A network is a resource, like a connection: an estimator cloned by scikit-learn talks over
+        # the same one.
         return self
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size} agents, {self.graph.number_of_edges()} links)"
 
-    # What the description of a network says, and every agent therefore knows -----------------------------------------
+    # What the description of a network says, and every agent therefore knows
+    # -----------------------------------------
 
     @cached_property
     def spectrum(self) -> tuple[float, float]:
@@ -156,7 +165,9 @@ class Network(ABC):
     def mixing(self) -> Any:
         """The weights with an entry for every link and agent, also where zero: messages travel on all links."""
         agents = range(self.size)
-        links = nx.to_scipy_sparse_array(self.graph, nodelist=agents, weight=None, format="csr", dtype=np.float64)
+        links = nx.to_scipy_sparse_array(
+            self.graph, nodelist=agents, weight=None, format="csr", dtype=np.float64
+        )
         pattern, C = sp.coo_array(links + sp.eye_array(self.size)), self.weights
         values = np.asarray(C[pattern.row, pattern.col]).ravel()
         full = sp.csr_array((values, (pattern.row, pattern.col)), C.shape)
@@ -186,9 +197,13 @@ class Network(ABC):
         outward = links[depth[links[:, 0]] + 1 == depth[links[:, 1]]]
         outward = outward[np.lexsort((outward[:, 0], outward[:, 1]))]
         levels = depth[outward[:, 1]]
-        return tuple((outward[levels == d, 0], outward[levels == d, 1]) for d in range(1, self.tree.height + 1))
+        return tuple(
+            (outward[levels == d, 0], outward[levels == d, 1])
+            for d in range(1, self.tree.height + 1)
+        )
 
-    # What an engine provides -----------------------------------------------------------------------------------------
+    # What an engine provides
+    # -----------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -218,8 +233,8 @@ class Network(ABC):
     def pass_on(self, x: Addends, senders: Indices, receivers: Indices, *, add: bool) -> None:
         """One round along some links: senders[i] sends its row of x to receivers[i], who adds it or takes it over.
 
-        Changes x in place. Several rows for one receiver are first summed in ascending order of their senders. x is
-        float64, int64 or uint64; integers are added modulo 2^64.
+        Changes x in place. Several rows for one receiver are first summed in ascending order of
+        their senders. x is float64, int64 or uint64; integers are added modulo 2^64.
         """
 
     @abstractmethod
@@ -228,8 +243,8 @@ class Network(ABC):
     ) -> list[dict[int, Message]]:
         """One round of unequal messages: agent k's named arrays reach its neighbors, or those of them in to[k].
 
-        An agent with nothing to say gives an empty dict and sends no message. Returns, per hosted agent, what each
-        neighbor sent.
+        An agent with nothing to say gives an empty dict and sends no message. Returns, per hosted
+        agent, what each neighbor sent.
         """
 
     def mix_speaking(self, x: Array, speaking: Any) -> Array:
@@ -240,7 +255,9 @@ class Network(ABC):
         self.must_hear_everybody()
         x, speaks = per_agent(x, len(self.hosted)), np.asarray(speaking, dtype=bool)
         flat = x.reshape(len(x), -1)
-        inbox = self.exchange([{"x": row} if now else {} for row, now in zip(flat, speaks, strict=True)])
+        inbox = self.exchange(
+            [{"x": row} if now else {} for row, now in zip(flat, speaks, strict=True)]
+        )
         C, mixed = self.mixing, np.zeros_like(flat)
         for k, (agent, heard) in enumerate(zip(self.hosted, inbox, strict=True)):
             rows = {sender: _row(message, flat[k], sender) for sender, message in heard.items()}
@@ -271,7 +288,8 @@ class Network(ABC):
     @property
     def mixing_here(self) -> Any:
         """`mixing`, where a compiled loop may do its rounds of `mix` by itself: all agents live here, no message is
-        lost, and the order of sums is free. None elsewhere. Whoever uses it tells the ledger with `count_mixed`.
+        lost, and the order of sums is free. None elsewhere. Whoever uses it tells the ledger with
+        `count_mixed`.
         """
         return None
 
@@ -303,7 +321,9 @@ def _row(message: Message, like: Array, sender: int) -> Array:
     """The row of a message, if it is one."""
     row = message.get("x")
     if row is None or row.shape != like.shape or row.dtype != like.dtype:
-        raise WireError(f"agent {sender} sent no row of {like.size} numbers where one was due: it runs something else")
+        raise WireError(
+            f"agent {sender} sent no row of {like.size} numbers where one was due: it runs something else"
+        )
     return row
 
 

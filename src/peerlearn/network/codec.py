@@ -4,8 +4,9 @@
     name length, dtype, dimensions, name, shape     of each
     raw little-endian numbers                   of each, in the same order
 
-Nothing is ever unpickled. Types come from a closed list, and every length is checked against the bytes that are there
-before anything is made of them: whatever the bytes, the answer is arrays or a WireError.
+Nothing is ever unpickled. Types come from a closed list, and every length is checked against the
+bytes that are there before anything is made of them: whatever the bytes, the answer is arrays or a
+WireError.
 """
 
 from __future__ import annotations
@@ -37,16 +38,22 @@ def sendable(array: Any, name: str = "x") -> AnyArray:
     dtype = given.dtype.newbyteorder("<") if given.dtype.kind in "fiub" else given.dtype
     if dtype not in CODES:
         known = ", ".join(sorted(each.name for each in DTYPES))
-        raise NetworkError(f"{name!r} has type {given.dtype}, which is not sent: agents send arrays of {known}")
+        raise NetworkError(
+            f"{name!r} has type {given.dtype}, which is not sent: agents send arrays of {known}"
+        )
     if given.ndim > MOST_DIMENSIONS:
-        raise NetworkError(f"{name!r} has {given.ndim} dimensions: agents send at most {MOST_DIMENSIONS}, reshape it")
+        raise NetworkError(
+            f"{name!r} has {given.ndim} dimensions: agents send at most {MOST_DIMENSIONS}, reshape it"
+        )
     return given.astype(dtype, copy=False)
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
     """The bytes of some named arrays."""
     if len(arrays) > MOST_ARRAYS or any(len(name.encode()) > MOST_LETTERS for name in arrays):
-        raise NetworkError(f"a message holds up to {MOST_ARRAYS} arrays, with names of up to {MOST_LETTERS} letters")
+        raise NetworkError(
+            f"a message holds up to {MOST_ARRAYS} arrays, with names of up to {MOST_LETTERS} letters"
+        )
     parts, raw = [_COUNT.pack(len(arrays))], []
     for name, given in arrays.items():
         array, label = sendable(given, name), name.encode()
@@ -62,13 +69,17 @@ def unpack(data: bytes | memoryview) -> dict[str, AnyArray]:
     try:
         entries, start = _entries(view)
     except (struct.error, UnicodeDecodeError) as error:
-        raise WireError(f"a message of {len(view)} bytes is cut short or damaged ({error})") from None
+        raise WireError(
+            f"a message of {len(view)} bytes is cut short or damaged ({error})"
+        ) from None
     arrays: dict[str, AnyArray] = {}
     for name, dtype, shape in entries:
         numbers = math.prod(shape)
         size = numbers * dtype.itemsize
         if size > len(view) - start:
-            raise WireError(f"{name!r} of shape {shape} needs {size} bytes, and only {len(view) - start} are there")
+            raise WireError(
+                f"{name!r} of shape {shape} needs {size} bytes, and only {len(view) - start} are there"
+            )
         try:
             arrays[name] = np.frombuffer(view, dtype, numbers, start).reshape(shape)
         except (ValueError, OverflowError):  # a shape such as 0 x 2^63 holds nothing, and is none
@@ -89,7 +100,9 @@ def _entries(view: memoryview) -> tuple[list[tuple[str, np.dtype[Any], tuple[int
         length, code, dimensions = _ENTRY.unpack_from(view, at)
         at += _ENTRY.size
         if code >= len(DTYPES) or dimensions > MOST_DIMENSIONS or length > len(view) - at:
-            raise WireError(f"a message has an array of unknown type {code}, {dimensions} dimensions, {length} letters")
+            raise WireError(
+                f"a message has an array of unknown type {code}, {dimensions} dimensions, {length} letters"
+            )
         name = str(view[at : at + length], "utf-8")
         at += length
         shape = struct.unpack_from(f"<{dimensions}Q", view, at)

@@ -1,9 +1,9 @@
 """Agents that live apart: all that engines with several processes have in common.
 
-An engine brings one thing, the rows of neighbors that live elsewhere (`Halo.swap`), and letters of unequal size
-(`_post`). The mathematics of a round is here, once: a sparse product whose sums run over neighbors in ascending agent
-number, compiled from the same text as in simulation, so that results have the bits of
-`SimulatedNetwork(graph, exact_order=True)`.
+An engine brings one thing, the rows of neighbors that live elsewhere (`Halo.swap`), and letters of
+unequal size (`_post`). The mathematics of a round is here, once: a sparse product whose sums run
+over neighbors in ascending agent number, compiled from the same text as in simulation, so that
+results have the bits of `SimulatedNetwork(graph, exact_order=True)`.
 """
 
 from __future__ import annotations
@@ -44,8 +44,12 @@ class Halo(Protocol):
 class DistributedNetwork(Network):
     """Some of the agents in this process, the others in processes that only messages reach."""
 
-    checks_every_round = False  # whether the engine refuses numbers that are not finite in every round
-    compiled = True  # whether sums are compiled; not where importing numba takes longer than all of them
+    checks_every_round = (
+        False  # whether the engine refuses numbers that are not finite in every round
+    )
+    compiled = (
+        True  # whether sums are compiled; not where importing numba takes longer than all of them
+    )
 
     def __init__(self, graph: nx.Graph, weights: Any, place: Indices, here: int) -> None:
         super().__init__(graph, weights)
@@ -63,7 +67,8 @@ class DistributedNetwork(Network):
     def hosted(self) -> tuple[int, ...]:
         return self._hosted
 
-    # What an engine provides -----------------------------------------------------------------------------------------
+    # What an engine provides
+    # -----------------------------------------------------------------------------------------
 
     @abstractmethod
     def _new_halo(self, links: Route, width: int, dtype: np.dtype[Any]) -> Halo:
@@ -73,7 +78,8 @@ class DistributedNetwork(Network):
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
         """One round of letters by process; gives those that came from elsewhere for agents here."""
 
-    # What an engine may add, to remember what calls gave and to take a run up again where it was ---------------------
+    # What an engine may add, to remember what calls gave and to take a run up again where it was
+    # ---------------------
 
     def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
         """Every call of the contract passes here with the rounds it takes; gives what the agents here got from it."""
@@ -86,7 +92,8 @@ class DistributedNetwork(Network):
     def _reached(self, done: int, now: Array, before: Array) -> None:
         """A round of `recur` is done."""
 
-    # The contract ----------------------------------------------------------------------------------------------------
+    # The contract
+    # ----------------------------------------------------------------------------------------------------
 
     def mix(self, x: Array) -> Array:
         x = per_agent(x, len(self._hosted))
@@ -100,14 +107,19 @@ class DistributedNetwork(Network):
         flat = x.reshape(len(x), -1)
         if len(steps) == 0:
             return x.copy()
-        (result,) = self._call("recur", len(steps), lambda: (self._recur(flat, np.asarray(steps, np.float64)),))
+        (result,) = self._call(
+            "recur", len(steps), lambda: (self._recur(flat, np.asarray(steps, np.float64)),)
+        )
         self._count(row_bytes(flat), rounds=len(steps))
         if len(steps) > 1:  # numbers may have become too large on the way
             self._must_be_finite(result)
         return result.reshape(x.shape)
 
     def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
-        x, largest = per_agent(x, len(self._hosted)), per_agent(largest, len(self._hosted), "largest")
+        x, largest = (
+            per_agent(x, len(self._hosted)),
+            per_agent(largest, len(self._hosted), "largest"),
+        )
         both = np.hstack([x.reshape(len(x), -1), largest.reshape(len(x), -1)])
         width = both.shape[1] - largest[0].size
 
@@ -122,7 +134,9 @@ class DistributedNetwork(Network):
     def flood(self, largest: Array) -> Array:
         largest = per_agent(largest, len(self._hosted), "largest")
         flat = largest.reshape(len(largest), -1)
-        (spread,) = self._call("flood", 1, lambda: (self._spread(self._heard(self._everywhere, flat)),))
+        (spread,) = self._call(
+            "flood", 1, lambda: (self._spread(self._heard(self._everywhere, flat)),)
+        )
         self._count(row_bytes(flat))
         return spread.reshape(largest.shape)
 
@@ -157,12 +171,18 @@ class DistributedNetwork(Network):
                 continue
             content = codec.pack(message)
             receivers = sorted(self.graph[sender]) if to is None else to[row]
-            if len(receivers) and not all(all_finite(np.asarray(array)) for array in message.values()):
+            if len(receivers) and not all(
+                all_finite(np.asarray(array)) for array in message.values()
+            ):
                 raise not_finite(self.names[sender])
             for receiver in receivers:
                 if not self.graph.has_edge(sender, receiver):
-                    raise NetworkError(f"agent {sender} cannot send to agent {receiver}: they are not neighbors")
-                letters.setdefault(int(self._place[receiver]), []).append((sender, int(receiver), content))
+                    raise NetworkError(
+                        f"agent {sender} cannot send to agent {receiver}: they are not neighbors"
+                    )
+                letters.setdefault(int(self._place[receiver]), []).append(
+                    (sender, int(receiver), content)
+                )
             messages += len(receivers)
             size += len(receivers) * sum(np.asarray(array).nbytes for array in message.values())
         inbox = self._exchanged(letters)
@@ -195,7 +215,15 @@ class DistributedNetwork(Network):
             halo = halos[n % BUFFERS]
             halo.swap()
             out = result if n == len(steps) - 1 else halos[(n + 1) % BUFFERS].rows[:hosted]
-            self._step(*self._C, halo.rows, halos[(n - 1) % BUFFERS].rows[:hosted], out, a, b, c if n > 0 else 0.0)
+            self._step(
+                *self._C,
+                halo.rows,
+                halos[(n - 1) % BUFFERS].rows[:hosted],
+                out,
+                a,
+                b,
+                c if n > 0 else 0.0,
+            )
             self._reached(n + 1, out, halo.rows[:hosted])
         return result
 
@@ -209,7 +237,9 @@ class DistributedNetwork(Network):
     def _step(self) -> Callable[..., None]:
         return kernels.sparse_step if self.compiled else kernels.plain_step
 
-    def _halo(self, links: Route, width: int, buffer: int = 0, dtype: np.dtype[Any] = FLOAT) -> Halo:
+    def _halo(
+        self, links: Route, width: int, buffer: int = 0, dtype: np.dtype[Any] = FLOAT
+    ) -> Halo:
         """The memory for such rows, kept for the next round; `buffer` tells those in use at once apart."""
         key = links, width, dtype, buffer
         if key not in self._halos:
@@ -251,7 +281,11 @@ class DistributedNetwork(Network):
             if len(self._routes) >= ROUTES_KEPT:
                 self._routes.pop(next(iter(self._routes)))
             self._routes[key] = route(
-                np.asarray(senders, np.intp), np.asarray(receivers, np.intp), self._place, self._here, self._hosted
+                np.asarray(senders, np.intp),
+                np.asarray(receivers, np.intp),
+                self._place,
+                self._here,
+                self._hosted,
             )
         return self._routes[key]
 

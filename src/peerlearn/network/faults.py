@@ -1,7 +1,7 @@
 """Links that fail: which messages get lost in each round, and the mixing matrix that is left.
 
-Both ends notice when either of their two messages is lost (real engines acknowledge within the round). The link then
-carries nothing in that round and its weight falls back on both ends,
+Both ends notice when either of their two messages is lost (real engines acknowledge within the
+round). The link then carries nothing in that round and its weight falls back on both ends,
 
     C_kk + C_kj   and   C_jj + C_jk       for every dead link {k, j},
 
@@ -37,7 +37,9 @@ class Faults:
 
     def __post_init__(self) -> None:
         if not 0 <= self.loss < 1:
-            raise InputError(f"loss is a probability from 0 to below 1 per message, not {self.loss}")
+            raise InputError(
+                f"loss is a probability from 0 to below 1 per message, not {self.loss}"
+            )
 
     @property
     def alive(self) -> float:
@@ -53,10 +55,13 @@ class FaultyLinks:
         self._C = C
         self._rng = np.random.default_rng(faults.seed)
         row = np.repeat(np.arange(C.shape[0]), np.diff(C.indptr))
-        above = np.flatnonzero(row < C.indices)  # one entry per link {k, j}, k < j; sorted by (k, j)
+        above = np.flatnonzero(
+            row < C.indices
+        )  # one entry per link {k, j}, k < j; sorted by (k, j)
         below = np.flatnonzero(row > C.indices)
         k, j = row[above], C.indices[above]
-        # C is symmetric, so sorting the lower entries by (column, row) pairs them with the upper ones.
+        # C is symmetric, so sorting the lower entries by (column, row) pairs them with the upper
+        # ones.
         self._kj, self._jk = above, below[np.lexsort((row[below], C.indices[below]))]
         diagonal = np.flatnonzero(row == C.indices)
         self._kk, self._jj = diagonal[k], diagonal[j]
@@ -90,7 +95,8 @@ class FaultyLinks:
         """In the mean square: sqrt(rho(E[C_n^2] - 11'/L)).
 
         C_n = I - sum of w_e b_e b_e' over the links alive, each with probability q, so
-        E[C_n^2] = (I - q Lap(w))^2 + 2 q (1 - q) Lap(w^2), where Lap(w) is the Laplacian with link weights w.
+        E[C_n^2] = (I - q Lap(w))^2 + 2 q (1 - q) Lap(w^2), where Lap(w) is the Laplacian with link
+        weights w.
         """
         q = self.faults.alive
         mean = sp.eye_array(self._C.shape[0]) - q * _laplacian(self._C)
@@ -100,8 +106,9 @@ class FaultyLinks:
     def flood_rounds(self, diameter: int) -> int:
         """Enough rounds that a flooded value misses anybody with probability below 1e-12.
 
-        Along a shortest way of at most `diameter` links the value advances whenever the next link is alive, so
-        P(missed by one of L^2 pairs) <= L^2 P(Binomial(rounds, q) < diameter), the tail of a negative binomial law.
+        Along a shortest way of at most `diameter` links the value advances whenever the next link
+        is alive, so P(missed by one of L^2 pairs) <= L^2 P(Binomial(rounds, q) < diameter), the
+        tail of a negative binomial law.
         """
         if diameter == 0:
             return 0

@@ -1,7 +1,8 @@
 """What is done with every number of a round, compiled: the sparse mixing step, and the copy of rows that are sent.
 
-Rows are taken as slices before the loops over their entries. With `x[j, i]` inside a loop, numba has to allow for a
-negative i, and the loop is not vectorised: the same sums then take two to five times as long.
+Rows are taken as slices before the loops over their entries. With `x[j, i]` inside a loop, numba
+has to allow for a negative i, and the loop is not vectorised: the same sums then take two to five
+times as long.
 """
 
 from __future__ import annotations
@@ -17,12 +18,21 @@ PLAIN_BLOCK = 1 << 14  # the same where each pass is a call of numpy
 
 @compiled
 def sparse_step(
-    indptr: Indices, indices: Indices, data: Array, x: Array, before: Array, out: Array, a: float, b: float, c: float
+    indptr: Indices,
+    indices: Indices,
+    data: Array,
+    x: Array,
+    before: Array,
+    out: Array,
+    a: float,
+    b: float,
+    c: float,
 ) -> None:
     """out_k <- a sum_j C_kj x_j + b x_k + c before_k for a C in compressed rows; `out` may be `before`.
 
-    Neighbors are added in the order in which they stand, up to four per pass over the row, so that the sum has the same
-    bits as a row-by-row product. Nothing is allocated except one block of a row.
+    Neighbors are added in the order in which they stand, up to four per pass over the row, so that
+    the sum has the same bits as a row-by-row product. Nothing is allocated except one block of a
+    row.
     """
     width = x.shape[1]
     sums = np.empty(min(width, BLOCK))
@@ -78,11 +88,20 @@ def copy_and_check(x: Array, out: Array) -> bool:
 
 
 def plain_step(
-    indptr: Indices, indices: Indices, data: Array, x: Array, before: Array, out: Array, a: float, b: float, c: float
+    indptr: Indices,
+    indices: Indices,
+    data: Array,
+    x: Array,
+    before: Array,
+    out: Array,
+    a: float,
+    b: float,
+    c: float,
 ) -> None:
     """Do what sparse_step does, to the last bit, without compiled code.
 
-    For a process that hosts one agent: its rounds take far longer than its sums, and numba takes half a second to
+    For a process that hosts one agent: its rounds take far longer than its sums, and numba takes
+    half a second to
     import and 60 MB.
     """
     for k in range(len(out)):

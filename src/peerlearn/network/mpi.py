@@ -1,8 +1,10 @@
 """Some agents per rank of an MPI job: for clusters, where a rank that dies ends the job.
 
-One round is a halo exchange: only the rows of agents with neighbors on other ranks are sent, once per pair of ranks, by
-persistent neighborhood collectives on a graph communicator (MPI 4.1, chapter 8). Only their v-forms: the others hang or
-fail at a rank that hears nobody. Why product and communication do not overlap: docs/decisions/0008.
+One round is a halo exchange: only the rows of agents with neighbors on other ranks are sent, once
+per pair of ranks, by
+persistent neighborhood collectives on a graph communicator (MPI 4.1, chapter 8). Only their
+v-forms: the others hang or fail at a rank that hears nobody. Why product and communication do not
+overlap: docs/decisions/0008.
 """
 
 from __future__ import annotations
@@ -31,10 +33,11 @@ __all__ = ["MPINetwork"]
 class MPINetwork(DistributedNetwork):
     """The agents of a graph, dealt to the ranks of an MPI communicator.
 
-    Start a script with `mpiexec -n 4 python script.py`; without mpiexec it runs as one rank. All ranks make the same
-    calls, each with the entries of its own agents, `hosted`. weights: as for SimulatedNetwork. comm: an mpi4py
-    communicator, or None for all ranks. ranks: the rank of each agent, or None to deal contiguous parts of a
-    bandwidth-reducing order. exact_order: as in simulation; here sums run in that order in any case.
+    Start a script with `mpiexec -n 4 python script.py`; without mpiexec it runs as one rank. All
+    ranks make the same calls, each with the entries of its own agents, `hosted`. weights: as for
+    SimulatedNetwork. comm: an mpi4py communicator, or None for all ranks. ranks: the rank of each
+    agent, or None to deal contiguous parts of a bandwidth-reducing order. exact_order: as in
+    simulation; here sums run in that order in any case.
     """
 
     def __init__(
@@ -50,11 +53,17 @@ class MPINetwork(DistributedNetwork):
         self.comm = self.MPI.COMM_WORLD if comm is None else comm
         end_job_when_a_rank_fails(self.comm)
         graph = graphs.checked(graph)
-        place = dealt(graph, self.comm.size) if ranks is None else _given(ranks, len(graph), self.comm.size)
+        place = (
+            dealt(graph, self.comm.size)
+            if ranks is None
+            else _given(ranks, len(graph), self.comm.size)
+        )
         super().__init__(graph, weights, place, self.comm.rank)
         self._must_be_one_network()
         self._ranks = sorted({*self._everywhere.sent, *self._everywhere.heard})
-        self._neighborhood = self.comm.Create_dist_graph_adjacent(self._ranks, self._ranks, reorder=False)
+        self._neighborhood = self.comm.Create_dist_graph_adjacent(
+            self._ranks, self._ranks, reorder=False
+        )
 
     def gather(self, x: Array) -> Array | None:
         """Every agent's entry on rank 0, None on the others."""
@@ -78,7 +87,9 @@ class MPINetwork(DistributedNetwork):
         if error is None:
             self.close()
         elif isinstance(error, SystemExit) and error.code:  # which no hook sees
-            print(f"rank {self.comm.rank} ended, and with it the job: {error.code}", file=sys.stderr)
+            print(
+                f"rank {self.comm.rank} ended, and with it the job: {error.code}", file=sys.stderr
+            )
             end_job(error.code if isinstance(error.code, int) else 1)
 
     def _new_halo(self, links: Route, width: int, dtype: np.dtype[Any]) -> _RankHalo:
@@ -88,11 +99,21 @@ class MPINetwork(DistributedNetwork):
         byte, long = self.MPI.BYTE, self.MPI.INT64_T
         bundles = [_bundled(letters.get(rank, [])) for rank in self._ranks]
         ones, places = np.ones(len(bundles), dtype=np.int64), np.arange(len(bundles))
-        sizes, coming = np.array([len(bundle) for bundle in bundles], dtype=np.int64), np.empty_like(ones)
-        self._neighborhood.Neighbor_alltoallv([sizes, (ones, places), long], [coming, (ones, places), long])
-        sent, got = np.frombuffer(b"".join(bundles), np.uint8), np.empty(int(coming.sum()), dtype=np.uint8)
+        sizes, coming = (
+            np.array([len(bundle) for bundle in bundles], dtype=np.int64),
+            np.empty_like(ones),
+        )
+        self._neighborhood.Neighbor_alltoallv(
+            [sizes, (ones, places), long], [coming, (ones, places), long]
+        )
+        sent, got = (
+            np.frombuffer(b"".join(bundles), np.uint8),
+            np.empty(int(coming.sum()), dtype=np.uint8),
+        )
         starts, ends = np.cumsum(sizes) - sizes, np.cumsum(coming)
-        self._neighborhood.Neighbor_alltoallv([sent, (sizes, starts), byte], [got, (coming, ends - coming), byte])
+        self._neighborhood.Neighbor_alltoallv(
+            [sent, (sizes, starts), byte], [got, (coming, ends - coming), byte]
+        )
         parts = np.split(got, ends[:-1]) if len(ends) else []
         return [letter for part in parts for letter in _unbundled(part.data)]
 
@@ -114,18 +135,31 @@ class _RankHalo:
     """Rows of a rank's agents and of those they hear; a persistent request fills the latter."""
 
     def __init__(
-        self, neighborhood: Any, MPI: Any, ranks: list[int], links: Route, width: int, dtype: np.dtype[Any]
+        self,
+        neighborhood: Any,
+        MPI: Any,
+        ranks: list[int],
+        links: Route,
+        width: int,
+        dtype: np.dtype[Any],
     ) -> None:
         self.rows = np.zeros((links.hosted + links.halo, width), dtype)
         number = {"f": MPI.DOUBLE, "i": MPI.INT64_T, "u": MPI.UINT64_T}[dtype.kind]
         none = np.empty(0, dtype=np.intp)
         leaving = [links.sent.get(rank, none) for rank in ranks]
         sent = np.array([len(rows) for rows in leaving], dtype=np.int64) * width
-        heard = np.array([len(links.heard.get(rank, none)) for rank in ranks], dtype=np.int64) * width
+        heard = (
+            np.array([len(links.heard.get(rank, none)) for rank in ranks], dtype=np.int64) * width
+        )
         self._leaving = np.concatenate([none, *leaving]).astype(np.intp)
         self._sent: Any = None
-        if all((np.diff(rows) == 1).all() for rows in leaving):  # then they can leave from where they are
-            source, starts = self.rows, np.array([rows[0] if len(rows) else 0 for rows in leaving]) * width
+        if all(
+            (np.diff(rows) == 1).all() for rows in leaving
+        ):  # then they can leave from where they are
+            source, starts = (
+                self.rows,
+                np.array([rows[0] if len(rows) else 0 for rows in leaving]) * width,
+            )
         else:
             source = self._sent = np.empty((len(self._leaving), width), dtype)
             starts = np.cumsum(sent) - sent
@@ -136,7 +170,9 @@ class _RankHalo:
 
     def swap(self) -> None:
         if self._sent is not None:
-            np.take(self.rows, self._leaving, axis=0, out=self._sent, mode="clip")  # clip: numpy then needs no buffer
+            np.take(
+                self.rows, self._leaving, axis=0, out=self._sent, mode="clip"
+            )  # clip: numpy then needs no buffer
         self._request.Start()
         self._request.Wait()
 
@@ -156,8 +192,12 @@ def mpi() -> Any:
 def dealt(graph: nx.Graph, ranks: int) -> Indices:
     """The rank of each agent: contiguous parts, of equal size up to one, of the reverse Cuthill-McKee order."""
     if ranks > len(graph):
-        raise InputError(f"{ranks} ranks are too many for {len(graph)} agents: start with mpiexec -n {len(graph)}")
-    links = nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), weight=None, format="csr", dtype=np.float64)
+        raise InputError(
+            f"{ranks} ranks are too many for {len(graph)} agents: start with mpiexec -n {len(graph)}"
+        )
+    links = nx.to_scipy_sparse_array(
+        graph, nodelist=range(len(graph)), weight=None, format="csr", dtype=np.float64
+    )
     order = csgraph.reverse_cuthill_mckee(links, symmetric_mode=True)
     place = np.empty(len(graph), dtype=np.intp)
     for rank, agents in enumerate(np.array_split(order, ranks)):
@@ -179,7 +219,9 @@ def end_job_when_a_rank_fails(comm: Any) -> None:
         sys.excepthook = _print_and_end
 
 
-def _print_and_end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _print_and_end(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
     print(f"rank {mpi().COMM_WORLD.rank} failed, and with it the job:", file=sys.stderr)
     traceback.print_exception(kind, error, trace)
     end_job(1)
@@ -187,7 +229,11 @@ def _print_and_end(kind: type[BaseException], error: BaseException, trace: Trace
 
 def _given(ranks: Sequence[int], agents: int, size: int) -> Indices:
     place = np.asarray(ranks)
-    if place.shape != (agents,) or place.dtype.kind not in "iu" or set(place.tolist()) != set(range(size)):
+    if (
+        place.shape != (agents,)
+        or place.dtype.kind not in "iu"
+        or set(place.tolist()) != set(range(size))
+    ):
         raise InputError(
             f"ranks must hold the rank of each of the {agents} agents, and each rank from 0 to {size - 1} at least once"
         )
@@ -214,5 +260,8 @@ def _unbundled(data: memoryview) -> list[Letter]:
         return []
     parts = codec.unpack(data)
     contents = np.split(parts["contents"], np.cumsum(parts["sizes"])[:-1])
-    content = {sender: own.tobytes() for sender, own in zip(parts["senders"].tolist(), contents, strict=True)}
+    content = {
+        sender: own.tobytes()
+        for sender, own in zip(parts["senders"].tolist(), contents, strict=True)
+    }
     return [(sender, receiver, content[sender]) for sender, receiver in parts["ends"].tolist()]

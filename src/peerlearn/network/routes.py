@@ -1,8 +1,8 @@
 """Which rows cross from process to process in a round, and what is done with them where they arrive.
 
-A process hosts some agents; the rows of others that its agents hear in a round are its halo. A row that several agents
-of one process need crosses once. Where all agents send to all neighbors the route is the same in every round; a tree
-has one route per level and direction.
+A process hosts some agents; the rows of others that its agents hear in a round are its halo. A row
+that several agents of one process need crosses once. Where all agents send to all neighbors the
+route is the same in every round; a tree has one route per level and direction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from peerlearn.arrays import Array, Indices
 class Route:
     """The links of one round, as one process sees them.
 
-    Local rows are numbered: first the agents hosted here, then the halo, by process and then by agent.
+    Local rows are numbered: first the agents hosted here, then the halo, by process and then by
+    agent.
     """
 
     sent: dict[int, Indices]  # to each process, the local rows that go there, by ascending agent
@@ -55,12 +56,17 @@ class Route:
         It has the type of what is added: scipy would turn integers into float64.
         """
         if dtype not in self._sums:
-            ones, shape = np.ones(len(self.indices), dtype), (len(self.receivers), self.hosted + self.halo)
+            ones, shape = (
+                np.ones(len(self.indices), dtype),
+                (len(self.receivers), self.hosted + self.halo),
+            )
             self._sums[dtype] = sp.csr_array((ones, self.indices, self.indptr), shape=shape)
         return self._sums[dtype]
 
 
-def route(senders: Indices, receivers: Indices, place: Indices, here: int, hosted: tuple[int, ...]) -> Route:
+def route(
+    senders: Indices, receivers: Indices, place: Indices, here: int, hosted: tuple[int, ...]
+) -> Route:
     """The route along links senders[i] -> receivers[i]; place[k] is the process of agent k."""
     local = {agent: row for row, agent in enumerate(hosted)}
     leaving = (place[senders] == here) & (place[receivers] != here)
@@ -96,7 +102,9 @@ def mixing_rows(C: Any, links: Route, hosted: tuple[int, ...]) -> tuple[Indices,
 
 def _by_process(processes: Indices, agents: Indices) -> dict[int, Indices]:
     """For each process, ascending, its agents, ascending and once each."""
-    return {int(process): np.unique(agents[processes == process]) for process in np.unique(processes)}
+    return {
+        int(process): np.unique(agents[processes == process]) for process in np.unique(processes)
+    }
 
 
 def _rows(agents: Indices, local: dict[int, int]) -> Indices:

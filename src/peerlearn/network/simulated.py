@@ -1,8 +1,9 @@
 """All agents in this process: the reference that every other engine must equal.
 
-One round is one matrix product over all agents: dense BLAS for small networks, a compiled sparse kernel for large ones.
-Where the number of rounds is known beforehand and the network is small, the whole polynomial of C is applied as one
-matrix; the ledger still counts every round.
+One round is one matrix product over all agents: dense BLAS for small networks, a compiled sparse
+kernel for large ones.
+Where the number of rounds is known beforehand and the network is small, the whole polynomial of C
+is applied as one matrix; the ledger still counts every round.
 """
 
 from __future__ import annotations
@@ -27,16 +28,20 @@ __all__ = ["SimulatedNetwork"]
 DENSE_UP_TO = 64  # agents; measured: beyond this the sparse kernel is faster than dense BLAS
 POLYNOMIALS_KEPT = 32
 ROUTES_KEPT = 256  # a tree has two per level
-SMALL = 1 << 14  # numbers of all agents, for which the start of a product takes longer than its sums
+SMALL = (
+    1 << 14
+)  # numbers of all agents, for which the start of a product takes longer than its sums
 MANY_NUMBERS = 16  # per agent; for fewer, rounds are cheaper than their polynomial
 
 
 class SimulatedNetwork(Network):
     """Every agent of the graph, in this process.
 
-    graph: a networkx graph, see `peerlearn.graphs`. weights: "metropolis", "max-degree", "laplacian", "fastest" or a
-    matrix. faults: lose messages on purpose. exact_order: sum neighbors one by one in ascending order, so that results
-    have the same bits as those of other engines (dense BLAS and precomputed polynomials are equal to about 1e-12).
+    graph: a networkx graph, see `peerlearn.graphs`. weights: "metropolis", "max-degree",
+    "laplacian", "fastest" or a
+    matrix. faults: lose messages on purpose. exact_order: sum neighbors one by one in ascending
+    order, so that results have the same bits as those of other engines (dense BLAS and precomputed
+    polynomials are equal to about 1e-12).
 
     >>> from peerlearn import graphs
     >>> network = SimulatedNetwork(graphs.ring(4))
@@ -47,15 +52,24 @@ class SimulatedNetwork(Network):
     """
 
     def __init__(
-        self, graph: nx.Graph, weights: Any = "metropolis", *, faults: Any = None, exact_order: bool = False
+        self,
+        graph: nx.Graph,
+        weights: Any = "metropolis",
+        *,
+        faults: Any = None,
+        exact_order: bool = False,
     ) -> None:
         super().__init__(graph, weights)
         if faults is not None and not isinstance(faults, Faults):
-            raise InputError(f"faults must be an object such as Faults(loss=0.1, seed=0), not {faults!r}")
+            raise InputError(
+                f"faults must be an object such as Faults(loss=0.1, seed=0), not {faults!r}"
+            )
         self.exact_order = exact_order
         self._hosted = tuple(range(self.size))
         self._C = self.mixing
-        self._messages = int(self._C.nnz) - self.size  # of a round in which all speak to all neighbors
+        self._messages = (
+            int(self._C.nnz) - self.size
+        )  # of a round in which all speak to all neighbors
         self._dense = self._C.toarray() if self.size <= DENSE_UP_TO and not exact_order else None
         self._one_row_shows = _zero_times_nan_is_nan()
         self._faulty = FaultyLinks(faults, self._C) if faults and faults.loss > 0 else None
@@ -85,14 +99,21 @@ class SimulatedNetwork(Network):
 
     def recur(self, x: Array, steps: Array) -> Array:
         x = per_agent(x, self.size)
-        if len(steps) > 1 and self._dense is not None and self._faulty is None and x[0].size >= MANY_NUMBERS:
+        if (
+            len(steps) > 1
+            and self._dense is not None
+            and self._faulty is None
+            and x[0].size >= MANY_NUMBERS
+        ):
             self._count(row_bytes(x), rounds=len(steps))
             return self._dense_product(self._polynomial(steps), np.ascontiguousarray(x))
         if isfinite(np.vdot(x, x)):
             return self._recur(x, steps)
         self._must_be_finite(x)
         result = self._recur(x, steps)
-        self._must_be_finite(result)  # numbers whose squares are too large may have become too large themselves
+        self._must_be_finite(
+            result
+        )  # numbers whose squares are too large may have become too large themselves
         return result
 
     def _recur(self, x: Array, steps: Array) -> Array:
@@ -100,7 +121,8 @@ class SimulatedNetwork(Network):
         now: Array = flat
         before: Array | None = None
         for step in steps:
-            # What is two rounds old is overwritten, but never the caller's x: three copies in all, however many rounds.
+            # What is two rounds old is overwritten, but never the caller's x: three copies in all,
+            # however many rounds.
             out = np.empty_like(flat) if before is None or before is flat else before
             self._step(now, before, out, *step)
             before, now = now, out
@@ -143,7 +165,9 @@ class SimulatedNetwork(Network):
         self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None
     ) -> list[dict[int, Message]]:
         if len(outbox) != self.size or (to is not None and len(to) != self.size):
-            raise InputError(f"exchange takes one message per hosted agent, {self.size} of them, not {len(outbox)}")
+            raise InputError(
+                f"exchange takes one message per hosted agent, {self.size} of them, not {len(outbox)}"
+            )
         dead = self._faulty.pairs(self._faulty.next_round()) if self._faulty else set()
         inbox: list[dict[int, Message]] = [{} for _ in range(self.size)]
         messages = size = lost = 0
@@ -156,7 +180,9 @@ class SimulatedNetwork(Network):
                 raise not_finite(self.names[sender])
             for receiver in receivers:
                 if not self.graph.has_edge(sender, receiver):
-                    raise NetworkError(f"agent {sender} cannot send to agent {receiver}: they are not neighbors")
+                    raise NetworkError(
+                        f"agent {sender} cannot send to agent {receiver}: they are not neighbors"
+                    )
                 if (sender, receiver) in dead:
                     lost += 1
                 else:
@@ -174,7 +200,9 @@ class SimulatedNetwork(Network):
         messages = int(np.diff(self._C.indptr)[speaks].sum() - speaks.sum())
         self.ledger.count(rounds=1, messages=messages, bytes=messages * row_bytes(flat))
         mixed = np.empty_like(flat)
-        self._product(flat, mixed, mixed, 1.0, 0.0, 0.0, self._C.data if self._dense is None else None)
+        self._product(
+            flat, mixed, mixed, 1.0, 0.0, 0.0, self._C.data if self._dense is None else None
+        )
         return mixed.reshape(x.shape)
 
     @property
@@ -185,7 +213,15 @@ class SimulatedNetwork(Network):
         return per_agent(x, self.size).copy()
 
     def _step(
-        self, x: Array, before: Array | None, out: Array, a: float, b: float, c: float, *, carried: int = 0
+        self,
+        x: Array,
+        before: Array | None,
+        out: Array,
+        a: float,
+        b: float,
+        c: float,
+        *,
+        carried: int = 0,
     ) -> Dead | None:
         """One counted round: out <- a C x + b x + c before; `carried` more bytes ride in each message."""
         dead = self._count(row_bytes(x) + carried)
@@ -200,7 +236,8 @@ class SimulatedNetwork(Network):
     def _dense_product(self, matrix: Array, x: Array) -> Array:
         """Return matrix x, computed by BLAS, and refuse numbers that are not finite.
 
-        Zero times NaN is NaN: one row of a large product shows whether any agent has such numbers, which costs less
+        Zero times NaN is NaN: one row of a large product shows whether any agent has such numbers,
+        which costs less
         than to read x again.
         """
         flat = x if x.ndim == 2 else x.reshape(self.size, -1)
@@ -220,7 +257,9 @@ class SimulatedNetwork(Network):
             self._must_be_finite(product)  # numbers may have become too large
         return product if x.ndim == 2 else product.reshape(x.shape)
 
-    def _product(self, x: Array, before: Array, out: Array, a: float, b: float, c: float, data: Array | None) -> None:
+    def _product(
+        self, x: Array, before: Array, out: Array, a: float, b: float, c: float, data: Array | None
+    ) -> None:
         """out <- a C x + b x + c before; by the sparse kernel with these entries of C, or by BLAS without any."""
         if data is not None or self._dense is None:
             kernels.sparse_step(self._C.indptr, self._C.indices, data, x, before, out, a, b, c)
@@ -239,7 +278,9 @@ class SimulatedNetwork(Network):
             self._polynomials[key] = _polynomial_of(self._dense, steps)
         return self._polynomials[key]
 
-    def _sums(self, senders: Indices, receivers: Indices, dtype: np.dtype[Any]) -> tuple[Indices, Any]:
+    def _sums(
+        self, senders: Indices, receivers: Indices, dtype: np.dtype[Any]
+    ) -> tuple[Indices, Any]:
         """Who hears somebody along these links, and the matrix that adds up what each hears; kept for the next call.
 
         The matrix has the type of what is added: scipy would turn integers into float64.
@@ -252,7 +293,9 @@ class SimulatedNetwork(Network):
             unique, starts = np.unique(receivers[order], return_index=True)
             # A sparse product sums row by row, in order, without gathering what all senders hold.
             ends = np.append(starts, len(order))
-            sums = sp.csr_array((np.ones(len(order), dtype), senders[order], ends), shape=(len(unique), self.size))
+            sums = sp.csr_array(
+                (np.ones(len(order), dtype), senders[order], ends), shape=(len(unique), self.size)
+            )
             self._routes[key] = unique, sums
         return self._routes[key]
 

@@ -51,7 +51,9 @@ class Done:
     again: bool = False  # it was finished before: nothing was trained now
 
 
-def run_agent(file: Path, *, insecure_loopback: bool = False, give_up_after: float | None = None) -> Done:
+def run_agent(
+    file: Path, *, insecure_loopback: bool = False, give_up_after: float | None = None
+) -> Done:
     """Train as the site's file says, together with the neighbors, to the end."""
     with ended_by_signals() as stops:
         allow_many_files()
@@ -66,21 +68,44 @@ def run_agent(file: Path, *, insecure_loopback: bool = False, give_up_after: flo
             _logged(output / "agent.log") as note,
             refusals_in_the_log(note),
         ):
-            log.info("agent %s: %d rows, %d columns of %s", site.name, len(table.X), len(table.columns), site.data.name)
+            log.info(
+                "agent %s: %d rows, %d columns of %s",
+                site.name,
+                len(table.X),
+                len(table.columns),
+                site.data.name,
+            )
             if may_lack_labels(site.model):
-                log.info("agent %s: %d rows have a label", site.name, np.count_nonzero(~unlabelled(table.y)))
+                log.info(
+                    "agent %s: %d rows have a label",
+                    site.name,
+                    np.count_nonzero(~unlabelled(table.y)),
+                )
             try:
-                return _run(site, table, output, stops, identity=identity, insecure_loopback=insecure_loopback)
+                return _run(
+                    site,
+                    table,
+                    output,
+                    stops,
+                    identity=identity,
+                    insecure_loopback=insecure_loopback,
+                )
             except Interrupted:
                 raise
             except Left as error:
-                raise Stopped(f"{error}; once that is put right, the same command goes on") from None
+                raise Stopped(
+                    f"{error}; once that is put right, the same command goes on"
+                ) from None
             except Stopped as error:
                 raise Stopped(f"{error}; the same command goes on where this ended") from None
 
 
 def _run(
-    site: Site, table: tables.Table, output: Path, stops: Callable[[Callable[[str], None]], None], **security: Any
+    site: Site,
+    table: tables.Table,
+    output: Path,
+    stops: Callable[[Callable[[str], None]], None],
+    **security: Any,
 ) -> Done:
     with (
         told(output / "status.json") as tell,
@@ -156,7 +181,9 @@ def _identity(site: Site, file: Path) -> Identity:
 def _rows(site: Site) -> tables.Table:
     """The site's table; in .npz files the target is y, whatever it is called elsewhere."""
     called_y = site.data.suffix.lower() == ".npz" and site.target not in tables.header(site.data)
-    return tables.read(site.data, "y" if called_y else site.target, partly_labelled=may_lack_labels(site.model))
+    return tables.read(
+        site.data, "y" if called_y else site.target, partly_labelled=may_lack_labels(site.model)
+    )
 
 
 @contextmanager

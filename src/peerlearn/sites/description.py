@@ -69,7 +69,9 @@ class Site:
     data: Path
     target: str
     scale: bool
-    model: dict[str, Any]  # kind, parameters and solver as in the file, to be compared with neighbors
+    model: dict[
+        str, Any
+    ]  # kind, parameters and solver as in the file, to be compared with neighbors
     patience: Timeouts
 
     @property
@@ -87,7 +89,9 @@ def read_site(path: Path) -> Site:
     output = path_beside(path, top.take("output", str))
     agents, graph, weights = read_network(top.table("network"))
     if name not in agents:
-        raise top.wrong("name", f"is {name!r}, which is not one of network.agents: {', '.join(agents)}")
+        raise top.wrong(
+            "name", f"is {name!r}, which is not one of network.agents: {', '.join(agents)}"
+        )
     addresses = _neighbors(top.table("neighbors", needed=False), name, agents, graph)
     certificates = _certificates(top.table("certificates", needed=False), path)
     file = top.table("data").only("file", "target", "scale")
@@ -131,17 +135,25 @@ def read_network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, s
     agents = table.take("agents", list, what='a list of names, such as ["north", "south"]')
     links = table.take("links", list, what='a list of pairs, such as [["north", "south"]]')
     weights = table.take("weights", str, "metropolis")
-    if not agents or not all(isinstance(name, str) for name in agents) or len(set(agents)) != len(agents):
+    if (
+        not agents
+        or not all(isinstance(name, str) for name in agents)
+        or len(set(agents)) != len(agents)
+    ):
         raise table.wrong("agents", f"is {agents!r}: give a list of different names")
     graph: nx.Graph = nx.empty_graph(len(agents))
     for link in links:
         if not isinstance(link, list) or len(link) != 2 or not all(end in agents for end in link):
-            raise table.wrong("links", f"has {link!r}: give pairs of names that stand in {table.prefix}agents")
+            raise table.wrong(
+                "links", f"has {link!r}: give pairs of names that stand in {table.prefix}agents"
+            )
         graph.add_edge(agents.index(link[0]), agents.index(link[1]))
     try:
         graph = graphs.checked(graph)
     except GraphError as error:
-        raise table.wrong("links", f"cannot be used: {error} (agents are numbered as they stand in agents)") from None
+        raise table.wrong(
+            "links", f"cannot be used: {error} (agents are numbered as they stand in agents)"
+        ) from None
     with table.about("weights"):
         mixing.named(weights, graph)
     return tuple(agents), graph, weights
@@ -149,14 +161,18 @@ def read_network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, s
 
 def read_patience(table: toml_reader.Table) -> Timeouts:
     table.only(*(each.name for each in fields(Timeouts)))
-    given = {each.name: float(table.take(each.name, NUMBER, each.default)) for each in fields(Timeouts)}
+    given = {
+        each.name: float(table.take(each.name, NUMBER, each.default)) for each in fields(Timeouts)
+    }
     for name, seconds in given.items():
         with table.about(name):
             Timeouts(**{name: seconds})
     return Timeouts(**given)
 
 
-def _neighbors(table: toml_reader.Table, name: str, agents: tuple[str, ...], graph: nx.Graph) -> dict[int, str]:
+def _neighbors(
+    table: toml_reader.Table, name: str, agents: tuple[str, ...], graph: nx.Graph
+) -> dict[int, str]:
     me = agents.index(name)
     neighbors = {agents[k]: k for k in sorted(graph[me])}
     addresses = {}

@@ -33,7 +33,11 @@ def lay_out(plan: Plan, say: Callable[[str], None] = lambda doing: None) -> None
         certificates.make(papers, missing)
     say("writing the shares")
     columns = np.array(rows.columns)
-    write(plan.output / "test.npz", _npz(X=rows.test[0], y=rows.test[1], columns=columns), private=True)
+    write(
+        plan.output / "test.npz",
+        _npz(X=rows.test[0], y=rows.test[1], columns=columns),
+        private=True,
+    )
     ports = _free_ports(len(plan.agents))
     for number, (name, (X, y)) in enumerate(zip(plan.agents, rows.shares, strict=True)):
         folder = result_folder(plan.folder(name), private=True)
@@ -53,7 +57,9 @@ def _site(plan: Plan, number: int, ports: list[int]) -> dict[str, Any]:
             "links": [[agents[a], agents[b]] for a, b in plan.graph.edges],
             "weights": plan.weights,
         },
-        "neighbors": {agents[k]: f"127.0.0.1:{ports[k]}" for k in sorted(plan.graph[number]) if k > number},
+        "neighbors": {
+            agents[k]: f"127.0.0.1:{ports[k]}" for k in sorted(plan.graph[number]) if k > number
+        },
         "certificates": {
             "authority": "../certificates/authority.pem",
             "certificate": f"../certificates/{name}.pem",
@@ -84,5 +90,7 @@ def _free_ports(count: int) -> list[int]:
             except OSError:
                 continue
     if len(found) < count:
-        raise InputError(f"this machine has no {count} free ports: close something, or take fewer agents")
+        raise InputError(
+            f"this machine has no {count} free ports: close something, or take fewer agents"
+        )
     return found

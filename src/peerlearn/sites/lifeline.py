@@ -1,8 +1,8 @@
 """Agents end with the `peerlearn up` that started them, also if it is killed.
 
-`up` holds the writing end of a pipe and never writes. Its agents have the reading end as standard input: they read the
-end of the file when `up` is gone, however it ended, and then save and end as by SIGTERM. An agent that a person starts
-does not look at its standard input.
+`up` holds the writing end of a pipe and never writes. Its agents have the reading end as standard
+input: they read the end of the file when `up` is gone, however it ended, and then save and end as
+by SIGTERM. An agent that a person starts does not look at its standard input.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ KILLED = 128 + signal.SIGTERM
 @contextmanager
 def lifeline() -> Iterator[int]:
     """Yield the end of a pipe for the standard input of agents, which end when this process or this block ends."""
-    reading, writing = os.pipe()  # the writing end is not inherited, or agents would keep each other alive
+    reading, writing = (
+        os.pipe()
+    )  # the writing end is not inherited, or agents would keep each other alive
     try:
         yield reading
     finally:
@@ -35,7 +37,9 @@ def lifeline() -> Iterator[int]:
 
 def end_with_standard_input() -> None:
     """End this process as by SIGTERM when its standard input ends; by force where that takes too long."""
-    threading.Thread(target=_watch, args=(sys.stdin.fileno(),), name="peerlearn-lifeline", daemon=True).start()
+    threading.Thread(
+        target=_watch, args=(sys.stdin.fileno(),), name="peerlearn-lifeline", daemon=True
+    ).start()
 
 
 def _watch(file: int) -> None:

@@ -54,7 +54,9 @@ class Outcome:
         if not scores:
             return cannot
         values = list(scores.values())
-        mean, least, most = (self.text(score) for score in (fmean(values), min(values), max(values)))
+        mean, least, most = (
+            self.text(score) for score in (fmean(values), min(values), max(values))
+        )
         said = mean if least == most else f"{mean} on average, {least} to {most}"
         return f"{said}; {cannot}" if without else said
 
@@ -62,7 +64,10 @@ class Outcome:
 def measure(plan: Plan) -> Outcome:
     """Return the scores of the trained models, and of the same model trained on each share and on all rows."""
     X, y = plan.rows.test
-    together = {name: _score(plan, archive.load(plan.folder(name) / "model.npz").predict(X)) for name in plan.agents}
+    together = {
+        name: _score(plan, archive.load(plan.folder(name) / "model.npz").predict(X))
+        for name in plan.agents
+    }
     alone = {}
     for name, (X_k, y_k) in zip(plan.agents, plan.rows.shares, strict=True):
         with suppress(ValueError):  # too few rows, classes or labels

@@ -39,12 +39,20 @@ from peerlearn.sites.description import path_beside, read_network, read_patience
 from peerlearn.sites.training import classifies, learns_in_order, may_lack_labels, read_model
 from peerlearn.toml_reader import NUMBER
 
-SPLITS = {"even": partition.even, "stratified": partition.stratified, "dirichlet": partition.dirichlet}
+SPLITS = {
+    "even": partition.even,
+    "stratified": partition.stratified,
+    "dirichlet": partition.dirichlet,
+}
 MOST_AGENTS = 100  # processes on one machine
 GENERATORS = {
-    name: each for name, each in graphs.GENERATORS.items() if next(iter(inspect.signature(each).parameters)) == "n"
+    name: each
+    for name, each in graphs.GENERATORS.items()
+    if next(iter(inspect.signature(each).parameters)) == "n"
 }
-OPTIONS = {name for each in GENERATORS.values() for name in inspect.signature(each).parameters} - {"n"}
+OPTIONS = {name for each in GENERATORS.values() for name in inspect.signature(each).parameters} - {
+    "n"
+}
 
 
 @dataclass(frozen=True)
@@ -98,11 +106,17 @@ def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
     names = [f"agent-{k}" for k in range(agents)] if isinstance(agents, int) else agents
     if "graph" not in table.values:
         if "links" not in table.values:
-            raise table.wrong("graph", f"is missing: give one of {', '.join(sorted(GENERATORS))}, or links")
-        return read_network(toml_reader.Table({**table.values, "agents": names}, table.path, table.prefix))
+            raise table.wrong(
+                "graph", f"is missing: give one of {', '.join(sorted(GENERATORS))}, or links"
+            )
+        return read_network(
+            toml_reader.Table({**table.values, "agents": names}, table.path, table.prefix)
+        )
     weights, kind = table.take("weights", str, "metropolis"), table.take("graph", str)
     if kind not in GENERATORS:
-        raise table.wrong("graph", f"is {kind!r}, which is not known{toml_reader.near(kind, GENERATORS)}")
+        raise table.wrong(
+            "graph", f"is {kind!r}, which is not known{toml_reader.near(kind, GENERATORS)}"
+        )
     wanted = list(inspect.signature(GENERATORS[kind]).parameters)[1:]
     options = table.rest()
     if stray := [key for key in options if key not in wanted]:
@@ -112,7 +126,9 @@ def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
         graph = _generated(kind, len(names), options)
     links = [[names[a], names[b]] for a, b in graph.edges]
     return read_network(
-        toml_reader.Table({"agents": names, "links": links, "weights": weights}, table.path, table.prefix)
+        toml_reader.Table(
+            {"agents": names, "links": links, "weights": weights}, table.path, table.prefix
+        )
     )
 
 
@@ -137,7 +153,9 @@ def _rows(table: toml_reader.Table, file: Path, agents: int, model: dict[str, An
     if not 0 < fraction < 1:
         raise table.wrong("test_fraction", f"is {fraction}: give a number between 0 and 1")
     if split not in SPLITS:
-        raise table.wrong("split", f"is {split!r}, which is not known{toml_reader.near(split, SPLITS)}")
+        raise table.wrong(
+            "split", f"is {split!r}, which is not known{toml_reader.near(split, SPLITS)}"
+        )
     if not 0 <= seed < 2**32:
         raise table.wrong("seed", f"is {seed}: give 0 to {2**32 - 1}")
     columns, target, X, y = _loaded(table, file, partly_labelled=may_lack_labels(model))
@@ -145,16 +163,25 @@ def _rows(table: toml_reader.Table, file: Path, agents: int, model: dict[str, An
     known = np.flatnonzero(~bare)
     try:
         train, test = train_test_split(
-            known, test_size=fraction, stratify=y[known] if classifies(model) else None, random_state=seed
+            known,
+            test_size=fraction,
+            stratify=y[known] if classifies(model) else None,
+            random_state=seed,
         )
-        train = np.concatenate([train, np.flatnonzero(bare)])  # there is nothing to test by rows without a label
+        train = np.concatenate(
+            [train, np.flatnonzero(bare)]
+        )  # there is nothing to test by rows without a label
         shares = SPLITS[split](X[train], y[train], agents, seed=seed)
     except ValueError as error:
-        raise InputError(f"[data] in {table.path} cannot be dealt to {agents} agents: {error}") from None
+        raise InputError(
+            f"[data] in {table.path} cannot be dealt to {agents} agents: {error}"
+        ) from None
     return Rows(columns, target, shares, (X[test], y[test]))
 
 
-def _loaded(table: toml_reader.Table, plan: Path, *, partly_labelled: bool) -> tuple[Sequence[str], str, Any, Any]:
+def _loaded(
+    table: toml_reader.Table, plan: Path, *, partly_labelled: bool
+) -> tuple[Sequence[str], str, Any, Any]:
     """Columns, target, X and y of a data set by name or of a file."""
     if "name" in table.values:
         name = table.take("name", str)
@@ -162,7 +189,10 @@ def _loaded(table: toml_reader.Table, plan: Path, *, partly_labelled: bool) -> t
             loaded = data.load(name)
         return [f"x{k}" for k in range(loaded.X.shape[1])], "y", loaded.X, loaded.y
     file = table.take("file", str, what="a file, or name instead, a data set of peerlearn data")
-    path, target = path_beside(plan, file), table.take("target", str, what="the name of the column to predict")
+    path, target = (
+        path_beside(plan, file),
+        table.take("target", str, what="the name of the column to predict"),
+    )
     with table.about("file"):
         read = tables.read(path, target, partly_labelled=partly_labelled)
     return read.columns, target, read.X, read.y

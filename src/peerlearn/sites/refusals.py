@@ -1,8 +1,9 @@
 """Connections that fail before there is anybody to talk to, in sentences.
 
-Whoever has no certificate, a foreign or an expired one, or speaks no TLS is turned away inside gRPC, which tells only
-standard error. A process that runs an agent therefore reads its own standard error: what is about handshakes becomes a
-sentence of the log, other lines of gRPC go to the agent's log file alone, and all else passes through.
+Whoever has no certificate, a foreign or an expired one, or speaks no TLS is turned away inside
+gRPC, which tells only standard error. A process that runs an agent therefore reads its own standard
+error: what is about handshakes becomes a sentence of the log, other lines of gRPC go to the agent's
+log file alone, and all else passes through.
 """
 
 from __future__ import annotations
@@ -22,10 +23,14 @@ from peerlearn.network.peers.streams import grpc
 
 log = logging.getLogger("peerlearn.peers")
 
-_HANDSHAKE = re.compile(r"Handshake failed with error [^:]*: (?:error:\w+:SSL routines:OPENSSL_internal:)?(?P<why>.*)")
+_HANDSHAKE = re.compile(
+    r"Handshake failed with error [^:]*: (?:error:\w+:SSL routines:OPENSSL_internal:)?(?P<why>.*)"
+)
 _NAME = re.compile(r"No match found for server name: (?P<name>[\w.-]+)")
 _GRPC = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (?P<where>[\w./-]+:\d+)\] (?P<what>.*)")
-QUIET = 1.0  # seconds in which the same sentence is not said again: a stranger must not fill the disk
+QUIET = (
+    1.0  # seconds in which the same sentence is not said again: a stranger must not fill the disk
+)
 
 
 def sentence(line: str) -> str | None:
@@ -45,10 +50,14 @@ def refusals_in_the_log(note: Callable[[str], object] = log.debug) -> Iterator[N
     sys.stderr.flush()
     real, (reading, writing) = os.dup(2), os.pipe()
     own = sys.stderr
-    sys.stderr = os.fdopen(os.dup(real), "w", 1, errors="backslashreplace")  # what Python says needs no reading
+    sys.stderr = os.fdopen(
+        os.dup(real), "w", 1, errors="backslashreplace"
+    )  # what Python says needs no reading
     os.dup2(writing, 2)
     os.close(writing)
-    reader = threading.Thread(target=_read, args=(reading, real, note), name="peerlearn-stderr", daemon=True)
+    reader = threading.Thread(
+        target=_read, args=(reading, real, note), name="peerlearn-stderr", daemon=True
+    )
     reader.start()
     try:
         yield
@@ -68,7 +77,10 @@ def _read(reading: int, real: int, note: Callable[[str], object]) -> None:
         said[text] = time.monotonic()
         return True
 
-    with os.fdopen(reading, "r", errors="replace") as lines, os.fdopen(real, "wb", buffering=0) as out:
+    with (
+        os.fdopen(reading, "r", errors="replace") as lines,
+        os.fdopen(real, "wb", buffering=0) as out,
+    ):
         for line in lines:
             if told := sentence(line):
                 if is_new(told):
@@ -77,5 +89,7 @@ def _read(reading: int, real: int, note: Callable[[str], object]) -> None:
                 if is_new(other["where"]):
                     note(f"gRPC: {other['where']}: {other['what']}")
             else:
-                with suppress(OSError):  # a full disk: reading goes on, or whoever writes would stand still
+                with suppress(
+                    OSError
+                ):  # a full disk: reading goes on, or whoever writes would stand still
                     out.write(line.encode())

@@ -12,14 +12,18 @@ from peerlearn.errors import Stopped
 
 NAMES = {"SIGINT": "Ctrl-C", "SIGTERM": "SIGTERM", "SIGHUP": "the end of its terminal"}
 KNOWN = {getattr(signal, name): said for name, said in NAMES.items() if hasattr(signal, name)}
-CODES = frozenset(128 + number for number in KNOWN)  # exit codes of programs that were asked to stop
+CODES = frozenset(
+    128 + number for number in KNOWN
+)  # exit codes of programs that were asked to stop
 
 
 class Ended(Stopped):
     """Somebody asked this process to stop."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"stopped by {KNOWN[signal.Signals(number)]}; the same command goes on where this ended")
+        super().__init__(
+            f"stopped by {KNOWN[signal.Signals(number)]}; the same command goes on where this ended"
+        )
         self.exit_code = 128 + number
 
 
@@ -39,7 +43,9 @@ def ended_by_signals() -> Iterator[Callable[[Callable[[str], None]], None]]:
         stop.pop()(f"stopped by {KNOWN[signal.Signals(number)]}")
 
     here = threading.current_thread() is threading.main_thread()
-    wanted = [number for number in KNOWN if here and signal.getsignal(number) is not signal.SIG_IGN]  # as by nohup
+    wanted = [
+        number for number in KNOWN if here and signal.getsignal(number) is not signal.SIG_IGN
+    ]  # as by nohup
     before = {number: signal.signal(number, handle) for number in wanted}
     try:
         yield stop.append

@@ -19,7 +19,9 @@ def read_model(table: Table) -> dict[str, Any]:
     """The model's parameters as plain values; that they can be used is seen by making the model."""
     settings = table.rest()
     try:
-        model = make_model(settings, SimulatedNetwork(graphs.complete(2)))  # who is alone may do what a network may not
+        model = make_model(
+            settings, SimulatedNetwork(graphs.complete(2))
+        )  # who is alone may do what a network may not
         model.check_settings()  # so that nothing is opened for a model that would be refused
         model.check_use_in_files()
     except (TypeError, ValueError) as error:
@@ -34,9 +36,15 @@ def make_model(settings: dict[str, Any], network: Any = None) -> Any:
     defaults = kind().get_params()
     del defaults["network"]
     if unknown := sorted(set(given) - set(defaults)):
-        raise InputError(f"{unknown[0]} is not a parameter of {kind.__name__}{near(unknown[0], {*defaults, 'kind'})}")
-    if not isinstance(given.get("random_state"), int) or isinstance(given.get("random_state"), bool):
-        raise InputError("random_state has to be a whole number, the same at every site: what is drawn follows from it")
+        raise InputError(
+            f"{unknown[0]} is not a parameter of {kind.__name__}{near(unknown[0], {*defaults, 'kind'})}"
+        )
+    if not isinstance(given.get("random_state"), int) or isinstance(
+        given.get("random_state"), bool
+    ):
+        raise InputError(
+            "random_state has to be a whole number, the same at every site: what is drawn follows from it"
+        )
     if "solver" in kind.parts:
         given["solver"] = part(kind, "solver", given.get("solver", defaults["solver"]))
     return kind(**with_parts(kind, given), network=network)
@@ -66,7 +74,9 @@ def _kind_of(settings: dict[str, Any]) -> type[NetworkModel]:
             "script over PeerNetwork that all sites run"
         )
     if kind not in saved:
-        raise InputError(f"kind {kind} cannot be saved, and a site saves what it trains{near(kind, saved)}")
+        raise InputError(
+            f"kind {kind} cannot be saved, and a site saves what it trains{near(kind, saved)}"
+        )
     return saved[kind]
 
 

@@ -25,7 +25,10 @@ from peerlearn.sites.signals import CODES, ended_by_signals
 
 LOOK_EVERY = 0.25  # seconds
 MOST_STARTS = 4  # of one agent that somebody keeps killing
-UNUSABLE, TOLD_TO_STOP = 2, 3  # exit codes: of an agent that cannot begin, and of one that others made stop
+UNUSABLE, TOLD_TO_STOP = (
+    2,
+    3,
+)  # exit codes: of an agent that cannot begin, and of one that others made stop
 
 
 @dataclass
@@ -44,7 +47,14 @@ class Agent:
         (self.folder / "status.json").unlink(missing_ok=True)  # it tells of the process before
         with open(self.output, "ab", opener=open_private) as said:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "peerlearn", "agent", "--end-with-stdin", str(self.folder / "site.toml")],
+                [
+                    sys.executable,
+                    "-m",
+                    "peerlearn",
+                    "agent",
+                    "--end-with-stdin",
+                    str(self.folder / "site.toml"),
+                ],
                 stdin=self.lifeline,
                 stdout=said,
                 stderr=said,
@@ -113,7 +123,9 @@ def run_up(file: Path, view: View) -> tuple[Plan, list[Agent]]:
             return plan, agents
 
 
-def _run(agents: Sequence[Agent], view: View, stops: Callable[[Callable[[str], None]], None]) -> None:
+def _run(
+    agents: Sequence[Agent], view: View, stops: Callable[[Callable[[str], None]], None]
+) -> None:
     stop = threading.Event()
     stops(lambda reason: stop.set())  # so that no process is being started when all are ended
     _wait_for_orphans(agents, view, stop)
@@ -130,7 +142,9 @@ def _run(agents: Sequence[Agent], view: View, stops: Callable[[Callable[[str], N
             agent.look()
             if agent.outcome == "killed":
                 if agent.starts >= MOST_STARTS:
-                    raise NetworkError(f"agent {agent.name} was killed {agent.starts} times: see {agent.folder}")
+                    raise NetworkError(
+                        f"agent {agent.name} was killed {agent.starts} times: see {agent.folder}"
+                    )
                 agent.start()
         if any(agent.outcome == "failed" for agent in agents):
             end(agents, view)
@@ -152,7 +166,8 @@ def _wait_for_orphans(agents: Sequence[Agent], view: View, stop: threading.Event
 def _failure(agents: Sequence[Agent]) -> InputError | NetworkError:
     """Why the run failed, in the words of the agent that was the first to know."""
     failed = sorted(
-        (agent for agent in agents if agent.outcome == "failed"), key=lambda each: each.code == TOLD_TO_STOP
+        (agent for agent in agents if agent.outcome == "failed"),
+        key=lambda each: each.code == TOLD_TO_STOP,
     )
     first = failed[0]
     kind = InputError if first.code == UNUSABLE else NetworkError

@@ -53,7 +53,13 @@ def table(agents: Sequence[Agent], scores: Mapping[str, str] | None = None, of: 
     view = Table(box=SIMPLE_HEAD)
     view.add_column("agent")
     view.add_column("state")
-    headings = ("round", "residual", "MB sent", *(("starts",) if again else ()), *((of,) if scores else ()))
+    headings = (
+        "round",
+        "residual",
+        "MB sent",
+        *(("starts",) if again else ()),
+        *((of,) if scores else ()),
+    )
     for heading in headings:
         view.add_column(heading, justify="right", no_wrap=True)
     for agent in agents:

@@ -42,7 +42,9 @@ def check_column_solver(solver: ColumnSolver) -> None:
             found = problem.solve(solver, network)
             assert found.report.converged, f"{name} on {where} does not converge on an easy problem"
             sent = network.ledger.since()
-            assert found.report.sent == sent, f"{name} on {where} reports {found.report.sent}, not {sent}"
+            assert found.report.sent == sent, (
+                f"{name} on {where} reports {found.report.sent}, not {sent}"
+            )
             _check_answer(solver, f"{name} on {where}", problem, found.coefficients)
             _check_linear(solver, f"{name} on {where}", graph, problem, found.coefficients)
         _check_threads(solver, name)
@@ -56,7 +58,9 @@ class _Columns:
         common = rng.standard_normal((ROWS, 3))
         widths = [1 + agent % 3 for agent in range(agents)]
         self.inputs = [common[:, :width] + rng.standard_normal((ROWS, width)) for width in widths]
-        self.maps = FeatureMaps(tuple(3 + agent % 2 for agent in range(agents)), seed=1, direct_links=True)
+        self.maps = FeatureMaps(
+            tuple(3 + agent % 2 for agent in range(agents)), seed=1, direct_links=True
+        )
         self.Y = np.sin(common[:, :OUTPUTS]) + 0.1 * rng.standard_normal((ROWS, OUTPUTS))
 
     def solve(self, solver: ColumnSolver, network: Network, times: float = 1.0) -> ColumnSolution:
@@ -69,23 +73,33 @@ class _Columns:
         return [self.maps.draw(agent, own.shape[1])(own) for agent, own in enumerate(self.inputs)]
 
 
-def _check_answer(solver: ColumnSolver, what: str, problem: _Columns, found: Sequence[Array]) -> None:
+def _check_answer(
+    solver: ColumnSolver, what: str, problem: _Columns, found: Sequence[Array]
+) -> None:
     blocks, tolerance = problem.features(), float(getattr(solver, "tolerance", 1e-9))
     if solver.prediction == "sum":
         answer = ridge(np.hstack(blocks), problem.Y, ALPHA)
         away = distance(np.vstack(found)[None], answer)
-        assert away <= tolerance, f"{what} is {away:.1e} away from the ridge solution of all columns, not {tolerance:g}"
+        assert away <= tolerance, (
+            f"{what} is {away:.1e} away from the ridge solution of all columns, not {tolerance:g}"
+        )
         return
     for agent, (H, b) in enumerate(zip(blocks, found, strict=True)):
         away = distance(b[None], ridge(H, problem.Y, ALPHA))
-        assert away <= tolerance, f"{what}: agent {agent} is {away:.1e} away from the ridge solution of its columns"
+        assert away <= tolerance, (
+            f"{what}: agent {agent} is {away:.1e} away from the ridge solution of its columns"
+        )
 
 
-def _check_linear(solver: ColumnSolver, what: str, graph: nx.Graph, problem: _Columns, found: Sequence[Array]) -> None:
+def _check_linear(
+    solver: ColumnSolver, what: str, graph: nx.Graph, problem: _Columns, found: Sequence[Array]
+) -> None:
     doubled = problem.solve(solver, SimulatedNetwork(graph, exact_order=True), 2.0).coefficients
     away = distance(np.vstack(doubled)[None] / 2, np.vstack(found))
     allowed = max(2 * float(getattr(solver, "tolerance", 0.0)), 1e-9)
-    assert away <= allowed, f"{what}: twice the targets do not give twice the coefficients ({away:.1e} off)"
+    assert away <= allowed, (
+        f"{what}: twice the targets do not give twice the coefficients ({away:.1e} off)"
+    )
 
 
 def _check_threads(solver: ColumnSolver, name: str) -> None:
@@ -95,4 +109,6 @@ def _check_threads(solver: ColumnSolver, name: str) -> None:
     apart = run_in_threads(graph, lambda network: problem.solve(solver, network).coefficients[0])
     for agent, own in enumerate(apart):
         same = np.array_equal(own, together[agent])
-        assert same, f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
+        assert same, (
+            f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
+        )

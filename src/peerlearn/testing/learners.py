@@ -1,8 +1,8 @@
 """What is true of every learner of streams, and of each by what it promises.
 
 of all             alone, after every chunk it has the ridge solution of all rows so far; or the penalty plays no
-                   part, and it finds the truth of rows without noise. Agents in threads compute what simulated ones
-                   do
+                   part, and it finds the truth of rows without noise. Agents in threads compute
+                   what simulated ones do
 exact = True       after every chunk all agents have the ridge solution of all rows so far, on several graphs
 exact = False      all agents find the truth of rows without noise, and the rows of every agent count at every agent
 """
@@ -49,7 +49,11 @@ def check_learner(learner: Learner) -> None:
 
 
 def learn(
-    learner: Learner, network: Network, chunks: Chunks, alpha: float, after: Callable[[Array], None] | None = None
+    learner: Learner,
+    network: Network,
+    chunks: Chunks,
+    alpha: float,
+    after: Callable[[Array], None] | None = None,
 ) -> Array:
     """Return the coefficients of the hosted agents after all chunks. after: called with those after each."""
     state = learner.start(network, (FEATURES, OUTPUTS), alpha)
@@ -81,7 +85,11 @@ def _check_alone(learner: Learner, name: str) -> None:
     _, chunks = draw_chunks(1, 12, noise=0.3)
     history: list[Array] = []
     learn(learner, SimulatedNetwork(one), chunks, ALPHA, history.append)
-    away = [distance(b, _pooled(chunks[: n + 1], ALPHA)) for n, b in enumerate(history) if len(chunks[n][0][0])]
+    away = [
+        distance(b, _pooled(chunks[: n + 1], ALPHA))
+        for n, b in enumerate(history)
+        if len(chunks[n][0][0])
+    ]
     if max(away) <= EXACT:
         return
     other = learn(learner, SimulatedNetwork(one), chunks, 10 * ALPHA)
@@ -90,7 +98,9 @@ def _check_alone(learner: Learner, name: str) -> None:
     )
     truth, clean = draw_chunks(1, 200, noise=0.0)
     far = distance(learn(learner, SimulatedNetwork(one), clean, ALPHA), truth)
-    assert far <= NEAR, f"{name} alone does not find the truth of 200 chunks without noise: it is {far:.1e} away"
+    assert far <= NEAR, (
+        f"{name} alone does not find the truth of 200 chunks without noise: it is {far:.1e} away"
+    )
 
 
 def _check_exact(learner: Learner, name: str, where: str) -> None:
@@ -100,7 +110,9 @@ def _check_exact(learner: Learner, name: str, where: str) -> None:
     learn(learner, SimulatedNetwork(graph), chunks, ALPHA, history.append)
     for n, b in enumerate(history):
         away = distance(b, _pooled(chunks[: n + 1], ALPHA))
-        assert away <= EXACT, f"{name} on {where} is {away:.1e} away from the ridge solution after chunk {n + 1}"
+        assert away <= EXACT, (
+            f"{name} on {where} is {away:.1e} away from the ridge solution after chunk {n + 1}"
+        )
 
 
 def _check_everybody_counts(learner: Learner, name: str, where: str) -> None:
@@ -109,14 +121,20 @@ def _check_everybody_counts(learner: Learner, name: str, where: str) -> None:
     truth, chunks = draw_chunks(len(graph), 20, noise=0.0)
     before = learn(learner, SimulatedNetwork(graph), chunks, FAINT)
     far = distance(before, truth)
-    assert far <= NEAR, f"{name} on {where} does not find the truth of 20 chunks without noise: it is {far:.1e} away"
+    assert far <= NEAR, (
+        f"{name} on {where} does not find the truth of 20 chunks without noise: it is {far:.1e} away"
+    )
     change = np.random.default_rng(1).standard_normal(truth.shape)
     for changed in range(len(graph)):
-        other = [(H, [y + (k == changed) * (H[k] @ change) for k, y in enumerate(Y)]) for H, Y in chunks]
+        other = [
+            (H, [y + (k == changed) * (H[k] @ change) for k, y in enumerate(Y)]) for H, Y in chunks
+        ]
         effects = learn(learner, SimulatedNetwork(graph), other, FAINT) - before
         for agent, effect in enumerate(effects):
             size = float(np.sum(effect * change) / np.sum(change * change))
-            cosine = size * float(np.linalg.norm(change)) / max(float(np.linalg.norm(effect)), 1e-300)
+            cosine = (
+                size * float(np.linalg.norm(change)) / max(float(np.linalg.norm(effect)), 1e-300)
+            )
             assert cosine >= ALIGNED, (
                 f"{name} on {where}: the rows of agent {changed} do not count at agent {agent} as they should "
                 f"(cosine {cosine:.2f} with their effect in one place)"
@@ -133,14 +151,20 @@ def _check_empty_chunks(learner: Learner, name: str, where: str, agents: int) ->
     before = learn(learner, SimulatedNetwork(GRAPHS[where]), [*chunks, *[nothing] * 60], ALPHA)
     after = learn(learner, SimulatedNetwork(GRAPHS[where]), [*chunks, *[nothing] * 61], ALPHA)
     moved = distance(after, before[0])
-    assert moved <= NEAR, f"{name} on {where} goes on to change after 60 chunks without rows, by {moved:.1e}"
+    assert moved <= NEAR, (
+        f"{name} on {where} goes on to change after 60 chunks without rows, by {moved:.1e}"
+    )
 
 
 def _check_threads(learner: Learner, name: str) -> None:
     where, graph = next(iter(GRAPHS.items()))
     _, chunks = draw_chunks(len(graph), 6, noise=0.3)
     together = learn(learner, SimulatedNetwork(graph, exact_order=True), chunks, ALPHA)
-    apart: Sequence[Array] = run_in_threads(graph, lambda network: learn(learner, network, chunks, ALPHA))
+    apart: Sequence[Array] = run_in_threads(
+        graph, lambda network: learn(learner, network, chunks, ALPHA)
+    )
     for agent, own in enumerate(apart):
         same = np.array_equal(own[0], together[agent])
-        assert same, f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
+        assert same, (
+            f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
+        )

@@ -1,7 +1,7 @@
 """Small problems with known answers, for checks of solvers: what agents have, and what all of it gives in one place.
 
-They are well conditioned, so that any correct method solves them in seconds. Agents have unequal numbers of rows, and
-rows that differ from those of others.
+They are well conditioned, so that any correct method solves them in seconds. Agents have unequal
+numbers of rows, and rows that differ from those of others.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class Readout:
 
 def ridge(H: Array, Y: Array, alpha: float) -> Array:
     """Solve min |H b - Y|^2 + alpha |b|^2 without any code of the package."""
-    return np.asarray(np.linalg.solve(H.T @ H + alpha * np.eye(H.shape[1]), H.T @ Y), dtype=np.float64)
+    return np.asarray(
+        np.linalg.solve(H.T @ H + alpha * np.eye(H.shape[1]), H.T @ Y), dtype=np.float64
+    )
 
 
 def distance(found: Array, answer: Array) -> float:

@@ -2,8 +2,8 @@
 
     |sum_k grad h_k(w) + alpha w| <= tolerance        at the answer of every agent, computed here from all agents' rows
 
-on a convex problem (logistic regression) and on one that is not (a sigmoid loss), on several graphs. Agents in threads
-compute what simulated ones do.
+on a convex problem (logistic regression) and on one that is not (a sigmoid loss), on several
+graphs. Agents in threads compute what simulated ones do.
 """
 
 from __future__ import annotations
@@ -46,17 +46,26 @@ class MarginLosses:
         return int(self.rows[0].shape[1])
 
     def value(self, w: Array) -> Array:
-        return np.array([_phi(z @ own, self.convex).sum() for z, own in zip(self.rows, w, strict=True)])
+        return np.array(
+            [_phi(z @ own, self.convex).sum() for z, own in zip(self.rows, w, strict=True)]
+        )
 
     def gradient(self, w: Array) -> Array:
-        return np.stack([_slope(z @ own, self.convex) @ z for z, own in zip(self.rows, w, strict=True)])
+        return np.stack(
+            [_slope(z @ own, self.convex) @ z for z, own in zip(self.rows, w, strict=True)]
+        )
 
     def convex_gradient(self, w: Array) -> Array:
         return self.gradient(w) if self.convex else np.zeros_like(w)
 
     def curvature(self, w: Array) -> Product:
-        bends = [np.maximum(_bend(z @ own, self.convex), 0.0) for z, own in zip(self.rows, w, strict=True)]
-        return lambda p: np.stack([z.T @ (c * (z @ own)) for z, c, own in zip(self.rows, bends, p, strict=True)])
+        bends = [
+            np.maximum(_bend(z @ own, self.convex), 0.0)
+            for z, own in zip(self.rows, w, strict=True)
+        ]
+        return lambda p: np.stack(
+            [z.T @ (c * (z @ own)) for z, c, own in zip(self.rows, bends, p, strict=True)]
+        )
 
 
 def check_smooth_solver(solver: SmoothSolver) -> None:
@@ -75,11 +84,15 @@ def check_smooth_solver(solver: SmoothSolver) -> None:
                 found = solver.minimise(network, MarginLosses(rows, convex), ALPHA)
                 _check_stationary(solver, f"{name} on {where}", rows, found, convex)
                 sent = network.ledger.since()
-                assert found.report.sent == sent, f"{name} on {where} reports {found.report.sent}, not {sent}"
+                assert found.report.sent == sent, (
+                    f"{name} on {where} reports {found.report.sent}, not {sent}"
+                )
         _check_threads(solver, name)
 
 
-def _check_stationary(solver: SmoothSolver, what: str, rows: list[Array], found: Minimum, convex: bool) -> None:
+def _check_stationary(
+    solver: SmoothSolver, what: str, rows: list[Array], found: Minimum, convex: bool
+) -> None:
     assert found.report.converged, f"{what} does not converge on an easy problem"
     tolerance = float(getattr(solver, "tolerance", 1e-5))
     everybody = np.vstack(rows)
@@ -101,14 +114,18 @@ def _check_threads(solver: SmoothSolver, name: str) -> None:
     together = minimise(SimulatedNetwork(graph, exact_order=True))
     for agent, w in enumerate(run_in_threads(graph, minimise)):
         same = np.array_equal(w[0], together[agent])
-        assert same, f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
+        assert same, (
+            f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
+        )
 
 
 def _draw(agents: int, seed: int = 0) -> list[Array]:
     """Return unequal numbers of rows, which lean towards one side."""
     rng = np.random.default_rng(seed)
     sizes = rng.permutation(np.linspace(5, 30, agents).astype(int))
-    return [rng.standard_normal((n, INPUTS)) + 0.1 * rng.standard_normal(INPUTS) + 0.3 for n in sizes]
+    return [
+        rng.standard_normal((n, INPUTS)) + 0.1 * rng.standard_normal(INPUTS) + 0.3 for n in sizes
+    ]
 
 
 def _phi(m: Array, convex: bool) -> Array:

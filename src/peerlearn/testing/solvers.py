@@ -24,7 +24,9 @@ from peerlearn.network.base import Counts
 from peerlearn.testing.problems import ALPHA, GRAPHS, Readout, distance
 from peerlearn.testing.threads import Wires, run_in_threads
 
-INEXACT = 1e-2  # what a solver without a tolerance, or with a constant step, may miss where it is alone
+INEXACT = (
+    1e-2  # what a solver without a tolerance, or with a constant step, may miss where it is alone
+)
 ALIGNED = 0.5  # cosine between the effect of an agent's rows and their effect in one place
 
 
@@ -74,15 +76,23 @@ def _check_alone(solver: Solver, name: str) -> None:
 
 def _check_report(name: str, where: str, solution: Solution, sent: Counts) -> None:
     report = solution.report
-    assert report.sent == sent, f"{name} on {where} reports {report.sent}, but the ledger has {sent}"
+    assert report.sent == sent, (
+        f"{name} on {where} reports {report.sent}, but the ledger has {sent}"
+    )
     assert report.converged, f"{name} on {where} does not converge on an easy problem"
-    assert np.isfinite(solution.coefficients).all(), f"{name} on {where} gives numbers that are not finite"
+    assert np.isfinite(solution.coefficients).all(), (
+        f"{name} on {where} gives numbers that are not finite"
+    )
 
 
-def _check_exact(solver: Solver, name: str, where: str, problem: Readout, solution: Solution) -> None:
+def _check_exact(
+    solver: Solver, name: str, where: str, problem: Readout, solution: Solution
+) -> None:
     away = distance(solution.coefficients, problem.pooled(ALPHA))
     allowed = _tolerance(solver)
-    assert away <= allowed, f"{name} on {where} is {away:.1e} away from the ridge solution of all rows, not {allowed:g}"
+    assert away <= allowed, (
+        f"{name} on {where} is {away:.1e} away from the ridge solution of all rows, not {allowed:g}"
+    )
     if solution.apart == 0:
         same = (solution.coefficients == solution.coefficients[0]).all()
         assert same, f"{name} on {where} says that agents have the same bits, and they have not"
@@ -116,11 +126,17 @@ def _check_everybody_counts(
             )
 
 
-def _check_linear(solver: Solver, name: str, where: str, graph: nx.Graph, problem: Readout, found: Array) -> None:
-    doubled = _solve(solver, graph, problem.with_targets([2 * Y for Y in problem.Y]))[0].coefficients
+def _check_linear(
+    solver: Solver, name: str, where: str, graph: nx.Graph, problem: Readout, found: Array
+) -> None:
+    doubled = _solve(solver, graph, problem.with_targets([2 * Y for Y in problem.Y]))[
+        0
+    ].coefficients
     away = max(distance(own[None] / 2, before) for own, before in zip(doubled, found, strict=True))
     allowed = max(2 * _tolerance(solver), 1e-9)
-    assert away <= allowed, f"{name} on {where}: twice the targets do not give twice the coefficients ({away:.1e} off)"
+    assert away <= allowed, (
+        f"{name} on {where}: twice the targets do not give twice the coefficients ({away:.1e} off)"
+    )
 
 
 def _check_threads(solver: Solver, name: str) -> None:
@@ -128,10 +144,16 @@ def _check_threads(solver: Solver, name: str) -> None:
     problem, wires = Readout.draw(len(graph)), Wires(graph)
     together, sent = _solve(solver, graph, problem)
     apart = run_in_threads(
-        graph, lambda network: solver.solve(network, problem.of(network.hosted), Ridge(ALPHA)), wires=wires
+        graph,
+        lambda network: solver.solve(network, problem.of(network.hosted), Ridge(ALPHA)),
+        wires=wires,
     )
     for agent, own in enumerate(apart):
         same = np.array_equal(own.coefficients[0], together.coefficients[agent])
-        assert same, f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
+        assert same, (
+            f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
+        )
     really = sum(wires.messages.values())
-    assert really == sent.messages, f"{name} on {where} sends {really} messages, and the ledger counts {sent.messages}"
+    assert really == sent.messages, (
+        f"{name} on {where} sends {really} messages, and the ledger counts {sent.messages}"
+    )

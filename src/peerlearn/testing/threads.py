@@ -1,7 +1,7 @@
 """A network whose agents live in threads of one process: nothing but messages is shared, and every link is counted.
 
-An algorithm that looks across the agent axis, or decides by local data whether to call the network, fails or hangs
-here. The numbers have the bits of `SimulatedNetwork(graph, exact_order=True)`.
+An algorithm that looks across the agent axis, or decides by local data whether to call the network,
+fails or hangs here. The numbers have the bits of `SimulatedNetwork(graph, exact_order=True)`.
 """
 
 from __future__ import annotations
@@ -56,8 +56,12 @@ class Wires:
                 return self._queues[sender, receiver].get(timeout=0.1)
             except Empty:
                 if self._ended.is_set():
-                    raise Ended(f"agent {receiver} stops, because another agent has failed") from None
-        raise Ended(f"agent {receiver} waited {PATIENCE:g} s for a message of agent {sender}: it makes fewer calls")
+                    raise Ended(
+                        f"agent {receiver} stops, because another agent has failed"
+                    ) from None
+        raise Ended(
+            f"agent {receiver} waited {PATIENCE:g} s for a message of agent {sender}: it makes fewer calls"
+        )
 
     def end(self) -> None:
         """Let all who wait give up."""
@@ -71,7 +75,8 @@ class Ended(NetworkError):
 class ThreadNetwork(DistributedNetwork):
     """One agent of a graph in this thread; its neighbors live in other threads.
 
-    graph, weights: as for SimulatedNetwork. agent: the one that lives here. wires: shared by all threads of a run.
+    graph, weights: as for SimulatedNetwork. agent: the one that lives here. wires: shared by all
+    threads of a run.
     `run_in_threads` makes them all.
     """
 
@@ -95,7 +100,9 @@ class ThreadNetwork(DistributedNetwork):
 class _ThreadHalo:
     """The row of one agent and those of its neighbors."""
 
-    def __init__(self, network: ThreadNetwork, links: Route, width: int, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, network: ThreadNetwork, links: Route, width: int, dtype: np.dtype[Any]
+    ) -> None:
         self.rows = np.zeros((1 + links.halo, width), dtype)
         self._wires, self._agent = network.wires, network.hosted[0]
         self._receivers, self._senders = list(links.sent), list(links.heard)
@@ -111,7 +118,11 @@ class _ThreadHalo:
 
 
 def run_in_threads(
-    graph: nx.Graph, work: Callable[[Network], Result], weights: Any = "metropolis", *, wires: Wires | None = None
+    graph: nx.Graph,
+    work: Callable[[Network], Result],
+    weights: Any = "metropolis",
+    *,
+    wires: Wires | None = None,
 ) -> list[Result]:
     """Call work(network) for every agent in a thread of its own; return the results by agent, or raise an error.
 

@@ -1,8 +1,9 @@
 """Which solver for which columns: the rule behind solver="auto", and the short names that vertical models accept.
 
-DualConjugateGradient sends N x M numbers per iteration, and its iterations grow with the condition of H H' + alpha I.
-SketchedConjugateGradient sends a sketch first, and then (N + B) x M numbers in each of few iterations. Measured on
-G50C, Garageband, Sylva and 100,000 generated rows, per digit that the answer is to have:
+DualConjugateGradient sends N x M numbers per iteration, and its iterations grow with the condition
+of H H' + alpha I. SketchedConjugateGradient sends a sketch first, and then (N + B) x M numbers in
+each of few iterations. Measured on G50C, Garageband, Sylva and 100,000 generated rows, per digit
+that the answer is to have:
 
     dual                   0.05 sqrt(condition) iterations      0.03 to 0.05; condition: L max_k |H_k|^2 / alpha
     sketch of features     7                                    3 to 10, where there are at least B sums
@@ -54,28 +55,44 @@ class AutoColumns:
         check_tolerance(self.tolerance, "AutoColumns")
         Averaging.of(self.averaging)
 
-    def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
+    def solve_columns(
+        self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
+    ) -> ColumnSolution:
         mark = network.ledger.mark()
         solver, why = self._choice(network, blocks, Y.shape[1], alpha)
         solution = solver.solve_columns(network, blocks, Y, alpha)
-        note = f"chosen because {why}" + (f"; {solution.report.note}" if solution.report.note else "")
-        return replace(solution, report=replace(solution.report, note=note, sent=network.ledger.since(mark)))
+        note = f"chosen because {why}" + (
+            f"; {solution.report.note}" if solution.report.note else ""
+        )
+        return replace(
+            solution, report=replace(solution.report, note=note, sent=network.ledger.since(mark))
+        )
 
-    def _choice(self, network: Network, blocks: ColumnBlocks, M: int, alpha: float) -> tuple[ColumnSolver, str]:
+    def _choice(
+        self, network: Network, blocks: ColumnBlocks, M: int, alpha: float
+    ) -> tuple[ColumnSolver, str]:
         if network.size == 1:
             return LocalColumns(), "one agent has all columns"
         positive(alpha, "AutoColumns")
         solvers: dict[str, ColumnSolver] = {
             "dual": DualConjugateGradient(self.tolerance, averaging=self.averaging),
             "features": SketchedConjugateGradient(self.tolerance, averaging=self.averaging),
-            "inputs": SketchedConjugateGradient(self.tolerance, sketch="inputs", averaging=self.averaging),
+            "inputs": SketchedConjugateGradient(
+                self.tolerance, sketch="inputs", averaging=self.averaging
+            ),
         }
         expected = self._expected(network, blocks, M, alpha)
-        said = {"dual": "DualConjugateGradient", "features": "a sketch of features", "inputs": "a sketch of inputs"}
+        said = {
+            "dual": "DualConjugateGradient",
+            "features": "a sketch of features",
+            "inputs": "a sketch of inputs",
+        }
         why = ", ".join(f"{said[kind]} {megabytes:,.2g} MB" for kind, megabytes in expected.items())
         return solvers[min(expected, key=lambda kind: expected[kind])], f"these should send: {why}"
 
-    def _expected(self, network: Network, blocks: ColumnBlocks, M: int, alpha: float) -> dict[str, float]:
+    def _expected(
+        self, network: Network, blocks: ColumnBlocks, M: int, alpha: float
+    ) -> dict[str, float]:
         """How many megabytes each is expected to send, all agents together."""
         layout, N = Layout.of(network, blocks), blocks.rows
         condition = network.size * largest_square(network, blocks) / alpha
@@ -84,7 +101,8 @@ class AutoColumns:
         numbers = {"dual": steps * N * M}
         for kind in ("features", "inputs") if blocks.maps else ("features",):
             sketch = SKETCHES[kind]
-            # Fewer sums than features leave some directions unseen; Gaussian inputs need no more than they have.
+            # Fewer sums than features leave some directions unseen; Gaussian inputs need no more
+            # than they have.
             unseen = max(layout.B / sketch.buckets(N, layout), 1.0) if kind == "features" else 1.0
             steps = PER_DIGIT[kind] * digits * unseen
             numbers[kind] = sketch.numbers(N, layout) + steps * (N + layout.B) * M
@@ -99,5 +117,7 @@ class AutoColumns:
         return int(2 * network.graph.number_of_edges() * loose.rounds_on(network))
 
 
-COLUMNS: Family[ColumnSolver] = Family("peerlearn.algorithms.columns", "solve_columns", "solver", in_one_place="local")
+COLUMNS: Family[ColumnSolver] = Family(
+    "peerlearn.algorithms.columns", "solve_columns", "solver", in_one_place="local"
+)
 column_solvers, column_solver_of = COLUMNS.kinds, COLUMNS.of

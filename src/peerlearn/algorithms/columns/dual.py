@@ -6,9 +6,10 @@
     the rest of an iteration                                 alone, on copies of a, r and d: see krylov.py
     b_k = H_k'a                                              alone, in the end
 
-Saunders, Gammerman and Vovk, Ridge regression learning algorithm in dual variables, 1998; that every agent adds a part
-of its own to the kernel matrix is what the columns bring. Everybody knows Y, so the right-hand side costs no message.
-What is sent is about as long as there are rows: for many rows see sketched.py.
+Saunders, Gammerman and Vovk, Ridge regression learning algorithm in dual variables, 1998; that
+every agent adds a part of its own to the kernel matrix is what the columns bring. Everybody knows
+Y, so the right-hand side costs no message. What is sent is about as long as there are rows: for
+many rows see sketched.py.
 
 Stopping. With r = Y - (H H' + alpha I) a the coefficients are  |H'(H H' + alpha I)^-1 r| <= |r| / (2 sqrt(alpha))  away
 from the centralised ones, because  s / (s^2 + alpha) <= 1 / (2 sqrt(alpha))  for every singular value s of H. Their
@@ -54,15 +55,21 @@ class DualConjugateGradient:
         if self.max_iterations < 1:
             raise InputError(f"max_iterations must be 1 or more, not {self.max_iterations}")
 
-    def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
+    def solve_columns(
+        self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
+    ) -> ColumnSolution:
         positive(alpha, "DualConjugateGradient")
-        loop = Iterations(network, "DualConjugateGradient", self.tolerance, self.max_iterations, recovers=True)
+        loop = Iterations(
+            network, "DualConjugateGradient", self.tolerance, self.max_iterations, recovers=True
+        )
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=0.5)
         averaging, copies = sums.averaging, np.tile(Y, (blocks.agents, 1, 1))
         system = _Dual(network, blocks, copies, alpha, sums)
         krylov = Krylov(system, lambda r: r, averaging, loop)
         a = krylov.solve()
-        change = "raise max_iterations, alpha or the averaging's max_rounds, or use solver='sketched'"
+        change = (
+            "raise max_iterations, alpha or the averaging's max_rounds, or use solver='sketched'"
+        )
         return ColumnSolution(blocks.separate(blocks.moments(a)), krylov.report("", change))
 
 

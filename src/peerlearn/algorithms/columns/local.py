@@ -2,8 +2,8 @@
 
     b_k = argmin 1/2 |H_k b - Y|^2 + alpha/2 |b|^2          alone
 
-LocalColumns predicts with the agent's own columns too. ColumnEnsemble lets the agents vote when they predict (a
-regressor: takes the average), which is the one time that they talk.
+LocalColumns predicts with the agent's own columns too. ColumnEnsemble lets the agents vote when
+they predict (a regressor: takes the average), which is the one time that they talk.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ class LocalColumns:
     exact: ClassVar = False
     prediction: ClassVar[Prediction] = "own"
 
-    def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
-        if alpha == 0 and not everyone(network, blocks.widths <= blocks.rows):  # so that all stop, or none
+    def solve_columns(
+        self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
+    ) -> ColumnSolution:
+        if alpha == 0 and not everyone(
+            network, blocks.widths <= blocks.rows
+        ):  # so that all stop, or none
             raise DataError(
                 f"the {blocks.rows} rows do not determine the coefficients of an agent with more features than that "
                 "when alpha is 0: set alpha above 0, or use fewer hidden units"

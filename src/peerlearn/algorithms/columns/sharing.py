@@ -7,13 +7,13 @@
     z_k <- w H_k b_k + (1 - w) z_k + z' - p                             alone
     u   <- u + p - z';  z <- z'                                         alone
 
-Boyd et al., Distributed optimization and statistical learning via ADMM, 2011, sections 8.3 and 3.4.3. The thesis prints
-z' without rho before the bracket. That solves another problem,
+Boyd et al., Distributed optimization and statistical learning via ADMM, 2011, sections 8.3 and
+3.4.3. The thesis prints z' without rho before the bracket. That solves another problem,
 
     b = 1/c (H'H + alpha / (rho c) I)^-1 H'Y,   c = (L + rho - 1) / L:
 
-eleven times the penalty with its rho = 0.1 and L = 8. While b is zero there is nothing to send, so z and u begin where
-the first iteration would leave them.
+eleven times the penalty with its rho = 0.1 and L = 8. While b is zero there is nothing to send, so
+z and u begin where the first iteration would leave them.
 
 Stopping. m is what b gives, so every agent knows  r = Y - L m  and its part  g_k = H_k'r - alpha b_k  of the gradient.
 The answer is at most  sqrt(sum_k |g_k|^2) / alpha  away. Every so often agents sum up |g_k|^2 and |b_k|^2. Where an
@@ -28,7 +28,13 @@ from typing import ClassVar
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
-from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, largest_square, positive
+from peerlearn.algorithms.columns.solver import (
+    ColumnSolution,
+    Prediction,
+    Sums,
+    largest_square,
+    positive,
+)
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.krylov import relative
 from peerlearn.algorithms.readout.admm import check_admm
@@ -40,14 +46,17 @@ from peerlearn.network.base import Network
 
 __all__ = ["SharingADMM"]
 
-DIVERGED = 1e100  # as large coefficients get only where averages are cut off: stopped before they overflow
+DIVERGED = (
+    1e100  # as large coefficients get only where averages are cut off: stopped before they overflow
+)
 
 
 @dataclass(frozen=True)
 class SharingADMM:
     """rho: the penalty on disagreement, or None for sqrt(L alpha / max_k |H_k|^2). relaxation: w above.
 
-    tolerance: relative distance to the centralised coefficients. vote_every: iterations between two votes to stop.
+    tolerance: relative distance to the centralised coefficients. vote_every: iterations between two
+    votes to stop.
     """
 
     name: ClassVar = "sharing"
@@ -66,9 +75,13 @@ class SharingADMM:
         Averaging.of(self.averaging)
         check_admm(self.rho, self.relaxation, self.max_iterations, self.vote_every)
 
-    def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
+    def solve_columns(
+        self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
+    ) -> ColumnSolution:
         positive(alpha, "SharingADMM")
-        loop = Iterations(network, "SharingADMM", self.tolerance, self.max_iterations, check_every=self.vote_every)
+        loop = Iterations(
+            network, "SharingADMM", self.tolerance, self.max_iterations, check_every=self.vote_every
+        )
         L, w = network.size, self.relaxation
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=1.0)
         averaging, S = sums.averaging, largest_square(network, blocks)
@@ -86,14 +99,24 @@ class SharingADMM:
             shared = w * Hb + (1 - w) * shared + z - p
             u = u + p - z
             if loop.due:
-                loop.judge(uncertain + self._distance(network, blocks, b, Y - L * m, alpha, averaging))
-        change = "raise max_iterations, tolerance or the averaging's max_rounds, or use solver='dual'"
+                loop.judge(
+                    uncertain + self._distance(network, blocks, b, Y - L * m, alpha, averaging)
+                )
+        change = (
+            "raise max_iterations, tolerance or the averaging's max_rounds, or use solver='dual'"
+        )
         note = f"rho = {rho:.3g}, averages by {averaging.method_on(network)}"
         report = loop.report(change, note, certain=averaging.suffices_on(network))
         return ColumnSolution(blocks.separate(b), report)
 
     def _distance(
-        self, network: Network, blocks: ColumnBlocks, b: Stacks, r: Array, alpha: float, averaging: Averaging
+        self,
+        network: Network,
+        blocks: ColumnBlocks,
+        b: Stacks,
+        r: Array,
+        alpha: float,
+        averaging: Averaging,
     ) -> float:
         """A bound on the distance to the answer, relative to |b|; known to all agents with the same bits."""
         gradients, sizes = np.empty(blocks.agents), np.empty(blocks.agents)
@@ -102,5 +125,7 @@ class SharingADMM:
             gradients[group.agents] = dots(g, g)
             sizes[group.agents] = dots(own, own)
         # Not in one sum: where it is inexact, its error is relative to the largest number in it.
-        gradient, size = (np.sqrt(sum_alike(network, squares, averaging)) for squares in (gradients, sizes))
+        gradient, size = (
+            np.sqrt(sum_alike(network, squares, averaging)) for squares in (gradients, sizes)
+        )
         return float("inf") if size[0] > DIVERGED else float(relative(gradient / alpha, size)[0])

@@ -7,11 +7,12 @@
     q   = [q_1 | .. | q_L]                                over the network: B x M, each agent puts its part in its place
     the rest of an iteration                              alone, on the copies: see krylov.py
 
-The sum of N x M numbers is as long as in dual.py, but a sketch of all agents' columns, sent once (see sketches.py),
-makes a good preconditioner, and iterations are few however many rows there are and however small alpha is. The answer
-is at most |r| / alpha away.
+The sum of N x M numbers is as long as in dual.py, but a sketch of all agents' columns, sent once
+(see sketches.py), makes a good preconditioner, and iterations are few however many rows there are
+and however small alpha is. The answer is at most |r| / alpha away.
 
-Everybody comes to know the coefficients of everybody, and the sketch: sums of some rows' features, or inputs. With
+Everybody comes to know the coefficients of everybody, and the sketch: sums of some rows' features,
+or inputs. With
 dual.py coefficients stay with their agents.
 """
 
@@ -42,7 +43,8 @@ __all__ = ["SketchedConjugateGradient"]
 class SketchedConjugateGradient:
     """tolerance: relative distance to the centralised coefficients.
 
-    sketch: "features" costs about 2 B^2 numbers and suits any features; "inputs" some 500 numbers per column.
+    sketch: "features" costs about 2 B^2 numbers and suits any features; "inputs" some 500 numbers
+    per column.
     """
 
     name: ClassVar = "sketched"
@@ -60,11 +62,17 @@ class SketchedConjugateGradient:
         if self.max_iterations < 1:
             raise InputError(f"max_iterations must be 1 or more, not {self.max_iterations}")
         if self.sketch not in SKETCHES:
-            raise InputError(f"sketch {self.sketch!r} is not known: choose one of {', '.join(SKETCHES)}")
+            raise InputError(
+                f"sketch {self.sketch!r} is not known: choose one of {', '.join(SKETCHES)}"
+            )
 
-    def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
+    def solve_columns(
+        self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
+    ) -> ColumnSolution:
         positive(alpha, "SketchedConjugateGradient")
-        loop = Iterations(network, "SketchedConjugateGradient", self.tolerance, self.max_iterations, recovers=True)
+        loop = Iterations(
+            network, "SketchedConjugateGradient", self.tolerance, self.max_iterations, recovers=True
+        )
         layout = Layout.of(network, blocks)
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=1.0)
         averaging = sums.averaging
@@ -102,7 +110,10 @@ class _Primal:
 
     def residual(self, b: Array, averaging: Averaging) -> Array:
         v = averaging.total(self.network, self.blocks.fitted(self.own(b)))
-        return sum_alike(self.network, self._placed(self.blocks.moments(self.Y - v)), averaging) - self.alpha * b
+        return (
+            sum_alike(self.network, self._placed(self.blocks.moments(self.Y - v)), averaging)
+            - self.alpha * b
+        )
 
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         return relative(norms(r) / self.alpha, norms(b))

@@ -1,17 +1,20 @@
 """Preconditioners from a sketch of what all agents have: P close to A^-1, A = H'H + alpha I, H = [H_1 | .. | H_L].
 
-All agents assign the rows to s buckets and give each row a sign, from a common seed; agent k adds up its signed rows in
-each bucket, and sends these s sums: S H_k instead of H_k. The sums of different agents belong to the same rows, so that
-(S H)'(S H) is H'H on average, also between the columns of different agents.
+All agents assign the rows to s buckets and give each row a sign, from a common seed; agent k adds
+up its signed rows in each bucket, and sends these s sums: S H_k instead of H_k. The sums of
+different agents belong to the same rows, so that (S H)'(S H) is H'H on average, also between the
+columns of different agents.
 
     features    P = ((S H)'(S H) + alpha I)^-1,  s = 2 B: good for whatever features; s B numbers are sent, once.
     inputs      The same sketch of the inputs, less their mean and scaled to their variance: s D numbers, D columns in
-                all. Everybody knows the seeds of everybody's features, so all draw the same Gaussian inputs
+                all. Everybody knows the seeds of everybody's features, so all draw the same
+                Gaussian inputs
                 x~ = (S X)'g + mean with g ~ N(0, I), and invert  N/n~ h(X~)'h(X~) + alpha I.  For many features.
 
-Clarkson and Woodruff, Low-rank approximation and regression in input sparsity time, 2013 (the sketch); Rokhlin and
-Tygert, A fast randomized algorithm for overdetermined linear least-squares regression, 2008 (as a preconditioner).
-Buckets are of equal size, at least MIXED rows: a sum of fewer would all but show the rows themselves.
+Clarkson and Woodruff, Low-rank approximation and regression in input sparsity time, 2013 (the
+sketch); Rokhlin and Tygert, A fast randomized algorithm for overdetermined linear least-squares
+regression, 2008 (as a preconditioner). Buckets are of equal size, at least MIXED rows: a sum of
+fewer would all but show the rows themselves.
 """
 
 from __future__ import annotations
@@ -58,11 +61,15 @@ class Layout:
         """Flooded: each agent puts its own numbers in its own place."""
         here = np.arange(blocks.agents)
         own = np.zeros((blocks.agents, 2, network.size))
-        own[here, 0, list(network.hosted)] = [X.shape[1] for X in blocks.inputs] or [0] * blocks.agents
+        own[here, 0, list(network.hosted)] = [X.shape[1] for X in blocks.inputs] or [
+            0
+        ] * blocks.agents
         own[here, 1, list(network.hosted)] = blocks.widths
         heard = maximum(network, own)[0]
         if len(np.flatnonzero(~((heard >= 0) & (heard <= MOST)))):
-            raise WireError("an agent says to have a number of columns that there cannot be: it runs something else")
+            raise WireError(
+                "an agent says to have a number of columns that there cannot be: it runs something else"
+            )
         inputs, widths = heard.astype(int).tolist()
         return cls(tuple(inputs), tuple(widths), network.hosted)
 
@@ -84,7 +91,9 @@ class Sketch(Protocol):
         """How many numbers are summed over the network, once."""
         ...
 
-    def prepare(self, blocks: ColumnBlocks, layout: Layout, alpha: float, total: PerAgent) -> PerAgent:
+    def prepare(
+        self, blocks: ColumnBlocks, layout: Layout, alpha: float, total: PerAgent
+    ) -> PerAgent:
         """r -> P r at every agent; `total` sums over the network, with the same bits at every agent."""
         ...
 
@@ -99,7 +108,9 @@ class OfFeatures(Sketch):
     def numbers(self, rows: int, layout: Layout) -> int:
         return self.buckets(rows, layout) * layout.B
 
-    def prepare(self, blocks: ColumnBlocks, layout: Layout, alpha: float, total: PerAgent) -> PerAgent:
+    def prepare(
+        self, blocks: ColumnBlocks, layout: Layout, alpha: float, total: PerAgent
+    ) -> PerAgent:
         S = _sums(blocks.rows, self.buckets(blocks.rows, layout), self.seed)
         parts = np.zeros((blocks.agents, S.shape[0], layout.B))
         for k in range(blocks.agents):
@@ -119,7 +130,9 @@ class OfInputs(Sketch):
     def numbers(self, rows: int, layout: Layout) -> int:
         return (1 + self.buckets(rows, layout)) * layout.D
 
-    def prepare(self, blocks: ColumnBlocks, layout: Layout, alpha: float, total: PerAgent) -> PerAgent:
+    def prepare(
+        self, blocks: ColumnBlocks, layout: Layout, alpha: float, total: PerAgent
+    ) -> PerAgent:
         if blocks.maps is None:
             raise InputError(
                 "sketch='inputs' needs the inputs and the seeds of all agents' features, and these blocks have only "
@@ -131,9 +144,14 @@ class OfInputs(Sketch):
             parts[k, :, layout.columns(k)] = _mean_and_sums(X, S)
         mean, *sums = total(parts)[0]
         rows = max(SYNTHETIC_ROWS, 4 * layout.B)
-        X = np.random.default_rng(self.seed).standard_normal((rows, len(sums))) @ np.array(sums) + mean
+        X = (
+            np.random.default_rng(self.seed).standard_normal((rows, len(sums))) @ np.array(sums)
+            + mean
+        )
         ends = np.cumsum(layout.inputs)[:-1]
-        H = np.hstack([blocks.maps.draw(k, x.shape[1])(x) for k, x in enumerate(np.split(X, ends, axis=1))])
+        H = np.hstack(
+            [blocks.maps.draw(k, x.shape[1])(x) for k, x in enumerate(np.split(X, ends, axis=1))]
+        )
         P = inverse(H.T @ H * (blocks.rows / rows), alpha)
         return lambda r: P @ r
 
@@ -163,4 +181,6 @@ def _mean_and_sums(X: Array, S: sp.csr_array) -> Array:
     deviations = X - mean
     sums = S @ deviations
     wanted, found = (np.einsum("nd,nd->d", x, x) for x in (deviations / np.sqrt(len(X)), sums))
-    return np.vstack([mean, sums * np.sqrt(np.divide(wanted, found, out=np.zeros_like(found), where=found > 0))])
+    return np.vstack(
+        [mean, sums * np.sqrt(np.divide(wanted, found, out=np.zeros_like(found), where=found > 0))]
+    )

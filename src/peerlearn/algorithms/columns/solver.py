@@ -19,7 +19,9 @@ from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks
 from peerlearn.network.base import Network
 
-Prediction = Literal["sum", "own", "vote"]  # of all agents' parts, each agent's own part, or a vote of them
+Prediction = Literal[
+    "sum", "own", "vote"
+]  # of all agents' parts, each agent's own part, or a vote of them
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,14 @@ class ColumnSolver(Protocol):
     """Anything with `solve_columns` can be the solver of a vertical model; one with a name is found by it."""
 
     name: ClassVar[str]  # what solver="..." calls it
-    exact: ClassVar[bool]  # whether it reaches the centralised coefficients, to the tolerance it is asked for
+    exact: ClassVar[
+        bool
+    ]  # whether it reaches the centralised coefficients, to the tolerance it is asked for
     prediction: ClassVar[Prediction]  # how the agents' parts become one output
 
-    def solve_columns(self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float) -> ColumnSolution:
+    def solve_columns(
+        self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
+    ) -> ColumnSolution:
         """Y: N x M, the same at every agent."""
         ...
 
@@ -75,7 +81,9 @@ class Sums:
         if chosen.exact_on(network):
             return cls(chosen, 0.0)
         amplified = network.size * ((largest_square(network, blocks) / alpha) ** power + 1.0)
-        return cls(Averaging.of(averaging, max(tolerance / MARGIN / amplified, MOST_EXACT)), amplified)
+        return cls(
+            Averaging.of(averaging, max(tolerance / MARGIN / amplified, MOST_EXACT)), amplified
+        )
 
     def uncertainty(self, averaging: Averaging) -> float:
         """How far coefficients from sums of this tolerance may be off, relative to their size."""

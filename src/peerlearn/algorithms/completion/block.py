@@ -9,10 +9,10 @@
     D~_k     = max(A_k B_k, 0), but D^_k where it is known                                                     alone
     D~       = ([D~_1 .. D~_L] + its transpose) / 2, 0 on the diagonal                 over the network: a tree
 
-Ling, Xu, Yin and Wen, Decentralized low-rank matrix completion, 2012; Lin and Ling, Decentralized and
-privacy-preserving low-rank matrix completion, 2015; thesis, section 7.3.2, with the signs of the EXTRA iteration (Shi,
-Ling, Wu and Yin, 2015, equation 2.13) and of B_k corrected. Distances have rank d + 2 at most. Of what an agent knows
-it uses the columns of its own rows alone.
+Ling, Xu, Yin and Wen, Decentralized low-rank matrix completion, 2012; Lin and Ling, Decentralized
+and privacy-preserving low-rank matrix completion, 2015; thesis, section 7.3.2, with the signs of
+the EXTRA iteration (Shi, Ling, Wu and Yin, 2015, equation 2.13) and of B_k corrected. Distances
+have rank d + 2 at most. Of what an agent knows it uses the columns of its own rows alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.completion.completed import Completed, masks, mean_distance, nothing_to_do, rank_of
+from peerlearn.algorithms.completion.completed import (
+    Completed,
+    masks,
+    mean_distance,
+    nothing_to_do,
+    rank_of,
+)
 from peerlearn.algorithms.completion.diffusion import sizes
 from peerlearn.algorithms.completion.settings import check_iterations, check_rank, check_step
 from peerlearn.algorithms.completion.windows import run
@@ -59,7 +65,9 @@ class BlockCompletion:
         check_step(self.step)
         check_tolerance(self.tolerance, "BlockCompletion")
 
-    def complete(self, network: Network, known: Known, seed: int, truth: Array | None = None) -> Completed:
+    def complete(
+        self, network: Network, known: Known, seed: int, truth: Array | None = None
+    ) -> Completed:
         """See Completion. All agents start from the same A; errors are those of an agent's own columns."""
         solver, places, mark = "BlockCompletion", known.places, network.ledger.mark()
         loop = Iterations(network, solver, self.tolerance, self.iterations)
@@ -72,11 +80,22 @@ class BlockCompletion:
         A = np.random.default_rng(seed).standard_normal((places.N, r)) * (mean / scale)
         own = [places.of(agent) for agent in network.hosted]
         D = _padded([D[:, rows] / scale for D, rows in zip(known.D, own, strict=True)], places, 0.0)
-        mask = _padded([m[:, rows].astype(np.float64) for m, rows in zip(M, own, strict=True)], places, 1.0) > 0
-        truths = None if truth is None else _padded([truth[:, rows] / scale for rows in own], places, 0.0)
+        mask = (
+            _padded(
+                [m[:, rows].astype(np.float64) for m, rows in zip(M, own, strict=True)], places, 1.0
+            )
+            > 0
+        )
+        truths = (
+            None
+            if truth is None
+            else _padded([truth[:, rows] / scale for rows in own], places, 0.0)
+        )
         blocks = _Blocks(network, D, mask, A, self.step, truths)
         (_, found), completed = run(blocks, loop)
-        columns = [d[:, : places.counts[agent]].T for agent, d in zip(network.hosted, found, strict=True)]
+        columns = [
+            d[:, : places.counts[agent]].T for agent, d in zip(network.hosted, found, strict=True)
+        ]
         whole = places.all_gather(network, columns, places.N)
         whole = scale * (whole + whole.T) / 2
         np.fill_diagonal(whole, 0.0)
@@ -87,7 +106,9 @@ class BlockCompletion:
 class _Blocks:
     """A and D~ of every hosted agent on their way: agents x N x r, agents x N x the most rows of any agent."""
 
-    def __init__(self, network: Network, D: Array, mask: Mask, A: Array, step: float, truth: Array | None) -> None:
+    def __init__(
+        self, network: Network, D: Array, mask: Mask, A: Array, step: float, truth: Array | None
+    ) -> None:
         self._network, self._D, self._mask, self._step, self._truth = network, D, mask, step, truth
         self._size = sizes(D)
         self._A = self._F = np.tile(A, (len(D), 1, 1))
@@ -104,7 +125,11 @@ class _Blocks:
         misfit = norms(np.where(self._mask, AB - self._D, 0.0)) / self._size
         self._found = np.where(self._mask, self._D, np.maximum(AB, 0.0))
         self._F = self._A - np.matmul(self._found, B.transpose(0, 2, 1))
-        error = np.zeros(0) if self._truth is None else norms(self._found - self._truth) / sizes(self._truth)
+        error = (
+            np.zeros(0)
+            if self._truth is None
+            else norms(self._found - self._truth) / sizes(self._truth)
+        )
         return misfit, error
 
     def advance(self, heard: Array) -> Array:
@@ -127,8 +152,12 @@ def pseudo_solved(A: Array, D: Array) -> Array:
     """pinv(A) D for a stack of both, by the eigenvectors of A'A."""
     At = A.transpose(0, 2, 1)
     AtA = np.matmul(At, A)
-    values, U = np.linalg.eigh(np.where(np.isfinite(AtA), AtA, 0.0))  # an agent that diverged must not stop the others
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > NEGLIGIBLE * values[:, -1:])
+    values, U = np.linalg.eigh(
+        np.where(np.isfinite(AtA), AtA, 0.0)
+    )  # an agent that diverged must not stop the others
+    inverse = np.divide(
+        1.0, values, out=np.zeros_like(values), where=values > NEGLIGIBLE * values[:, -1:]
+    )
     B: Array = np.matmul(U, inverse[:, :, None] * np.matmul(U.transpose(0, 2, 1), np.matmul(At, D)))
     return B
 
@@ -136,4 +165,6 @@ def pseudo_solved(A: Array, D: Array) -> Array:
 def _padded(blocks: list[Array], places: Places, value: float) -> Array:
     """One array for all: as wide as the widest of any agent, wherever it lives, so that bits do not depend on that."""
     widest = max(places.counts)
-    return np.stack([np.pad(b, ((0, 0), (0, widest - b.shape[1])), constant_values=value) for b in blocks])
+    return np.stack(
+        [np.pad(b, ((0, 0), (0, widest - b.shape[1])), constant_values=value) for b in blocks]
+    )

@@ -22,7 +22,9 @@ WAY_OUT = "raise iterations or tolerance, or share more distances"
 class Completed:
     """All distances, as each hosted agent has them in the end, and how they came to be."""
 
-    D: list[Array]  # N x N: symmetric, 0 or more, 0 on the diagonal; agents that hold the same share one array
+    D: list[
+        Array
+    ]  # N x N: symmetric, 0 or more, 0 on the diagonal; agents that hold the same share one array
     report: Report  # its residuals: of every window of rounds the largest misfit at any agent
     misfits: Array  # iterations x hosted agents: |M o (D~ - D^)| / |D^| over what an agent knows
     errors: Array  # iterations x hosted agents: |D~ - D| / |D|, if the truth was given; else 0 x hosted agents
@@ -33,7 +35,9 @@ class Completion(Protocol):
 
     name: ClassVar[str]  # what completion="..." calls it
 
-    def complete(self, network: Network, known: Known, seed: int, truth: Array | None = None) -> Completed:
+    def complete(
+        self, network: Network, known: Known, seed: int, truth: Array | None = None
+    ) -> Completed:
         """All distances from the known ones. truth: D itself, for a history of the error; no answer depends on it."""
         ...
 
@@ -45,7 +49,9 @@ completion_of = COMPLETION.of
 def nothing_to_do(network: Network, known: Known, solver: str) -> Completed:
     """All is known already."""
     none = np.zeros((0, len(network.hosted)))
-    return Completed(list(known.D), Report(solver, True, 0, (), note="all distances were known"), none, none)
+    return Completed(
+        list(known.D), Report(solver, True, 0, (), note="all distances were known"), none, none
+    )
 
 
 def masks(network: Network, known: Known, truth: Array | None, solver: str) -> list[Mask] | None:
@@ -62,14 +68,18 @@ def masks(network: Network, known: Known, truth: Array | None, solver: str) -> l
             f"{network.size} and hosts {hosted} of them: share and complete over the same network"
         )
     if truth is not None and truth.shape != (N, N):
-        raise InputError(f"truth has shape {truth.shape}, but there are {N} rows: give all distances, {N} x {N}")
+        raise InputError(
+            f"truth has shape {truth.shape}, but there are {N} rows: give all distances, {N} x {N}"
+        )
     return known.mask
 
 
 def rank_of(rank: int | None, known: Known, more: int, most: int, solver: str) -> int:
     """The rank asked for, or that of the rows' columns and `more`; of so many rows `most` at most."""
     if rank is None and known.columns is None:
-        raise InputError(f"{solver} needs to know how many columns the rows have: give it rank, or Known its columns")
+        raise InputError(
+            f"{solver} needs to know how many columns the rows have: give it rank, or Known its columns"
+        )
     if rank is None:
         return min((known.columns or 0) + more, most)
     if rank > most:
@@ -83,11 +93,14 @@ def rank_of(rank: int | None, known: Known, more: int, most: int, solver: str) -
 def mean_distance(network: Network, known: Known) -> float:
     """Of all that agents know between different rows, the same at every agent; over the network.
 
-    Completions compute in this unit, so that their squares are numbers whatever the unit of the columns. It is 0 where
-    all rows are the same, and so is then all that they start from.
+    Completions compute in this unit, so that their squares are numbers whatever the unit of the
+    columns. It is 0 where all rows are the same, and so is then all that they start from.
     """
     masks = known.mask or []
-    sums = [[np.add.reduce(D, axis=None), np.count_nonzero(mask)] for D, mask in zip(known.D, masks, strict=True)]
+    sums = [
+        [np.add.reduce(D, axis=None), np.count_nonzero(mask)]
+        for D, mask in zip(known.D, masks, strict=True)
+    ]
     distances, count = total(network, np.array(sums))[0]
     pairs = count - network.size * known.places.N  # everybody knows the diagonal
     if not pairs > 0:

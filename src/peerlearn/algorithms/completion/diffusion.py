@@ -7,16 +7,18 @@
     P_k  = Y_k - diag(eta_k) grad J_k(Y_k)                                                                     alone
     V_k <- sum_j C_kj P_j                                                                over the network: one round
 
-Thesis, section 7.3.3, with the gradient corrected: kappa*(A) = Diag((A + A')1) - (A + A'), here for symmetric M_k.
-Momentum: Nesterov, Introductory lectures on convex optimization, 2004, section 2.2; beta grows to its value.
+Thesis, section 7.3.3, with the gradient corrected: kappa*(A) = Diag((A + A')1) - (A + A'), here for
+symmetric M_k. Momentum: Nesterov, Introductory lectures on convex optimization, 2004, section 2.2;
+beta grows to its value.
 
 The step, from what an agent knows. In a direction U the curvature of J_k at the answer is
 
     8 sum_ij M_ij ((v_i - v_j)'(u_i - u_j))^2  <=  8 sum_ij M_ij D_ij |u_i - u_j|^2  =  16 tr U' Lap(M o D) U
 
-and Lap(M o D) <= c Diag(d) with d_i = sum_j M_ij D_ij and c <= 2 the largest eigenvalue of the normalised Laplacian.
-So every row has a step of its own, eta_i = 1 / (16 c d_i), also where an agent knows little of it; of a row of which it
-knows nothing, the neighbors tell. On the way, sum_j M_ij K_ij takes the place of d_i where it is larger.
+and Lap(M o D) <= c Diag(d) with d_i = sum_j M_ij D_ij and c <= 2 the largest eigenvalue of the
+normalised Laplacian. So every row has a step of its own, eta_i = 1 / (16 c d_i), also where an
+agent knows little of it; of a row of which it knows nothing, the neighbors tell. On the way, sum_j
+M_ij K_ij takes the place of d_i where it is larger.
 """
 
 from __future__ import annotations
@@ -26,7 +28,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.completion.completed import Completed, masks, mean_distance, nothing_to_do, rank_of
+from peerlearn.algorithms.completion.completed import (
+    Completed,
+    masks,
+    mean_distance,
+    nothing_to_do,
+    rank_of,
+)
 from peerlearn.algorithms.completion.settings import check_iterations, check_rank, check_step
 from peerlearn.algorithms.completion.windows import run
 from peerlearn.algorithms.distances.partial_matrix import Known
@@ -47,9 +55,11 @@ POWERS = 30  # steps of the power iteration for c, which is within some percent 
 class DiffusionCompletion:
     """rank: columns of V; None: as many as the rows have. momentum: the largest beta. iterations: at most.
 
-    tolerance: how far the distances may be from known ones at any agent, relative to them. step: one eta for all rows
-    on the true gradient, as in the thesis's table divided by 4; None: as above. On a line rows cannot pass each other:
-    where rows have one column and little is known, rank 1 may get stuck, with a warning, and rank 2 does not.
+    tolerance: how far the distances may be from known ones at any agent, relative to them. step:
+    one eta for all rows
+    on the true gradient, as in the thesis's table divided by 4; None: as above. On a line rows
+    cannot pass each other: where rows have one column and little is known, rank 1 may get stuck,
+    with a warning, and rank 2 does not.
     """
 
     rank: int | None = None
@@ -66,9 +76,13 @@ class DiffusionCompletion:
         check_step(self.step)
         check_tolerance(self.tolerance, "DiffusionCompletion")
         if not is_real(self.momentum) or not 0 <= self.momentum < 1:
-            raise InputError(f"momentum is {self.momentum!r}: give a number from 0 to below 1, such as 0.95")
+            raise InputError(
+                f"momentum is {self.momentum!r}: give a number from 0 to below 1, such as 0.95"
+            )
 
-    def complete(self, network: Network, known: Known, seed: int, truth: Array | None = None) -> Completed:
+    def complete(
+        self, network: Network, known: Known, seed: int, truth: Array | None = None
+    ) -> Completed:
         """See Completion. All agents start from the same V, drawn from the seed."""
         solver = "DiffusionCompletion"
         loop = Iterations(network, solver, self.tolerance, self.iterations)
@@ -89,7 +103,10 @@ class DiffusionCompletion:
             None if truth is None else truth / scale,
         )
         Y, completed = run(descent, loop)
-        found = [np.where(m, D, scale * squared_distances(y)) for m, D, y in zip(M, known.D, Y, strict=True)]
+        found = [
+            np.where(m, D, scale * squared_distances(y))
+            for m, D, y in zip(M, known.D, Y, strict=True)
+        ]
         return replace(completed, D=found)
 
 
@@ -106,7 +123,13 @@ class _Descent:
         step: float | None,
         truth: Array | None,
     ) -> None:
-        self._network, self._D, self._M, self._truth, self._momentum = network, D, M, truth, momentum
+        self._network, self._D, self._M, self._truth, self._momentum = (
+            network,
+            D,
+            M,
+            truth,
+            momentum,
+        )
         self._V = self._Y = np.tile(V, (len(D), 1, 1))
         self._E, self._since, self._pace = np.empty_like(D), 0, 1.0
         self._size = sizes(D)
@@ -119,7 +142,11 @@ class _Descent:
 
     def look(self) -> tuple[Array, Array]:
         E = kappa(self._Y, self._E)
-        error = np.zeros(0) if self._truth is None else norms(E - self._truth) / sizes(self._truth[None])
+        error = (
+            np.zeros(0)
+            if self._truth is None
+            else norms(E - self._truth) / sizes(self._truth[None])
+        )
         E *= self._M
         E -= self._D
         return norms(E) / self._size, error
@@ -141,7 +168,9 @@ class _Descent:
         """eta of every row, with e = E 1: how much larger than d the sums of K are."""
         if self._step is not None:
             return np.full_like(e, self._step)
-        eta: Array = np.divide(self._inverse, self._d + np.maximum(e, 0.0), out=np.zeros_like(e), where=self._d > 0)
+        eta: Array = np.divide(
+            self._inverse, self._d + np.maximum(e, 0.0), out=np.zeros_like(e), where=self._d > 0
+        )
         return eta
 
 
@@ -149,7 +178,10 @@ def kappa(V: Array, out: Array | None = None) -> Array:
     """K_ij = |v_i|^2 + |v_j|^2 - 2 v_i'v_j for a stack of V, by one product: [-2 v_i, |v_i|^2, 1]'[v_j, 1, |v_j|^2]."""
     vv = np.einsum("knr,knr->kn", V, V)[:, :, None]
     ones = np.ones_like(vv)
-    left, right = np.concatenate([-2.0 * V, vv, ones], axis=2), np.concatenate([V, ones, vv], axis=2)
+    left, right = (
+        np.concatenate([-2.0 * V, vv, ones], axis=2),
+        np.concatenate([V, ones, vv], axis=2),
+    )
     K: Array = np.matmul(left, right.transpose(0, 2, 1), out=out)
     return K
 
@@ -170,7 +202,9 @@ def sizes(D: Array) -> Array:
 def curvature(D: Array, d: Array) -> Array:
     """c of every agent: the largest eigenvalue of I - Diag(d)^-1/2 D Diag(d)^-1/2, by powers of it."""
     root = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)
-    x = np.tile(np.cos(np.arange(1.0, D.shape[1] + 1)), (len(D), 1))  # some direction, the same everywhere
+    x = np.tile(
+        np.cos(np.arange(1.0, D.shape[1] + 1)), (len(D), 1)
+    )  # some direction, the same everywhere
     c = np.ones(len(D))
     for _ in range(POWERS):
         x = x / np.maximum(norms(x), 1e-300)[:, None]

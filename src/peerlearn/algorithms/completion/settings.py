@@ -12,7 +12,9 @@ from peerlearn.errors import InputError
 
 def check_rank(rank: Any) -> None:
     if rank is not None and (not is_whole(rank) or rank < 1):
-        raise InputError(f"rank is {rank!r}: give a whole number of 1 or more, or None for that of the rows' columns")
+        raise InputError(
+            f"rank is {rank!r}: give a whole number of 1 or more, or None for that of the rows' columns"
+        )
 
 
 def check_iterations(iterations: Any) -> None:

@@ -3,9 +3,11 @@
     u_k      relative misfit at agent k of the point that a window of rounds starts from                       alone
     U        the largest u_k: rides in the window's messages                                        over the network
 
-A window has as many rounds as the graph is wide, or ten: at its end all agents know the same U. They stop when it is
-small enough. Where it has grown, or has not fallen for a while, all go back to the best point so far with half the
-step: steps that are stable at the answer may not be on the way, and nobody needs to know beforehand.
+A window has as many rounds as the graph is wide, or ten: at its end all agents know the same U.
+They stop when it is
+small enough. Where it has grown, or has not fallen for a while, all go back to the best point so
+far with half the step: steps that are stable at the answer may not be on the way, and nobody needs
+to know beforehand.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ def run(iteration: Iteration[Point], loop: Iterations) -> tuple[Point, Completed
     """Return the best point that was found, and the record of how; the distances are for the caller to add."""
     network, back = loop.network, 0
     window, best = max(network.diameter, CHECK_EVERY), Best(iteration.point)
-    with np.errstate(over="ignore", invalid="ignore"):  # a step too long ends in no number, and is taken back
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # a step too long ends in no number, and is taken back
         history = [_look(iteration)]
         start, heard = iteration.point, history[-1][0]
         for n in loop:
@@ -89,7 +93,9 @@ def run(iteration: Iteration[Point], loop: Iterations) -> tuple[Point, Completed
                 if best.least <= loop.tolerance:
                     break
                 start, heard = iteration.point, history[-1][0]
-    report = loop.report(WAY_OUT, f"steps were halved {back} times" if back else "", residual=best.least)
+    report = loop.report(
+        WAY_OUT, f"steps were halved {back} times" if back else "", residual=best.least
+    )
     misfits, errors = (np.stack(kind) for kind in zip(*history, strict=True))
     return best.point, Completed([], report, misfits, errors.reshape(-1, len(network.hosted)))
 

@@ -6,4 +6,14 @@ from peerlearn.algorithms.distances.landmarks import Landmarks
 from peerlearn.algorithms.distances.partial_matrix import Known, Mask
 from peerlearn.algorithms.distances.row_index import Places
 
-__all__ = ["DISTANCES", "Distances", "Exchange", "Known", "Landmarks", "Mask", "Places", "distances_of", "drawn_by"]
+__all__ = [
+    "DISTANCES",
+    "Distances",
+    "Exchange",
+    "Known",
+    "Landmarks",
+    "Mask",
+    "Places",
+    "distances_of",
+    "drawn_by",
+]

@@ -5,9 +5,10 @@
     alone:                               D_ij between all patterns that k then knows, M_k of them
     in round n of n2, over the network:  (n2 - n + 1)/n2 p2 M_k of these entries, (n - 1)/n2 p2 M_k received ones
 
-Thesis, section 7.3.1, steps 1 to 3. p1 N_k is often about 1, so that rounding decides: a number x is rounded up with
-probability x - floor(x), and on average as many are sent as should be; rounding down sends none. Who takes part sees
-patterns of others as they are, or as `privacy` left them: see docs/privacy.md.
+Thesis, section 7.3.1, steps 1 to 3. p1 N_k is often about 1, so that rounding decides: a number x
+is rounded up with probability x - floor(x), and on average as many are sent as should be; rounding
+down sends none. Who takes part sees patterns of others as they are, or as `privacy` left them: see
+docs/privacy.md.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from peerlearn.network.base import Message, Network
 
 __all__ = ["Exchange"]
 
-ROUNDING = 1e-9  # by how much two agents' distances between the same rows may differ, relative to them
+ROUNDING = (
+    1e-9  # by how much two agents' distances between the same rows may differ, relative to them
+)
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,13 @@ class Exchange:
     def __post_init__(self) -> None:
         for what, fraction in (("patterns", self.patterns), ("entries", self.entries)):
             if not is_real(fraction) or not 0 <= fraction <= 1:
-                raise InputError(f"{what} is {fraction!r}: give the fraction to send in a round, from 0 to 1")
-        for what, rounds in (("pattern_rounds", self.pattern_rounds), ("entry_rounds", self.entry_rounds)):
+                raise InputError(
+                    f"{what} is {fraction!r}: give the fraction to send in a round, from 0 to 1"
+                )
+        for what, rounds in (
+            ("pattern_rounds", self.pattern_rounds),
+            ("entry_rounds", self.entry_rounds),
+        ):
             if not is_whole(rounds) or rounds < 0:
                 raise InputError(f"{what} is {rounds!r}: give a whole number of rounds, 0 or more")
 
@@ -55,12 +63,16 @@ class Exchange:
         """What each hosted agent knows in the end. An agent draws from the seed and its own number."""
         places = Places.agreed(network, [len(X) for X in patterns])
         rngs = [np.random.default_rng((seed, agent)) for agent in network.hosted]
-        tables = [Patterns(places, agent, X) for agent, X in zip(network.hosted, patterns, strict=True)]
+        tables = [
+            Patterns(places, agent, X) for agent, X in zip(network.hosted, patterns, strict=True)
+        ]
         _handed_on(network, tables, rngs, self.patterns, self.pattern_rounds)
         entries = [Entries(own) for own in tables]
         _handed_on(network, entries, rngs, self.entries, self.entry_rounds)
         squares = [own.squares() for own in entries]
-        return Known(places, [D for D, _ in squares], [mask for _, mask in squares], patterns[0].shape[1])
+        return Known(
+            places, [D for D, _ in squares], [mask for _, mask in squares], patterns[0].shape[1]
+        )
 
 
 class Table(ABC):
@@ -81,11 +93,20 @@ class Table(ABC):
     def some(self, later: float, p: float, rng: np.random.Generator) -> Message:
         """About p (1 - later) of as many as are its own, of these, and p later of as many, of those received."""
         parts = [
-            rng.choice(some, min(rounded(p * share * len(self.own), rng), len(some)), replace=False, shuffle=False)
+            rng.choice(
+                some,
+                min(rounded(p * share * len(self.own), rng), len(some)),
+                replace=False,
+                shuffle=False,
+            )
             for some, share in ((self.own, 1 - later), (self.received, later))
         ]
         places = np.concatenate(parts)
-        return {"places": places.astype(np.int32), "values": self.values[places]} if len(places) else {}
+        return (
+            {"places": places.astype(np.int32), "values": self.values[places]}
+            if len(places)
+            else {}
+        )
 
     def receive(self, message: Message, sender: int) -> None:
         places, values = message.get("places"), message.get("values")
@@ -99,7 +120,9 @@ class Table(ABC):
             or not all_finite(values)
             or not self.possible(places, values)
         ):
-            raise WireError(f"agent {sender} sent no {self.what} where some were due: it runs something else")
+            raise WireError(
+                f"agent {sender} sent no {self.what} where some were due: it runs something else"
+            )
         unknown = ~self.known[places]
         new, first = np.unique(places[unknown], return_index=True)
         self.values[new], self.known[new] = values[unknown][first], True
@@ -138,7 +161,8 @@ class Entries(Table):
         self.N, rows = len(patterns.values), np.flatnonzero(patterns.known)
         first, second = np.triu_indices(len(rows), 1)
         super().__init__(np.zeros(self.N**2), rows[first] * self.N + rows[second])
-        # By differences: a distance is then the same for all who compute it, whatever other patterns they know.
+        # By differences: a distance is then the same for all who compute it, whatever other
+        # patterns they know.
         self.values[self.own] = pdist(patterns.values[rows], "sqeuclidean")
 
     def possible(self, places: NDArray[np.int32], values: Array) -> bool:
@@ -152,11 +176,17 @@ class Entries(Table):
 
 
 def _handed_on(
-    network: Network, tables: Sequence[Table], rngs: Sequence[np.random.Generator], p: float, rounds: int
+    network: Network,
+    tables: Sequence[Table],
+    rngs: Sequence[np.random.Generator],
+    p: float,
+    rounds: int,
 ) -> None:
     """So many rounds, in which agents send more and more of what they have received."""
     for n in range(rounds):
-        inbox = network.exchange([own.some(n / rounds, p, rng) for own, rng in zip(tables, rngs, strict=True)])
+        inbox = network.exchange(
+            [own.some(n / rounds, p, rng) for own, rng in zip(tables, rngs, strict=True)]
+        )
         for own, box in zip(tables, inbox, strict=True):
             for sender in sorted(box):
                 own.receive(box[sender], sender)

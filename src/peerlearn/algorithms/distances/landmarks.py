@@ -8,10 +8,10 @@
     z_ij = (t_i0 + s^2 - t_ij) / 2s,   which is (x_i - c)'q_j                                                alone
     D_ij = |z_i - z_j|^2                                                                                     alone
 
-Trilateration; Silva and Tenenbaum, Global versus local methods in nonlinear dimensionality reduction, 2003. The
-landmarks span the space, so D is exact: what travels are N (d + 1) numbers where the thesis completes N^2 (sections
-7.3.2 and 7.3.3). It gives every row away to every agent: all know c and q, and x_i = c + sum_j z_ij q_j. See
-docs/privacy.md.
+Trilateration; Silva and Tenenbaum, Global versus local methods in nonlinear dimensionality
+reduction, 2003. The landmarks span the space, so D is exact: what travels are N (d + 1) numbers
+where the thesis completes N^2 (sections 7.3.2 and 7.3.3). It gives every row away to every agent:
+all know c and q, and x_i = c + sum_j z_ij q_j. See docs/privacy.md.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class Landmarks:
         c = total(network, np.stack([np.add.reduce(X, axis=0) for X in patterns]))[0] / places.N
         centred = [X - c for X in patterns]
         squares = np.array([np.vdot(X, X) / max(len(X), 1) for X in centred])
-        s = float(maximum(network, sendable(np.sqrt(squares)))[0])  # what the first hosted agent knows, all know
+        s = float(
+            maximum(network, sendable(np.sqrt(squares)))[0]
+        )  # what the first hosted agent knows, all know
         if not s <= LARGEST:
             raise DataError(
                 f"rows lie {s:.3g} from their mean at one agent, too far to square: scale the columns at all agents"
@@ -84,4 +86,6 @@ def _possible(T: Array, places: Places, s: float) -> None:
     """Refuse distances that no row can have: at no agent lies one beyond sqrt(N_k) s."""
     for agent, count in enumerate(places.counts):
         if np.count_nonzero(T[places.of(agent)] > 1.001 * (np.sqrt(count) + 1) ** 2 * s**2):
-            raise WireError(f"agent {agent} sent distances that no row of its can have: it runs something else")
+            raise WireError(
+                f"agent {agent} sent distances that no row of its can have: it runs something else"
+            )

@@ -19,9 +19,10 @@ Mask = NDArray[np.bool_]
 class Known:
     """One matrix and one mask for each agent hosted here.
 
-    D: N x N squared Euclidean distances, symmetric, zero where the agent knows none. mask: symmetric, True where it
-    knows one; None if all agents know all. columns: how many the rows have, if that is told. Where several agents know
-    the same they may share one array: never change one in place.
+    D: N x N squared Euclidean distances, symmetric, zero where the agent knows none. mask:
+    symmetric, True where it
+    knows one; None if all agents know all. columns: how many the rows have, if that is told. Where
+    several agents know the same they may share one array: never change one in place.
     """
 
     places: Places
@@ -32,7 +33,9 @@ class Known:
     def __post_init__(self) -> None:
         masks = [None] * len(self.D) if self.mask is None else self.mask
         if len(masks) != len(self.D):
-            raise DataError(f"there are {len(self.D)} matrices of distances and {len(masks)} masks: give one for each")
+            raise DataError(
+                f"there are {len(self.D)} matrices of distances and {len(masks)} masks: give one for each"
+            )
         seen: set[tuple[int, int]] = set()
         for number, (D, mask) in enumerate(zip(self.D, masks, strict=True)):
             if (id(D), id(mask)) not in seen:  # agents that share a matrix need one look at it
@@ -43,11 +46,17 @@ class Known:
         N = self.places.N
         for what, given, kind in (("distances", D, np.float64), ("mask", mask, np.bool_)):
             if given is not None and (given.shape != (N, N) or given.dtype != kind):
-                raise DataError(f"{whose}: {what} must be {N} x {N} of {kind.__name__}, not {_described(given)}")
+                raise DataError(
+                    f"{whose}: {what} must be {N} x {N} of {kind.__name__}, not {_described(given)}"
+                )
         if not all_finite(D) or np.count_nonzero(D < 0) or np.count_nonzero(np.diagonal(D)):
-            raise DataError(f"{whose} must be finite, 0 or more, and 0 on the diagonal: give squared distances")
+            raise DataError(
+                f"{whose} must be finite, 0 or more, and 0 on the diagonal: give squared distances"
+            )
         if not np.array_equal(D, D.T) or (mask is not None and not np.array_equal(mask, mask.T)):
-            raise DataError(f"{whose} must be symmetric, and their mask too: set both (i, j) and (j, i)")
+            raise DataError(
+                f"{whose} must be symmetric, and their mask too: set both (i, j) and (j, i)"
+            )
         if mask is not None and np.count_nonzero(D[~mask]):
             raise DataError(f"{whose} must be 0 where the mask is False: multiply them by it")
 

@@ -37,7 +37,9 @@ class Places:
         if any(count < 0 for count in self.counts):
             raise DataError(f"agents have {self.counts} rows: a number of rows is 0 or more")
         if self.N < 2:
-            raise DataError(f"all agents together have {self.N} row, and a distance needs two: give more rows")
+            raise DataError(
+                f"all agents together have {self.N} row, and a distance needs two: give more rows"
+            )
         if self.N > MOST_ROWS:
             raise DataError(
                 f"all agents together have {self.N:,} rows, and every agent would hold the distances between all of "

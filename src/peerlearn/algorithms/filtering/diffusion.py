@@ -3,10 +3,10 @@
     theta_k <- the next sample of agent k                           alone (kernels.py)
     theta_k <- sum_j C_kj theta_j                                   over the network: one round (streaming/combining.py)
 
-adapt-then-combine in this order; combine-then-adapt begins with the second line, which is the same recursion read at
-another point. (Lopes and Sayed, Diffusion least-mean squares over adaptive networks, 2008; thesis, section 10.3.) All
-begin alike, so that there is nothing to combine before the first sample. An agent that diverges stops the run
-before anything of it is sent: divergence.py.
+adapt-then-combine in this order; combine-then-adapt begins with the second line, which is the same
+recursion read at another point. (Lopes and Sayed, Diffusion least-mean squares over adaptive
+networks, 2008; thesis, section 10.3.) All begin alike, so that there is nothing to combine before
+the first sample. An agent that diverges stops the run before anything of it is sent: divergence.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ from peerlearn.local.splines import SPAN
 from peerlearn.network.base import Network
 
 BEFORE, AFTER, NONE = "combine-then-adapt", "adapt-then-combine", "none"
-FUSED_UP_TO = {"full": 200, "span": 1000}  # agents: beyond, C is quicker as a sparse array; C takes 8 MB
+FUSED_UP_TO = {
+    "full": 200,
+    "span": 1000,
+}  # agents: beyond, C is quicker as a sparse array; C takes 8 MB
 FADE = 0.02  # of the memory of a spline filter, at first
 NO_WEIGHTS = np.zeros((0, 0))
 
@@ -48,7 +51,9 @@ class Cooperation:
         one_of(self.exchange, "exchange", ("full", "span"))
         combining.check_combining(self.every, self.threshold, "samples")
         if self.exchange == "span" and self.threshold is not None:
-            raise InputError("a threshold compares all that an agent has with what it last sent: give exchange='full'")
+            raise InputError(
+                "a threshold compares all that an agent has with what it last sent: give exchange='full'"
+            )
 
     def between(self, network: Network) -> bool:
         """Whether anything is sent at all."""
@@ -99,15 +104,19 @@ def proceed(
 ) -> tuple[State, Array]:
     """The state after these samples, and their record (see Task). The old state is left as it was.
 
-    signals: x, d and steps of the hosted agents. truth: w0 and f0, or empty. stop(k, n, X, strained): what to
-    raise where the k-th hosted agent, whose largest input was X, diverges at sample n, by strain or by size.
+    signals: x, d and steps of the hosted agents. truth: w0 and f0, or empty. stop(k, n, X,
+    strained): what to
+    raise where the k-th hosted agent, whose largest input was X, diverges at sample n, by strain or
+    by size.
     """
     x, d, steps = signals
     agents, samples = d.shape
     clock = int(state["clock"][0])
     state = {name: array.copy() for name, array in state.items()}
     state["largest"] = np.maximum(state["largest"], np.abs(np.stack([x, d])).max(axis=2).T)
-    here = how.between(network) and network.size <= FUSED_UP_TO[how.exchange] and how.threshold is None
+    here = (
+        how.between(network) and network.size <= FUSED_UP_TO[how.exchange] and how.threshold is None
+    )
     C = network.mixing_here if here else None
     task = Task(
         design=shape.design,
@@ -195,7 +204,9 @@ def _in_rounds(network: Network, how: Cooperation, task: Task, state: State) -> 
         n = last
 
 
-def _combine(network: Network, how: Cooperation, task: Task, state: State, ahead: int | None) -> None:
+def _combine(
+    network: Network, how: Cooperation, task: Task, state: State, ahead: int | None
+) -> None:
     """Changes theta in place. ahead: the sample whose span agents ask for, where they have not been there yet."""
     theta, order = task.theta, task.design.order
     if how.exchange == "full":

@@ -5,11 +5,12 @@
     strain > order  and  |e| > X + D                                  diverges; X, D: the largest |x|, |d|
     |coefficient| > 10^6 max(1, D) / min(1, X)                        has diverged
 
-With a share of more than two the error grows. One outlier stays for `order` samples; an agent that goes on like that
-after them, and whose error is larger than any that it could begin with, would diverge alone, and is stopped before its
-neighbors do so instead of it. Who is stopped by size, or with a phi' that was mixed, may have got it from a neighbor,
-and is told so. A step is small enough where no share is above one or, for splines, none of its two parts above a half:
-no x'x is larger than order X^2, a spline starts with phi' = 1, and b is largest where s is furthest out, which the w
+With a share of more than two the error grows. One outlier stays for `order` samples; an agent that
+goes on like that after them, and whose error is larger than any that it could begin with, would
+diverge alone, and is stopped before its neighbors do so instead of it. Who is stopped by size, or
+with a phi' that was mixed, may have got it from a neighbor, and is told so. A step is small enough
+where no share is above one or, for splines, none of its two parts above a half: no x'x is larger
+than order X^2, a spline starts with phi' = 1, and b is largest where s is furthest out, which the w
 that all begin with sees at X.
 """
 
@@ -34,7 +35,14 @@ def bounds_of(largest: Array) -> Array:
 
 
 def diverged(
-    agent: int, sample: int, design: Design, spline: Spline | None, X: float, steps: Array, *, by_neighbor: bool
+    agent: int,
+    sample: int,
+    design: Design,
+    spline: Spline | None,
+    X: float,
+    steps: Array,
+    *,
+    by_neighbor: bool,
 ) -> InputError:
     """The sentence; X: the agent's largest input so far; steps: its mu and mu_q; by_neighbor: whether that may be."""
     if design.update == RLS:
@@ -58,11 +66,15 @@ def _smaller_steps(order: int, spline: Spline | None, X: float, steps: Array) ->
         b = spline.rows([X])[1]
         curve = max(1.0, float(np.add.reduce(b * b, axis=None)))
         bounds = {"step_size": bounds["step_size"] / 2, "spline_step_size": 0.5 / curve}
-    each = [(name, step, bound) for step, (name, bound) in zip(steps, bounds.items(), strict=False) if bound < np.inf]
+    each = [
+        (name, step, bound)
+        for step, (name, bound) in zip(steps, bounds.items(), strict=False)
+        if bound < np.inf
+    ]
     if all(step <= bound for _, step, bound in each):
         steep = "" if spline is None else ", but its spline got too steep"
-        return (
-            f"its steps are small enough for inputs up to {X:.3g}{steep}; give smaller ones, or update='nlms' or 'rls'"
-        )
-    given = " and ".join(f"a {name} of {bound:.2g} or less, not {step:g}" for name, step, bound in each)
+        return f"its steps are small enough for inputs up to {X:.3g}{steep}; give smaller ones, or update='nlms' or 'rls'"
+    given = " and ".join(
+        f"a {name} of {bound:.2g} or less, not {step:g}" for name, step, bound in each
+    )
     return f"for inputs up to {X:.3g} give {given}, or update='nlms' or 'rls'"

@@ -9,24 +9,29 @@
     g = P h / (f + h'P h)                                             RLS: recursive Gauss-Newton on both parts at once
     theta <- theta + g e,   P <- (P - g h'P) / f
 
-Without a spline phi(s) = s, and these are the usual LMS, NLMS and RLS. With one, (a w, phi(s / a)) is the same filter
-for any a: P[0] is small, so that all agents stay near the one that they start with. And what was learned while slopes
-were wrong is forgotten: f = (1 - fade) forgetting, with a fade that fades itself. Where f is below 1, P grows in
-directions that nobody visits; no variance grows beyond that in P[0]. Where a sensor falls silent, d is noise, and over
-a tiny h'h taken for news: hence the floor of NLMS (of the mean, which one outlier hardly lifts). With a spline there is
+Without a spline phi(s) = s, and these are the usual LMS, NLMS and RLS. With one, (a w, phi(s / a))
+is the same filter for any a: P[0] is small, so that all agents stay near the one that they start
+with. And what was learned while slopes were wrong is forgotten: f = (1 - fade) forgetting, with a
+fade that fades itself. Where f is below 1, P grows in directions that nobody visits; no variance
+grows beyond that in P[0]. Where a sensor falls silent, d is noise, and over a tiny h'h taken for
+news: hence the floor of NLMS (of the mean, which one outlier hardly lifts). With a spline there is
 none, because b'b is never small.
 
-Scarpiniti, Comminiello, Parisi and Uncini, Nonlinear spline adaptive filtering, 2013; thesis, section 10.2; Ljung and
-Soderstrom, Theory and practice of recursive identification, 1983 (Gauss-Newton, and memory that grows).
+Scarpiniti, Comminiello, Parisi and Uncini, Nonlinear spline adaptive filtering, 2013; thesis,
+section 10.2; Ljung and Soderstrom, Theory and practice of recursive identification, 1983
+(Gauss-Newton, and memory that grows).
 
-To add an update rule: a constant beside LMS, NLMS and RLS; a branch of `advance` that changes theta[k] and nothing of
-other agents; what it remembers as an array in Task (task.py) and in Shape.start (together.py); its name in UPDATES
-(models/listening.py); default steps in _steps, or P[0] in _priors (models/filters.py); what to do where it diverges
-(divergence.py); and its formula in tests/filters_by_hand.py.
+To add an update rule: a constant beside LMS, NLMS and RLS; a branch of `advance` that changes
+theta[k] and nothing of
+other agents; what it remembers as an array in Task (task.py) and in Shape.start (together.py); its
+name in UPDATES (models/listening.py); default steps in _steps, or P[0] in _priors
+(models/filters.py); what to do where it diverges (divergence.py); and its formula in
+tests/filters_by_hand.py.
 
-All compiled code is in this one file: numba keeps machine code by the file of its function, and does not look whether
-another file that it calls has changed. Every agent is computed by itself, in one order, so that its bits do not depend
-on who else is hosted here.
+All compiled code is in this one file: numba keeps machine code by the file of its function, and
+does not look whether
+another file that it calls has changed. Every agent is computed by itself, in one order, so that its
+bits do not depend on who else is hosted here.
 """
 
 from __future__ import annotations
@@ -71,13 +76,18 @@ def advance(
 ) -> None:
     """Samples first, .., last - 1 of all agents; ends when one diverges.
 
-    C: where all agents are here, the weights, and the loop does their rounds as well: together.py says the same for any
+    C: where all agents are here, the weights, and the loop does their rounds as well: together.py
+    says the same for any
     network. Elsewhere 0 x 0: each agent alone. done: out, how often they have combined.
     """
     order, Q, _, update, forgetting = design
     every, clock, before, spans = rounds
     b, c = work[0], work[1]
-    mixed, w, psi = np.empty_like(theta), np.empty((len(theta), order)), np.empty((len(theta), order))
+    mixed, w, psi = (
+        np.empty_like(theta),
+        np.empty((len(theta), order)),
+        np.empty((len(theta), order)),
+    )
     left = every - (clock + first) % every
     for n in range(first, last):
         if len(C) > 0 and before and left == every and clock + n > 0:
@@ -194,7 +204,9 @@ def _mix_spans(C: Array, theta: Array, order: int, visited: Indices, xi: Array) 
 
 
 @compiled
-def _locate(s: float, design: Design, B: Array, b: Array, c: Array, visited: Indices, k: int) -> None:
+def _locate(
+    s: float, design: Design, B: Array, b: Array, c: Array, visited: Indices, k: int
+) -> None:
     """`Spline.rows` of one s: its rows b and c, and its span as visited[k]."""
     Q = design.Q
     z, beyond = s * design.density + 0.5 * (Q - 1), 0.0

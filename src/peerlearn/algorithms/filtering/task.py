@@ -42,9 +42,13 @@ class Task(NamedTuple):
     steps: Array  # mu, mu_q, and of divergence.py the bounds of coefficients and of errors under strain
     w0: Array  # the filter that made the signals: its coefficients, or none
     f0: Array  # and its phi at the usable knots
-    record: Array  # 1 x agents x samples: outputs; with a w0 3 x ..: and the distances of both parts
+    record: (
+        Array  # 1 x agents x samples: outputs; with a w0 3 x ..: and the distances of both parts
+    )
     visited: Indices  # out: the span of each agent's last sample
-    stopped: Indices  # out: the agent that diverged first, or SOUND; at which sample; and 1 if by strain
+    stopped: (
+        Indices  # out: the agent that diverged first, or SOUND; at which sample; and 1 if by strain
+    )
     work: Array  # 3 rows
     rounds: Rounds
     C: Array  # the weights where `advance` does the rounds, else 0 x 0

@@ -1,9 +1,10 @@
 """Which solver for which problem: the rule behind solver="auto", and the short names that models accept.
 
-Gram sends about B^2/2 numbers once, or the rows' R factors on a tree; conjugate gradients B M numbers per sum, and some
-twenty sums are usual. What that comes to depends on B, M, the graph and the way of summing, which everybody knows, and
-on a tree on the rows and how far they have to go, which is summed first: so all agents choose alike. Where agents
-differ much conjugate gradients may need many more: once they have sent what Gram would have, Gram takes over.
+Gram sends about B^2/2 numbers once, or the rows' R factors on a tree; conjugate gradients B M
+numbers per sum, and some twenty sums are usual. What that comes to depends on B, M, the graph and
+the way of summing, which everybody knows, and on a tree on the rows and how far they have to go,
+which is summed first: so all agents choose alike. Where agents differ much conjugate gradients may
+need many more: once they have sent what Gram would have, Gram takes over.
 """
 
 from __future__ import annotations
@@ -51,16 +52,28 @@ class Auto:
                 solution = Gram(self.tolerance, self.averaging).solve(network, problems, penalty)
         else:
             solution = solver.solve(network, problems, penalty)
-        note = f"chosen because {why}" + (f"; {solution.report.note}" if solution.report.note else "")
-        return replace(solution, report=replace(solution.report, note=note, sent=network.ledger.since(mark)))
+        note = f"chosen because {why}" + (
+            f"; {solution.report.note}" if solution.report.note else ""
+        )
+        return replace(
+            solution, report=replace(solution.report, note=note, sent=network.ledger.since(mark))
+        )
 
-    def _choice(self, network: Network, problems: LeastSquares, penalty: Penalty) -> tuple[Solver, str]:
+    def _choice(
+        self, network: Network, problems: LeastSquares, penalty: Penalty
+    ) -> tuple[Solver, str]:
         if isinstance(penalty, Lasso):
-            return Gram(self.tolerance, self.averaging), "Gram's lasso is exact, with the same zeros everywhere"
+            return Gram(
+                self.tolerance, self.averaging
+            ), "Gram's lasso is exact, with the same zeros everywhere"
         if not isinstance(penalty, Ridge):
-            return ADMM(tolerance=self.tolerance, averaging=self.averaging), "the penalty is neither ridge nor lasso"
+            return ADMM(
+                tolerance=self.tolerance, averaging=self.averaging
+            ), "the penalty is neither ridge nor lasso"
         if penalty.alpha == 0:
-            return Gram(self.tolerance, self.averaging), "alpha is 0, and Gram can tell whether the data suffice"
+            return Gram(
+                self.tolerance, self.averaging
+            ), "alpha is 0, and Gram can tell whether the data suffice"
         gram, vectors = (8e-6 * numbers for numbers in self._expected(network, problems))
         why = f"Gram should send {gram:,.2g} MB and ConjugateGradient {vectors:,.2g} MB"
         if gram <= vectors:
@@ -76,9 +89,13 @@ class Auto:
         averaging = Averaging.of(self.averaging)
         if averaging.exact_on(network):
             links = network.size - 1
-            way = problems.rows * network.tree.depth[list(network.hosted)]  # how far each agent's rows have to go
+            way = (
+                problems.rows * network.tree.depth[list(network.hosted)]
+            )  # how far each agent's rows have to go
             rows = float(averaging.total(network, way)[0]) * (B + M)
-            return min(rows, links * triangle) + links * answer, 2 * links * (setup + USUAL_SUMS * answer)
+            return min(rows, links * triangle) + links * answer, 2 * links * (
+                setup + USUAL_SUMS * answer
+            )
         links = 2 * network.graph.number_of_edges()
         tight, loose, rough = (
             links * replace(averaging, tolerance=tolerance).rounds_on(network)
@@ -87,5 +104,7 @@ class Auto:
         return tight * triangle, rough * setup + loose * USUAL_SUMS * answer
 
 
-READOUT: Family[Solver] = Family("peerlearn.algorithms.readout", "solve", "solver", in_one_place="local")
+READOUT: Family[Solver] = Family(
+    "peerlearn.algorithms.readout", "solve", "solver", in_one_place="local"
+)
 solvers, solver_of = READOUT.kinds, READOUT.of

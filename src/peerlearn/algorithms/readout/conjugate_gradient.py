@@ -4,8 +4,9 @@
 
     q = A d                                          over the network: one B x M sum per iteration
 
-The rest of an iteration every agent computes alone on its own copies, see krylov.py; preconditioners.py has the ways to
-need fewer of them. The answer is at most |r| / alpha away from b, r = c - A b.
+The rest of an iteration every agent computes alone on its own copies, see krylov.py;
+preconditioners.py has the ways to need fewer of them. The answer is at most |r| / alpha away from
+b, r = c - A b.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ __all__ = ["ConjugateGradient"]
 class ConjugateGradient:
     """tolerance: relative distance to the centralised coefficients.
 
-    preconditioner: "synthetic" costs one average of the inputs' mean and covariance; "local" one more average per
-    iteration, and suits any features; "none"; "auto" is synthetic where all know how features come from inputs, else
-    local.
+    preconditioner: "synthetic" costs one average of the inputs' mean and covariance; "local" one
+    more average per
+    iteration, and suits any features; "none"; "auto" is synthetic where all know how features come
+    from inputs, else local.
     """
 
     name: ClassVar = "cg"
@@ -71,13 +73,19 @@ class ConjugateGradient:
     def attempt(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         """Solve for a caller that has something else to try: warn only where no solver could be sure of its sums."""
         krylov, b, note = self._solve(network, problems, penalty)
-        report = krylov.report(note, "give the averaging more max_rounds", warn=krylov.loop.converged)
+        report = krylov.report(
+            note, "give the averaging more max_rounds", warn=krylov.loop.converged
+        )
         return Solution(b, report, self.tolerance)
 
-    def _solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> tuple[Krylov, Array, str]:
+    def _solve(
+        self, network: Network, problems: LeastSquares, penalty: Penalty
+    ) -> tuple[Krylov, Array, str]:
         self.must_take(penalty)
         alpha = penalty.alpha
-        loop = Iterations(network, "ConjugateGradient", self.tolerance, self.max_iterations, recovers=True)
+        loop = Iterations(
+            network, "ConjugateGradient", self.tolerance, self.max_iterations, recovers=True
+        )
         averaging = Averaging.of(self.averaging, max(self.tolerance / MARGIN, MOST_EXACT))
         rough = replace(averaging, tolerance=max(averaging.tolerance, ROUGH))
         name = self.preconditioner
@@ -91,7 +99,9 @@ class ConjugateGradient:
         return krylov, krylov.solve(kind.first(problems, rode)), f"preconditioner {name}, "
 
 
-def _right_side(network: Network, problems: LeastSquares, riding: Array, averaging: Averaging) -> tuple[Array, Array]:
+def _right_side(
+    network: Network, problems: LeastSquares, riding: Array, averaging: Averaging
+) -> tuple[Array, Array]:
     """c, and the sums of what rides along in the same messages."""
     own = problems.moment.reshape(problems.agents, -1)
     sums = sum_alike(network, np.hstack([own, riding]), averaging)
@@ -116,7 +126,10 @@ class _NormalEquations:
         return q + self.alpha * d, e
 
     def residual(self, b: Array, averaging: Averaging) -> Array:
-        return sum_alike(self.network, self.problems.moment - self.problems.normal(b), averaging) - self.alpha * b
+        return (
+            sum_alike(self.network, self.problems.moment - self.problems.normal(b), averaging)
+            - self.alpha * b
+        )
 
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         return relative(self.preconditioner.distance(r, z, self.alpha), norms(b))

@@ -4,12 +4,15 @@
     b = (G + alpha I)^-1 P                          alone, for ridge
     b = argmin 1/2 b'G b - P'b + alpha |b|_1        at one agent, for lasso; all follow it and have the same zeros
 
-G is symmetric: only its triangle is sent, in float64 (in float32 the readout's error can grow twentyfold).
-Best where columns are few or outputs many, since what is sent grows with B^2/2 but not with iterations.
+G is symmetric: only its triangle is sent, in float64 (in float32 the readout's error can grow
+twentyfold).
+Best where columns are few or outputs many, since what is sent grows with B^2/2 but not with
+iterations.
 
-On a tree agents with few rows send less than a triangle: the R factor of [H_k Y_k] has no more rows than they have
-data, and stacks of R factors are factorised again on the way up (communication-avoiding QR: Demmel et al., 2012). The
-root solves, and only b travels down.
+On a tree agents with few rows send less than a triangle: the R factor of [H_k Y_k] has no more rows
+than they have
+data, and stacks of R factors are factorised again on the way up (communication-avoiding QR: Demmel
+et al., 2012). The root solves, and only b travels down.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ class Gram:
     """tolerance: relative distance to the centralised coefficients, where averages are inexact; a tree is exact
     up to rounding, which max eig(H'H) / alpha times 1e-16 bounds.
 
-    Lasso may be as flat as it likes: for it averages are as exact as numbers are, whatever the tolerance.
+    Lasso may be as flat as it likes: for it averages are as exact as numbers are, whatever the
+    tolerance.
     """
 
     name: ClassVar = "gram"
@@ -87,20 +91,30 @@ class Gram:
     def _needed_accuracy(self, network: Network, problems: LeastSquares, convexity: float) -> float:
         """A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha, for ridge.
 
-        What the averaging promises is relative to the spread of the agents' G, which may be a few times G itself.
+        What the averaging promises is relative to the spread of the agents' G, which may be a few
+        times G itself.
         """
-        largest = network.size * float(maximum(network, problems.largest_eigenvalues())[0]) or 1.0  # 0: nothing to sum
-        return max(0.1 * self.tolerance * max(convexity, 1e-9 * largest) / (convexity + largest), 1e-15)
+        largest = (
+            network.size * float(maximum(network, problems.largest_eigenvalues())[0]) or 1.0
+        )  # 0: nothing to sum
+        return max(
+            0.1 * self.tolerance * max(convexity, 1e-9 * largest) / (convexity + largest), 1e-15
+        )
 
 
-def _summed(network: Network, problems: LeastSquares, averaging: Averaging) -> list[NormalEquations]:
+def _summed(
+    network: Network, problems: LeastSquares, averaging: Averaging
+) -> list[NormalEquations]:
     moments = problems.moment.reshape(problems.agents, -1)
     sums = averaging.total(network, np.hstack([problems.triangles(), moments]))
     return [NormalEquations.of_numbers(row, problems.shape) for row in sums]
 
 
 def _told(
-    network: Network, sums: Sequence[NormalEquations], penalty: Penalty, tell: Callable[[Network, Array], Array]
+    network: Network,
+    sums: Sequence[NormalEquations],
+    penalty: Penalty,
+    tell: Callable[[Network, Array], Array],
 ) -> tuple[Array, float]:
     """The agent in the middle solves, and all are told its b, and how far that misses the conditions of a minimum."""
     B, M = sums[0].shape
@@ -118,17 +132,23 @@ def _answer(equations: NormalEquations, penalty: Penalty) -> Array:
     """b, and what it misses; or NO_ANSWER in its place, to tell the others that there is no b."""
     try:
         b, missed = (
-            equations.lasso(penalty.alpha) if isinstance(penalty, Lasso) else (equations.ridge(penalty.alpha), 0.0)
+            equations.lasso(penalty.alpha)
+            if isinstance(penalty, Lasso)
+            else (equations.ridge(penalty.alpha), 0.0)
         )
     except DataError:
         b, missed = np.zeros(equations.shape), NO_ANSWER
     return np.array([*b.ravel(), missed])
 
 
-def merge_equations(network: Network, equations: Sequence[NormalEquations]) -> list[NormalEquations]:
+def merge_equations(
+    network: Network, equations: Sequence[NormalEquations]
+) -> list[NormalEquations]:
     """Return the hosted agents' equations with those of all below them in the tree: the root has those of all."""
     shape = equations[0].shape
-    return merge_to_root(network, equations, lambda message, sender: _equations(message, shape, sender))
+    return merge_to_root(
+        network, equations, lambda message, sender: _equations(message, shape, sender)
+    )
 
 
 def _equations(message: Message, shape: tuple[int, int], sender: int) -> NormalEquations:

@@ -2,9 +2,10 @@
 
     b_k = argmin 1/2 |H_k b - Y_k|^2 + g(b)          alone; g: alpha/2 |b|^2 (ridge) or alpha |b|_1 (lasso)
 
-The baseline that shows what cooperation is worth. Every agent has the whole alpha, as in the thesis: alone, nobody
-knows how many rows the others have. With alpha N_k/N, an agent's share of it, readouts are far better (the thesis's N10
-with 25 agents: 9 % above the centralised error in place of 117 %); `Consensus` solves with that share, and averages.
+The baseline that shows what cooperation is worth. Every agent has the whole alpha, as in the
+thesis: alone, nobody knows how many rows the others have. With alpha N_k/N, an agent's share of it,
+readouts are far better (the thesis's N10 with 25 agents: 9 % above the centralised error in place
+of 117 %); `Consensus` solves with that share, and averages.
 """
 
 from __future__ import annotations

@@ -3,14 +3,16 @@
     synthetic   All agents know the feature map h. They average the mean and covariance of their inputs once, draw the
                 same Gaussian inputs X~ from a common seed, and invert  (N/n~) h(X~)'h(X~) + alpha I.  No other message.
     local       P = sum_k p_k (H_k'H_k / p_k + alpha I)^-1, each part applied by its agent: one more average per
-                iteration. Needs no feature map. P >= A^-1 whatever the shares p_k, because the inverse is a convex
-                function of a matrix; p_k = N_k^2 / sum N_j^2, since an agent with few rows says 1/alpha of nearly all.
-                The first direction is not P c but the mean of the agents' own readouts, which is nearer to the answer
-                and can be summed together with c and the N_k^2. They use less than their share of alpha: Zhang, Duchi
+                iteration. Needs no feature map. P >= A^-1 whatever the shares p_k, because the
+                inverse is a convex function of a matrix; p_k = N_k^2 / sum N_j^2, since an agent
+                with few rows says 1/alpha of nearly all. The first direction is not P c but the
+                mean of the agents' own readouts, which is nearer to the answer and can be summed
+                together with c and the N_k^2. They use less than their share of alpha: Zhang, Duchi
                 and Wainwright, Divide and conquer kernel ridge regression, 2015.
     none        P = I
 
-The answer is at most |e| = |A^-1 r| <= |r| / alpha away, r = c - A b; `local` knows it a little better.
+The answer is at most |e| = |A^-1 r| <= |r| / alpha away, r = c - A b; `local` knows it a little
+better.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class Preconditioner(Protocol):
         """What each agent adds to the sum of right sides: hosted agents x numbers."""
         return np.zeros((problems.agents, 0))
 
-    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array) -> PerAgent:
+    def prepare(
+        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+    ) -> PerAgent:
         """r -> P r at every agent; `total` sums over the network, with the same bits at every agent.
 
         rode: the sums of what rode along.
@@ -54,7 +58,9 @@ class Preconditioner(Protocol):
 
 @dataclass(frozen=True)
 class Nothing(Preconditioner):
-    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array) -> PerAgent:
+    def prepare(
+        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+    ) -> PerAgent:
         return lambda r: r
 
 
@@ -64,12 +70,18 @@ class LocalInverses(Preconditioner):
         """N_k^2, and the agent's readout weighted by N_k, since a direction may have any length."""
         alone = problems.ridge(np.full(problems.agents, UNDERSMOOTHED * alpha / network.size))
         own = problems.rows[:, None, None] * alone
-        return np.column_stack([problems.rows.astype(np.float64) ** 2, own.reshape(problems.agents, -1)])
+        return np.column_stack(
+            [problems.rows.astype(np.float64) ** 2, own.reshape(problems.agents, -1)]
+        )
 
-    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array) -> PerAgent:
+    def prepare(
+        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+    ) -> PerAgent:
         share = problems.rows.astype(np.float64) ** 2 / np.maximum(rode[:, 0], 1.0)
         some = np.where(share > 0, share, 1.0)  # who has no rows says nothing
-        mine = problems.shifted_inverse(some * alpha)  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
+        mine = problems.shifted_inverse(
+            some * alpha
+        )  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
         return lambda r: total((share**2)[:, None, None] * mine(r))
 
     def first(self, problems: LeastSquares, rode: Array) -> Array:
@@ -94,11 +106,15 @@ class SyntheticGram(Preconditioner):
             )
         return super().riding(network, problems, alpha)
 
-    def prepare(self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array) -> PerAgent:
+    def prepare(
+        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+    ) -> PerAgent:
         features = problems.features
         assert features is not None
         moments = total(np.stack([_input_moments(X) for X in problems.inputs]))
-        P = self._inverse(features, moments[0], alpha)  # the same at every agent: computed once for those hosted here
+        P = self._inverse(
+            features, moments[0], alpha
+        )  # the same at every agent: computed once for those hosted here
         return lambda r: P @ r
 
     def _inverse(self, features: RandomFeatures, moments: Array, alpha: float) -> Array:

@@ -18,7 +18,8 @@ from peerlearn.network.base import Network
 class Solution:
     """What a solver returns.
 
-    apart: how far each agent's coefficients may be from the common answer, relative to their size; 0 where all agents
+    apart: how far each agent's coefficients may be from the common answer, relative to their size;
+    0 where all agents
     hold the same bits, None where each has its own or nothing is known. Models check it by
     `agreement.check_coefficients`.
     """
@@ -32,7 +33,9 @@ class Solver(Protocol):
     """Anything with `solve` can be a model's solver; one with a name is found by it."""
 
     name: ClassVar[str]  # what solver="..." calls it
-    exact: ClassVar[bool]  # whether it reaches the centralised coefficients, to the tolerance it is asked for
+    exact: ClassVar[
+        bool
+    ]  # whether it reaches the centralised coefficients, to the tolerance it is asked for
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution: ...
 
@@ -63,7 +66,11 @@ def ridge_or_lasso(penalty: Penalty, solver: str) -> None:
 
 
 def _takers(penalty: Penalty) -> str:
-    return "solver='gram' or 'admm', or 'local' alone" if isinstance(penalty, Lasso) else "solver='admm'"
+    return (
+        "solver='gram' or 'admm', or 'local' alone"
+        if isinstance(penalty, Lasso)
+        else "solver='admm'"
+    )
 
 
 def above_zero(penalty: Penalty, solver: str) -> None:

@@ -3,7 +3,13 @@
 from peerlearn.algorithms.smooth.diffusion import Diffusion
 from peerlearn.algorithms.smooth.gradient_tracking import GradientTracking
 from peerlearn.algorithms.smooth.lbfgs import LBFGS
-from peerlearn.algorithms.smooth.minimum import SMOOTH, Minimum, SmoothSolver, smooth_solver_of, smooth_solvers
+from peerlearn.algorithms.smooth.minimum import (
+    SMOOTH,
+    Minimum,
+    SmoothSolver,
+    smooth_solver_of,
+    smooth_solvers,
+)
 from peerlearn.algorithms.smooth.next import NEXT
 from peerlearn.algorithms.smooth.steps import StepRule
 

@@ -2,9 +2,10 @@
 
     p_k = -(N v_k + alpha w_k)                                        alone; the rest is in tracked.py
 
-Nedic, Olshevsky and Shi, Achieving geometric convergence for distributed optimization over time-varying graphs, 2017;
-Qu and Li, Harnessing smoothness to accelerate distributed optimization, 2018. By default an iteration mixes a few
-times, accelerated, as many times as the graph asks for (mixing.py).
+Nedic, Olshevsky and Shi, Achieving geometric convergence for distributed optimization over
+time-varying graphs, 2017; Qu and Li, Harnessing smoothness to accelerate distributed optimization,
+2018. By default an iteration mixes a few times, accelerated, as many times as the graph asks for
+(mixing.py).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ __all__ = ["GradientTracking"]
 class GradientTracking:
     """tolerance: of |grad F|. step: None chooses by what the iteration shows of the curvature.
 
-    mixing: "chebyshev" needs far fewer rounds on badly connected graphs; "plain" is one round per iteration, and may be
+    mixing: "chebyshev" needs far fewer rounds on badly connected graphs; "plain" is one round per
+    iteration, and may be
     enough on good ones.
     """
 
@@ -45,7 +47,9 @@ class GradientTracking:
         check_step(self.step)
         check_limits(self.tolerance, self.max_iterations, "GradientTracking")
 
-    def minimise(self, network: Network, losses: Losses, alpha: float, start: Array | None = None) -> Minimum:
+    def minimise(
+        self, network: Network, losses: Losses, alpha: float, start: Array | None = None
+    ) -> Minimum:
         check_alpha(alpha)
         return Tracked(
             network,
@@ -54,7 +58,9 @@ class GradientTracking:
             "GradientTracking",
             direction=lambda w, G: -G,
             metric=1.0,
-            largest_step=1 / alpha if alpha > 0 else np.inf,  # as long as it may be where h bends upwards
+            largest_step=1 / alpha
+            if alpha > 0
+            else np.inf,  # as long as it may be where h bends upwards
             step=self.step,
             mixing=self.mixing,
             tolerance=self.tolerance,

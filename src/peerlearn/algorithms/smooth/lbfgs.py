@@ -5,9 +5,10 @@
     F(w), grad F(w)                              up the tree: sums
     the next w, by what F and grad F have shown  alone, at the agent in the middle: scipy's L-BFGS-B
 
-Byrd, Lu, Nocedal and Zhu, A limited memory algorithm for bound constrained optimization, 1995. Only one agent decides:
-others on machines of another kind might take another last bit for another decision. What is sent are two vectors per
-link of the tree and evaluation, and no mixing is needed: far less than by gossip, where every message arrives.
+Byrd, Lu, Nocedal and Zhu, A limited memory algorithm for bound constrained optimization, 1995. Only
+one agent decides: others on machines of another kind might take another last bit for another
+decision. What is sent are two vectors per link of the tree and evaluation, and no mixing is needed:
+far less than by gossip, where every message arrives.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ import numpy as np
 import scipy.optimize
 
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.smooth.minimum import WAY_OUT, Minimum, check_limits, slopes_and_values, started
+from peerlearn.algorithms.smooth.minimum import (
+    WAY_OUT,
+    Minimum,
+    check_limits,
+    slopes_and_values,
+    started,
+)
 from peerlearn.algorithms.sums import broadcast_from_root, sum_to_root
 from peerlearn.arrays import Array, sendable
 from peerlearn.errors import NetworkError, WireError
@@ -44,7 +51,9 @@ class LBFGS:
     def __post_init__(self) -> None:
         check_limits(self.tolerance, self.max_iterations, "LBFGS")
 
-    def minimise(self, network: Network, losses: Losses, alpha: float, start: Array | None = None) -> Minimum:
+    def minimise(
+        self, network: Network, losses: Losses, alpha: float, start: Array | None = None
+    ) -> Minimum:
         if not network.reliable:
             raise NetworkError(
                 "LBFGS needs every message to arrive, and this network loses some: use solver='diffusion'"
@@ -76,9 +85,16 @@ class _Search:
     def steer(self, w: Array) -> None:
         """Search, in the process of the agent in the middle."""
         most = self._loop.max_iterations
-        limits = {"maxfun": most, "maxiter": most, "ftol": 0.0, "gtol": 0.0}  # the gradient alone says when
+        limits = {
+            "maxfun": most,
+            "maxiter": most,
+            "ftol": 0.0,
+            "gtol": 0.0,
+        }  # the gradient alone says when
         try:
-            found = scipy.optimize.minimize(self._evaluate, w, jac=True, method="L-BFGS-B", options=limits)
+            found = scipy.optimize.minimize(
+                self._evaluate, w, jac=True, method="L-BFGS-B", options=limits
+            )
             self._evaluate(found.x)  # the last point that was looked at need not be the best
         except _Found:
             pass
@@ -89,7 +105,9 @@ class _Search:
         while self._tell(None, ON) == ON:
             self._sum()
             if len(self._loop.residuals) > 2 * self._loop.max_iterations + LINE_SEARCH:
-                raise WireError(f"agent {self._network.tree.root} does not come to an end: it runs something else")
+                raise WireError(
+                    f"agent {self._network.tree.root} does not come to an end: it runs something else"
+                )
 
     def _evaluate(self, w: Array) -> tuple[float, Array]:
         self._tell(w, ON)

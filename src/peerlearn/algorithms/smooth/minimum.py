@@ -2,9 +2,10 @@
 
     minimise over w   F(w) = sum_k h_k(w) + alpha/2 |w|^2          h_k: smooth, known to agent k alone, maybe not convex
 
-A solver is a frozen dataclass of settings. It stops when it has shown by messages that |grad F| is within tolerance at
-the answer: all agents take over one agent's w, and add up their gradients there over a tree, which is exact. The
-tolerance is a size, not a share: it should follow the scale of the losses.
+A solver is a frozen dataclass of settings. It stops when it has shown by messages that |grad F| is
+within tolerance at the answer: all agents take over one agent's w, and add up their gradients there
+over a tree, which is exact. The tolerance is a size, not a share: it should follow the scale of the
+losses.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network
 
 WAY_OUT = "raise max_iterations or tolerance, or scale the columns"
-SUMMING = Averaging(tolerance=1e-9)  # over a tree; where messages get lost by gossip, with this accuracy
+SUMMING = Averaging(
+    tolerance=1e-9
+)  # over a tree; where messages get lost by gossip, with this accuracy
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,9 @@ class SmoothSolver(Protocol):
 
     name: ClassVar[str]
 
-    def minimise(self, network: Network, losses: Losses, alpha: float, start: Array | None = None) -> Minimum:
+    def minimise(
+        self, network: Network, losses: Losses, alpha: float, start: Array | None = None
+    ) -> Minimum:
         """start: hosted agents x d, zeros by default."""
         ...
 
@@ -62,7 +67,9 @@ def started(network: Network, losses: Losses, alpha: float, start: Any) -> Array
     _must_fit(losses)
     if start is None:
         return np.zeros((losses.agents, losses.dimension))
-    w = per_agent(start, losses.agents, "start").copy(order="C")  # sums of rows in another order have other bits
+    w = per_agent(start, losses.agents, "start").copy(
+        order="C"
+    )  # sums of rows in another order have other bits
     if w.shape != (losses.agents, losses.dimension) or not all_finite(w):
         raise InputError(
             f"start must be {losses.agents} agents x {losses.dimension} finite numbers, and has shape {w.shape}"
@@ -111,10 +118,18 @@ def rounds_to_meet(network: Network) -> int:
 
 def check_alpha(alpha: Any) -> None:
     if not is_real(alpha) or not 0 <= alpha < np.inf:
-        raise InputError(f"alpha, the weight of the penalty, must be a finite number of 0 or more, not {alpha!r}")
+        raise InputError(
+            f"alpha, the weight of the penalty, must be a finite number of 0 or more, not {alpha!r}"
+        )
 
 
 def check_limits(tolerance: Any, max_iterations: Any, solver: str) -> None:
     check_tolerance(tolerance, solver)
-    if type(max_iterations) is bool or not isinstance(max_iterations, Integral) or max_iterations < 1:
-        raise InputError(f"max_iterations of {solver} must be a whole number of 1 or more, not {max_iterations!r}")
+    if (
+        type(max_iterations) is bool
+        or not isinstance(max_iterations, Integral)
+        or max_iterations < 1
+    ):
+        raise InputError(
+            f"max_iterations of {solver} must be a whole number of 1 or more, not {max_iterations!r}"
+        )

@@ -3,10 +3,11 @@
     plain:      x <- C x                                                       sigma = the contraction of C
     chebyshev:  x <- T_K((2 C - (a + b) I) / (b - a)) x / T_K(xi)              sigma = 1 / T_K(xi)
 
-with [a, b] the eigenvalues of C but 1, xi = (2 - a - b) / (b - a) (see rounds.py). Steps of tracked gradients may be
-about as long as (1 - sigma)^2 allows (Nedic, Olshevsky and Shi, Achieving geometric convergence for distributed
-optimization over time-varying graphs, 2017), and an iteration costs K rounds: K is where (1 - sigma)^2 / K is largest,
-or a little more if then fewer iterations carry news across the graph.
+with [a, b] the eigenvalues of C but 1, xi = (2 - a - b) / (b - a) (see rounds.py). Steps of tracked
+gradients may be about as long as (1 - sigma)^2 allows (Nedic, Olshevsky and Shi, Achieving
+geometric convergence for distributed optimization over time-varying graphs, 2017), and an iteration
+costs K rounds: K is where (1 - sigma)^2 / K is largest, or a little more if then fewer iterations
+carry news across the graph.
 """
 
 from __future__ import annotations

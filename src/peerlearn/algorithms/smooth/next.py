@@ -37,8 +37,10 @@ SURROGATES = ("newton", "exact", "linear")
 class NEXT:
     """tolerance: of |grad F|. step: None chooses by what the iteration shows of the curvature.
 
-    surrogate: "newton" and "exact" ask more of the losses, see local/losses.py. mixing: how agents mix within an
-    iteration; "auto" is Chebyshev with automatic steps, and one plain round, as in the thesis, with steps of a rule.
+    surrogate: "newton" and "exact" ask more of the losses, see local/losses.py. mixing: how agents
+    mix within an
+    iteration; "auto" is Chebyshev with automatic steps, and one plain round, as in the thesis, with
+    steps of a rule.
     """
 
     name: ClassVar = "next"
@@ -51,13 +53,17 @@ class NEXT:
 
     def __post_init__(self) -> None:
         if self.surrogate not in SURROGATES:
-            raise InputError(f"surrogate {self.surrogate!r} is not known: choose one of {', '.join(SURROGATES)}")
+            raise InputError(
+                f"surrogate {self.surrogate!r} is not known: choose one of {', '.join(SURROGATES)}"
+            )
         if self.mixing != "auto":
             check_mixing(self.mixing)
         check_step(self.step)
         check_limits(self.tolerance, self.max_iterations, "NEXT")
 
-    def minimise(self, network: Network, losses: Losses, alpha: float, start: Array | None = None) -> Minimum:
+    def minimise(
+        self, network: Network, losses: Losses, alpha: float, start: Array | None = None
+    ) -> Minimum:
         check_alpha(alpha)
         if alpha == 0:
             raise InputError(

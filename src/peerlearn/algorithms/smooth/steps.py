@@ -7,12 +7,13 @@ Automatic steps. The iteration is  w <- C (w + a p(w)),  p a descent direction. 
     lambda = max_k |p_k - p_k'| / |w_k - w_k'|        between the starts of the last two windows,
 
 stands for the curvature, and  a = DAMPING (1 - sigma) / lambda  for what it allows, sigma being the contraction of one
-iteration's mixing; a grows by at most GROWTH per window. (Malitsky and Mishchenko, Adaptive gradient descent without
-descent, 2020, for one agent. The factor 1 - sigma was found by measuring: the best fixed step on random graphs and on
-a ring goes with it.) lambda is flooded, so that all agents step alike. If for long neither the gradient nor the value
-of the whole problem fell below what they were, or if the value rises by a tenth of what it was at first, the step
-allowed halves, and recovers as they fall again; in the second case the agents also go back to where it was better. That
-the gradient grows is no sign of trouble: on the way out of a saddle it must.
+iteration's mixing; a grows by at most GROWTH per window. (Malitsky and Mishchenko, Adaptive
+gradient descent without descent, 2020, for one agent. The factor 1 - sigma was found by measuring:
+the best fixed step on random graphs and on a ring goes with it.) lambda is flooded, so that all
+agents step alike. If for long neither the gradient nor the value of the whole problem fell below
+what they were, or if the value rises by a tenth of what it was at first, the step allowed halves,
+and recovers as they fall again; in the second case the agents also go back to where it was better.
+That the gradient grows is no sign of trouble: on the way out of a saddle it must.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ class StepRule:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value, least in (("alpha0", self.alpha0, "above 0"), ("delta", self.delta, "of 0 or more")):
+        for name, value, least in (
+            ("alpha0", self.alpha0, "above 0"),
+            ("delta", self.delta, "of 0 or more"),
+        ):
             if not is_real(value) or not 0 <= value < np.inf or (name == "alpha0" and value == 0):
                 raise InputError(f"{name} of a StepRule is {value!r}: give a number {least}")
 
@@ -52,7 +56,9 @@ class StepRule:
 
 def check_step(step: Any) -> None:
     if step is not None and not isinstance(step, StepRule):
-        raise InputError(f"step is {step!r}: give a StepRule, such as StepRule(0.6, 0.8), or None for automatic steps")
+        raise InputError(
+            f"step is {step!r}: give a StepRule, such as StepRule(0.6, 0.8), or None for automatic steps"
+        )
 
 
 class AutomaticSteps:
@@ -60,7 +66,10 @@ class AutomaticSteps:
 
     def __init__(self, sigma: float, largest: float, metric: float = 1.0) -> None:
         self._most_allowed = self._allowed = DAMPING * (1 - sigma)  # a step, times the curvature
-        self._largest, self._metric = largest, metric  # directions are about as long as gradients over the metric
+        self._largest, self._metric = (
+            largest,
+            metric,
+        )  # directions are about as long as gradients over the metric
         self._first_value: float | None = None
         self._scale = 0.0  # of values
         self._smallest_gradient = self._lowest_value = np.inf
@@ -72,10 +81,15 @@ class AutomaticSteps:
         """The first step, from a bound on the curvature."""
         self.now = min(self._allowed / curvature, self._largest) if curvature > 0 else self._largest
 
-    def judged(self, gradient: float, value: float, curvature: float) -> Literal["better", "worse", "lost"]:
+    def judged(
+        self, gradient: float, value: float, curvature: float
+    ) -> Literal["better", "worse", "lost"]:
         """What the last window began with; if agents are lost they must go back to where it last was better."""
         if self._first_value is None:  # it may be 0: then what a first step promises is the scale
-            self._first_value, self._scale = value, max(abs(value), self.now * gradient**2 / self._metric)
+            self._first_value, self._scale = (
+                value,
+                max(abs(value), self.now * gradient**2 / self._metric),
+            )
         better = gradient < self._smallest_gradient or value < self._lowest_value
         margin = MARGIN * max(self._scale, self._first_value - self._lowest_value)
         lost = value > self._lowest_value + margin or gradient >= HUGE

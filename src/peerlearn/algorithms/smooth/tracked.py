@@ -5,15 +5,16 @@
     w, v <- C z, C v                                                  over the network, in the same messages
     v_k <- v_k + the change of (grad h_k(w_k), h_k(w_k))              alone
 
-The mean of all v stays that of all (grad h_k(w_k), h_k(w_k)). So N v_k comes to be their sum at every agent, and with
-alpha w_k and alpha/2 |w_k|^2 added to it the gradient G_k and the value F_k of the whole problem (Di Lorenzo and
-Scutari, NEXT: in-network nonconvex optimization, 2016, section III; the value is ours, to watch over steps).
+The mean of all v stays that of all (grad h_k(w_k), h_k(w_k)). So N v_k comes to be their sum at
+every agent, and with alpha w_k and alpha/2 |w_k|^2 added to it the gradient G_k and the value F_k
+of the whole problem (Di Lorenzo and Scutari, NEXT: in-network nonconvex optimization, 2016, section
+III; the value is ours, to watch over steps).
 
-Windows. With each message travel the largest |G_k|, F_k and curvature (steps.py) at the start of the window that
-anybody has heard of. A window lasts until all have heard from all; then all decide alike how far to step. In the first
-one nobody steps: bounds on the curvature are flooded and v mixes. When |G_k| may be small enough by now, all meet at
-one point and add up their gradients there (minimum.py), which is what counts. If that is not small enough, they go on
-from there.
+Windows. With each message travel the largest |G_k|, F_k and curvature (steps.py) at the start of
+the window that anybody has heard of. A window lasts until all have heard from all; then all decide
+alike how far to step. In the first one nobody steps: bounds on the curvature are flooded and v
+mixes. When |G_k| may be small enough by now, all meet at one point and add up their gradients there
+(minimum.py), which is what counts. If that is not small enough, they go on from there.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class State:
 class Tracked:
     """One problem on its way to a minimum.
 
-    direction: p above, of which |p| <= |G| / metric. largest_step: of a. step: None for automatic ones.
+    direction: p above, of which |p| <= |G| / metric. largest_step: of a. step: None for automatic
+    ones.
     """
 
     network: Network
@@ -72,9 +74,13 @@ class Tracked:
             raise NetworkError(
                 f"{self.solver} needs every message to arrive, and this network loses some: use solver='diffusion'"
             )
-        loop = Iterations(self.network, self.solver, self.tolerance, self.max_iterations, measure="gradient")
+        loop = Iterations(
+            self.network, self.solver, self.tolerance, self.max_iterations, measure="gradient"
+        )
         w = started(self.network, self.losses, self.alpha, start)
-        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is noticed by its gradient
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # what diverges is noticed by its gradient
             w = self._descend(w, loop)
         change = WAY_OUT if self.step is None else "choose another step"
         # Where agents met, all took over one agent's w.
@@ -83,7 +89,10 @@ class Tracked:
     def _descend(self, w: Array, loop: Iterations) -> Array:
         """Return where each agent is in the end. The last residual is that of one point for all."""
         network, mix = self.network, Mixing.of(self.network, self.mixing)
-        steps, window = AutomaticSteps(mix.sigma, self.largest_step, self.metric), mix.window(network)
+        steps, window = (
+            AutomaticSteps(mix.sigma, self.largest_step, self.metric),
+            mix.window(network),
+        )
         own = slopes_and_values(self.losses, w)
         state = self._at(w, own, own)
         if self.step is None:
@@ -95,8 +104,12 @@ class Tracked:
             state, heard = self._iterated(state, a, mix, heard)
             if n % window:
                 continue  # not all have heard from all
-            size, value, curvature = heard[0].tolist()  # of the window's start, and the same at every agent
-            ahead = size if before is None else size * min(1.0, size / loop.residuals[-1])  # where it may be by now
+            size, value, curvature = heard[
+                0
+            ].tolist()  # of the window's start, and the same at every agent
+            ahead = (
+                size if before is None else size * min(1.0, size / loop.residuals[-1])
+            )  # where it may be by now
             loop.record(size)
             before = first
             if ahead <= goal:
@@ -126,7 +139,9 @@ class Tracked:
         return State(w, v, own, G, self.direction(w, G))
 
     def _iterated(self, state: State, a: float, mix: Mixing, heard: Array) -> tuple[State, Array]:
-        mixed, heard = mix(self.network, sendable(np.hstack([state.w + a * state.p, state.v])), heard)
+        mixed, heard = mix(
+            self.network, sendable(np.hstack([state.w + a * state.p, state.v])), heard
+        )
         w, v = np.hsplit(mixed, [state.w.shape[1]])
         own = slopes_and_values(self.losses, w)
         return self._at(w, v + own - state.own, own), heard

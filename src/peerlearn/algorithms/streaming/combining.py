@@ -7,9 +7,9 @@ With a threshold agents keep silent while little changes (censoring). s_j is wha
     if |b_k - s_k| > threshold |b_k|:  s_k <- b_k, sent              alone decided, over the network sent
     b_k <- b_k + sum_j C_kj (s_j - s_k)                              alone
 
-The differences keep the network's mean in every round. (To mix b_k itself with old values of neighbors would pull it
-back to where it was, and does harm.) What is sent is the change of s_k, so that agent k need only remember the sum
-m_k = sum_j C_kj s_j.
+The differences keep the network's mean in every round. (To mix b_k itself with old values of
+neighbors would pull it back to where it was, and does harm.) What is sent is the change of s_k, so
+that agent k need only remember the sum m_k = sum_j C_kj s_j.
 """
 
 from __future__ import annotations
@@ -54,7 +54,11 @@ def memory(network: Network, shape: tuple[int, int], threshold: float | None) ->
         return {}
     network.must_hear_everybody()
     agents = len(network.hosted)
-    return {"sent": np.zeros((agents, *shape)), "heard": np.zeros((agents, *shape)), "silences": np.zeros(agents)}
+    return {
+        "sent": np.zeros((agents, *shape)),
+        "heard": np.zeros((agents, *shape)),
+        "silences": np.zeros(agents),
+    }
 
 
 def mixed(network: Network, state: State, b: Array, threshold: float | None) -> Array:

@@ -4,12 +4,14 @@
     b_k <- b_k + A_k^-1 H_k'(Y_k - H_k b_k)                          alone (local/recursive.py)
     b_k <- sum_j N_j b_j / sum_j N_j                                 over the network, after every so many chunks
 
-N_j are the rows that agent j has seen. Agents then share coefficients but not A: the result has nearly the right error
-rate and is not the centralised solution, from which it stays some tenths of its length away; `StreamExact` reaches it.
-The thesis gives every agent the same say (`variant="thesis"`), also those that have seen nothing. An agent's alpha is
-that of the network: with its part of it, alpha/L, errors were a point higher on two of three data sets.
+N_j are the rows that agent j has seen. Agents then share coefficients but not A: the result has
+nearly the right error rate and is not the centralised solution, from which it stays some tenths of
+its length away; `StreamExact` reaches it. The thesis gives every agent the same say
+(`variant="thesis"`), also those that have seen nothing. An agent's alpha is that of the network:
+with its part of it, alpha/L, errors were a point higher on two of three data sets.
 
-With a threshold agents do not average but mix once, and only those speak who have news (combining.py).
+With a threshold agents do not average but mix once, and only those speak who have news
+(combining.py).
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ FORGOTTEN = 1e-200  # of a row: products with less are not exact any more
 @dataclass(frozen=True)
 class StreamConsensus:
     """every: average after so many chunks. threshold: speak only of relative changes above it. forgetting: the weight
-    of the past per chunk, below 1 for data that drift. variant: "weighted" by rows seen, as above, or "thesis".
+    of the past per chunk, below 1 for data that drift. variant: "weighted" by rows seen, as above,
+    or "thesis".
     """
 
     name: ClassVar = "consensus"
@@ -55,7 +58,9 @@ class StreamConsensus:
         check_forgetting(self.forgetting)
         Averaging.of(self.averaging)
         if self.variant not in ("weighted", "thesis"):
-            raise InputError(f"variant {self.variant!r} is not known: StreamConsensus has 'weighted' and 'thesis'")
+            raise InputError(
+                f"variant {self.variant!r} is not known: StreamConsensus has 'weighted' and 'thesis'"
+            )
 
     def start(self, network: Network, shape: tuple[int, int], alpha: float) -> State:
         agents = len(network.hosted)
@@ -86,6 +91,8 @@ class StreamConsensus:
             return averaging.average(network, b)
         N = state["seen"][:, None]
         sums = averaging.average(network, np.hstack([N * b.reshape(len(b), -1), N]))
-        seen = sums[:, -1:] > FORGOTTEN  # or nobody has seen a row yet, or all are long forgotten: then b stays
+        seen = (
+            sums[:, -1:] > FORGOTTEN
+        )  # or nobody has seen a row yet, or all are long forgotten: then b stays
         means = sums[:, :-1] / np.where(seen, sums[:, -1:], 1.0)
         return np.where(seen, means, b.reshape(len(b), -1)).reshape(b.shape)

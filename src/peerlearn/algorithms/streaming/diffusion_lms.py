@@ -3,9 +3,9 @@
     p_k <- b_k + mu h (y - h'b_k)' / h'h                             alone, row by row (local/lms.py)
     b_k <- sum_j C_kj p_j                                            over the network: one round (combining.py)
 
-Lopes and Sayed, Diffusion least-mean squares over adaptive networks, 2008; adapt-then-combine. No matrix is kept, and
-a row costs B operations where recursive least squares needs B^2; it learns more slowly, the more alike the features
-are, and the ridge penalty plays no part.
+Lopes and Sayed, Diffusion least-mean squares over adaptive networks, 2008; adapt-then-combine. No
+matrix is kept, and a row costs B operations where recursive least squares needs B^2; it learns more
+slowly, the more alike the features are, and the ridge penalty plays no part.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class DiffusionLMS:
         if not isinstance(self.step, float | int) or not 0 < self.step < np.inf:
             raise InputError(f"step is {self.step!r}: give a number above 0")
         if self.normalised and self.step >= 2:
-            raise InputError(f"a normalised step of {self.step:g} diverges: give one below 2, such as 0.5")
+            raise InputError(
+                f"a normalised step of {self.step:g} diverges: give one below 2, such as 0.5"
+            )
 
     def start(self, network: Network, shape: tuple[int, int], alpha: float) -> State:
         agents = len(network.hosted)

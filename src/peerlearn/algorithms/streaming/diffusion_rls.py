@@ -4,8 +4,8 @@
     p_k <- b_k + A_k^-1 H_k'(Y_k - H_k b_k)                          alone (local/recursive.py)
     b_k <- sum_j C_kj p_j                                            over the network: one round (combining.py)
 
-Cattivelli, Lopes and Sayed, Diffusion recursive least-squares for distributed estimation over adaptive networks, 2008,
-without the exchange of rows that they also allow.
+Cattivelli, Lopes and Sayed, Diffusion recursive least-squares for distributed estimation over
+adaptive networks, 2008, without the exchange of rows that they also allow.
 """
 
 from __future__ import annotations

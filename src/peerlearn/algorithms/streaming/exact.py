@@ -3,11 +3,13 @@
     G <- f G + sum_k H_k'H_k,   c <- f c + sum_k H_k'Y_k             over the network, of the new rows alone
     b = (G + alpha I)^-1 c                                           alone
 
-f is the forgetting factor per chunk, 1 to forget nothing. On a tree the rows' R factors travel up, which for few rows
-is little more than coefficients; the root keeps G and c, solves, and only b travels down (see gram.py). By gossip every
-agent keeps its own G and c, and B (B + 1) / 2 numbers travel in every round.
+f is the forgetting factor per chunk, 1 to forget nothing. On a tree the rows' R factors travel up,
+which for few rows is little more than coefficients; the root keeps G and c, solves, and only b
+travels down (see gram.py). By gossip every agent keeps its own G and c, and B (B + 1) / 2 numbers
+travel in every round.
 
-Rows can be computed from the sums of a chunk, because all agents know the random features: always where the chunk has
+Rows can be computed from the sums of a chunk, because all agents know the random features: always
+where the chunk has
 a single row. `StreamConsensus` sends coefficients only.
 """
 
@@ -51,7 +53,11 @@ class StreamExact:
     def start(self, network: Network, shape: tuple[int, int], alpha: float) -> State:
         agents, (B, M) = len(network.hosted), shape
         Averaging.of(self.averaging).rounds_on(network)  # refused now where messages get lost
-        return {"b": np.zeros((agents, B, M)), "G": np.zeros((agents, B, B)), "c": np.zeros((agents, B, M))}
+        return {
+            "b": np.zeros((agents, B, M)),
+            "G": np.zeros((agents, B, B)),
+            "c": np.zeros((agents, B, M)),
+        }
 
     def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
         averaging = Averaging.of(self.averaging, tolerance=1e-13)  # errors of all chunks add up
@@ -59,7 +65,9 @@ class StreamExact:
             return state | {"b": self._on_a_tree(network, state, chunks, alpha)}
         return state | {"b": self._by_gossip(network, state, chunks, alpha, averaging)}
 
-    def _on_a_tree(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> Array:
+    def _on_a_tree(
+        self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float
+    ) -> Array:
         b, found, seen = np.zeros_like(state["b"]), np.zeros((len(state["b"]), 1)), {}
         sums = merge_equations(network, _equations(chunks, len(b), b.shape[1:]))
         for k, agent in enumerate(network.hosted):
@@ -74,11 +82,21 @@ class StreamExact:
         return answer[:, :-1].reshape(b.shape)
 
     def _by_gossip(
-        self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float, averaging: Averaging
+        self,
+        network: Network,
+        state: State,
+        chunks: Sequence[Chunk],
+        alpha: float,
+        averaging: Averaging,
     ) -> Array:
         agents, B, M = state["b"].shape
         own = np.stack([equations.numbers() for equations in _equations(chunks, agents, (B, M))])
-        sums, b, found, seen = averaging.total(network, own), np.empty_like(state["b"]), np.empty(agents), []
+        sums, b, found, seen = (
+            averaging.total(network, own),
+            np.empty_like(state["b"]),
+            np.empty(agents),
+            [],
+        )
         for k, row in enumerate(sums):
             seen.append(self._seen(state, k, *NormalEquations.of_numbers(row, (B, M)).gram()))
             b[k], found[k] = ridge_if_any(seen[k], alpha)
@@ -94,7 +112,9 @@ class StreamExact:
         return NormalEquations((len(G), c.shape[1]), G=G, P=c)
 
 
-def _equations(chunks: Sequence[Chunk], agents: int, shape: tuple[int, int]) -> list[NormalEquations]:
+def _equations(
+    chunks: Sequence[Chunk], agents: int, shape: tuple[int, int]
+) -> list[NormalEquations]:
     """What each agent's new rows say; of an agent without any, nothing."""
     equations = [NormalEquations.of_rows(np.zeros((0, sum(shape))), shape)] * agents
     for chunk in chunks:

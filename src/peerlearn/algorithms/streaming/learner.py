@@ -1,8 +1,8 @@
 """What learns from a stream, and where the learners are found.
 
-A learner is a frozen dataclass of settings. All that it remembers between chunks is its state: named arrays with a
-leading axis of hosted agents, so that a stream can be saved, resumed, and run by any engine. state["b"] are the
-coefficients.
+A learner is a frozen dataclass of settings. All that it remembers between chunks is its state:
+named arrays with a leading axis of hosted agents, so that a stream can be saved, resumed, and run
+by any engine. state["b"] are the coefficients.
 """
 
 from __future__ import annotations
@@ -63,5 +63,9 @@ def check_forgetting(forgetting: Any) -> None:
 def must_be_finite(network: Network, b: Array, learner: str, way_out: str) -> None:
     """Refuse to send what is no number: one agent that diverged would ruin all others."""
     if not all_finite(b):
-        bad = network.hosted[int(np.flatnonzero(~np.isfinite(b).reshape(len(b), -1).all(axis=1))[0])]
-        raise NetworkError(f"{learner}: the coefficients of agent {bad} grew beyond all numbers: {way_out}")
+        bad = network.hosted[
+            int(np.flatnonzero(~np.isfinite(b).reshape(len(b), -1).all(axis=1))[0])
+        ]
+        raise NetworkError(
+            f"{learner}: the coefficients of agent {bad} grew beyond all numbers: {way_out}"
+        )

@@ -42,13 +42,22 @@ def curves_figure(results: Results, spec: FigureSpec) -> Figure:
         _draw(each, curves, style, spec)
         panels.head(each, spec.panels, panel)
         if len(shown) == 1 and len(curves) <= DIRECT:
-            last = {value: (float(curve.x[-1]), float(curve.mean[-1])) for value, curve in curves.items()}
-            named_ends = [End(named(spec.series, k), at, style[k].colour, style[k].ink) for k, at in last.items()]
+            last = {
+                value: (float(curve.x[-1]), float(curve.mean[-1]))
+                for value, curve in curves.items()
+            }
+            named_ends = [
+                End(named(spec.series, k), at, style[k].colour, style[k].ink)
+                for k, at in last.items()
+            ]
             name_ends(each, named_ends, 0.052)
         present |= set(curves)
     panels.label(axes, plain(spec.xlabel), y_label(results, spec, size[1]))
     if len(shown) > 1 or len(present) > DIRECT:
-        panels.legend(figure, [handle(spec.series, value, style[value]) for value in series if value in present])
+        panels.legend(
+            figure,
+            [handle(spec.series, value, style[value]) for value in series if value in present],
+        )
     return figure
 
 
@@ -63,7 +72,9 @@ def mean_curve(rows: Sequence[Row], name: str, spec: FigureSpec) -> Curve | None
         return None
     x = np.unique(np.concatenate([at for at, _ in runs]))
     if len(x) > POINTS:
-        spaced = np.geomspace(1, len(x), POINTS) if "x" in spec.log else np.linspace(1, len(x), POINTS)
+        spaced = (
+            np.geomspace(1, len(x), POINTS) if "x" in spec.log else np.linspace(1, len(x), POINTS)
+        )
         x = x[np.unique(spaced.round().astype(int)) - 1]
     values = factor(spec.unit) * np.array([np.interp(x, at, curve) for at, curve in runs])
     mean, decibels = values.mean(axis=0), spec.unit == "dB"
@@ -96,7 +107,9 @@ def _draw(axes: Axes, curves: dict[Any, Curve], style: dict[Any, Look], spec: Fi
         axes.plot(curve.x, curve.mean, **look)
         if (curve.high > curve.low).any():
             faint = 0.15 if len(curves) <= BANDS else 0.07
-            axes.fill_between(curve.x, curve.low, curve.high, color=own.colour, alpha=faint, linewidth=0)
+            axes.fill_between(
+                curve.x, curve.low, curve.high, color=own.colour, alpha=faint, linewidth=0
+            )
     axes.margins(x=0.02, y=0.06)
     panels.number_axis(axes, "x", "x" in spec.log)
     panels.number_axis(axes, "y", "y" in spec.log)

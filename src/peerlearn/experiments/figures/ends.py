@@ -62,6 +62,8 @@ def spread(wished: Array, room: Array) -> Array:
             starts.pop()
             blocks[-1][0] += total
             blocks[-1][1] += members
-    bottoms = np.concatenate([np.full(round(members), total / members) for total, members in blocks])
+    bottoms = np.concatenate(
+        [np.full(round(members), total / members) for total, members in blocks]
+    )
     free = max(0.0, 1.0 - float(room.sum()))
     return np.asarray(np.clip(bottoms, 0.0, free) + offset)

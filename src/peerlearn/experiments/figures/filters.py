@@ -23,7 +23,8 @@ def draw_filters(
 ) -> tuple[Path, Path]:
     """Draw name.png and name.svg in the folder.
 
-    curves: errors in dB by the name of their filter, one per sample, from the first that a full window of samples ends
+    curves: errors in dB by the name of their filter, one per sample, from the first that a full
+    window of samples ends
     at. The title is about the first two; all others are drawn in grey.
     """
     return saved(lambda: _figure(title, curves, window), folder, name)
@@ -40,11 +41,20 @@ def _figure(title: str, curves: Mapping[str, Array], window: int) -> Figure:
         axes.plot(drawn, curve[drawn - window], color=colour, linewidth=1.8)
         at = (float(samples), float(curve[-POINTS:].mean()))
         ends.append(End(filter_name, at, colour, GREY if number > 1 else colour))
-    axes.set(xscale="log", xlim=(window, samples), xlabel="samples heard", ylabel="error beyond the noise, dB")
+    axes.set(
+        xscale="log",
+        xlim=(window, samples),
+        xlabel="samples heard",
+        ylabel="error beyond the noise, dB",
+    )
     axes.margins(y=0.06)
-    axes.xaxis.set(major_locator=FixedLocator([100, 1000, 5000, 25000]), minor_formatter=NullFormatter())
+    axes.xaxis.set(
+        major_locator=FixedLocator([100, 1000, 5000, 25000]), minor_formatter=NullFormatter()
+    )
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.yaxis.set(major_locator=MaxNLocator(6, integer=True), major_formatter=StrMethodFormatter("{x:.0f}"))
+    axes.yaxis.set(
+        major_locator=MaxNLocator(6, integer=True), major_formatter=StrMethodFormatter("{x:.0f}")
+    )
     name_ends(axes, ends, LINE, beside=1.03)
     figure.suptitle(title, weight="bold")
     return figure

@@ -45,7 +45,9 @@ COLOURS = {"max-degree": ORANGE, "metropolis": BLUE, "laplacian": GREEN, "fastes
 LEVEL_UP_TO = 200  # agents; more are placed in less time, and less evenly
 WIDE, HIGH = 370, 320  # points that the graph has on the page
 PATHS_UP_TO = 5000  # links; more are dots in the .svg too, which would be slow to open
-NOTHING = 1e-6  # of the largest weight: what the solver of the fastest weights leaves where zero is meant
+NOTHING = (
+    1e-6  # of the largest weight: what the solver of the fastest weights leaves where zero is meant
+)
 LINK = "#7d7d7d"
 FEW = 20  # rounds that are told apart on a linear axis
 ROOMY = 12  # points that a circle needs for a number
@@ -69,7 +71,9 @@ class _Files:
                 json.loads((folder / "summary.json").read_text(encoding="utf-8")),
                 graphs.from_file(folder / "graph.graphml"),
                 read_table(folder / "weightings.csv", ("weights",), numbers),
-                read_table(folder / "disagreement.csv", ("weights", "method"), ("round", "disagreement")),
+                read_table(
+                    folder / "disagreement.csv", ("weights", "method"), ("round", "disagreement")
+                ),
             )
         except (OSError, ValueError) as error:
             raise InputError(
@@ -89,7 +93,9 @@ def _graph_figure(files: _Files) -> Figure:
     figure.suptitle(_headline(files), fontsize=13, weight="bold")
     left, right = figure.subplots(1, 2, width_ratios=[1.4, 1])
     colours = _draw_agents(left, files.graph, places(files.graph))
-    bar = figure.colorbar(colours, ax=left, aspect=25, shrink=0.8, pad=0.01, label="weight an agent gives to itself")
+    bar = figure.colorbar(
+        colours, ax=left, aspect=25, shrink=0.8, pad=0.01, label="weight an agent gives to itself"
+    )
     bar.ax.yaxis.set_major_locator(MaxNLocator(6))
     left.set_title(f"Who listens to whom: {files.summary['weights']} weights")
     _draw_rounds(right, files)
@@ -107,7 +113,9 @@ def _headline(files: _Files) -> str:
 
 def places(graph: nx.Graph) -> Array:
     """Where the agents say they are, or neighbors near each other; in points, filling the page's room for it."""
-    own = np.array([[graph.nodes[agent].get(axis, np.nan) for axis in "xy"] for agent in range(len(graph))])
+    own = np.array(
+        [[graph.nodes[agent].get(axis, np.nan) for axis in "xy"] for agent in range(len(graph))]
+    )
     if np.isfinite(own).all() and len(np.unique(own, axis=0)) == len(own):
         at = own
     elif len(graph) <= LEVEL_UP_TO:
@@ -124,7 +132,9 @@ def _by_distances(graph: nx.Graph) -> Array:
     squares = csgraph.shortest_path(links, unweighted=True) ** 2
     rows = squares.mean(axis=0)
     values, vectors = np.linalg.eigh((rows + rows[:, None] - rows.mean() - squares) / 2)
-    if values[-1] < 1.01 * values[-3]:  # everybody is equally far from everybody, and no two dimensions show more
+    if (
+        values[-1] < 1.01 * values[-3]
+    ):  # everybody is equally far from everybody, and no two dimensions show more
         return level(graph)
     return np.asarray(vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0)))
 
@@ -146,14 +156,23 @@ def _draw_agents(axes: Axes, graph: nx.Graph, places: Array) -> ScalarMappable:
         clip_on=False,
     )
     if len(graph) <= NUMBERED_UP_TO:
-        _name(axes, [str(graph.nodes[agent].get("name", agent)) for agent in range(len(graph))], places, fill, size)
+        _name(
+            axes,
+            [str(graph.nodes[agent].get("name", agent)) for agent in range(len(graph))],
+            places,
+            fill,
+            size,
+        )
     axes.set(xlim=(-0.54 * WIDE, 0.54 * WIDE), ylim=(-0.54 * HIGH, 0.54 * HIGH), aspect="equal")
     axes.set_axis_off()
     return colours
 
 
 def _draw_links(axes: Axes, graph: nx.Graph, places: Array) -> None:
-    ends, weights = np.array(graph.edges), np.array([weight for _, _, weight in graph.edges(data="weight")])
+    ends, weights = (
+        np.array(graph.edges),
+        np.array([weight for _, _, weight in graph.edges(data="weight")]),
+    )
     widest, faint = min(4.0, 60 / np.sqrt(len(weights))), min(1.0, 25 / np.sqrt(len(weights)))
     widths = widest * np.maximum(abs(weights) / abs(weights).max(), 0.15)
     above = weights > -NOTHING * weights.max()
@@ -163,13 +182,22 @@ def _draw_links(axes: Axes, graph: nx.Graph, places: Array) -> None:
     axes.add_collection(lines)
     shown = [most] if weights[least] > 0.98 * weights[most] else [least, most]
     handles = [
-        Line2D([], [], color=LINK, linewidth=max(0.8, widths[k]), label=f"weight {weights[k]:.2g}") for k in shown
+        Line2D([], [], color=LINK, linewidth=max(0.8, widths[k]), label=f"weight {weights[k]:.2g}")
+        for k in shown
     ]
     if not above.all():
-        look: dict[str, Any] = {"linestyle": "--", "linewidth": max(1.3, 0.4 * widest), "color": VERMILION}
+        look: dict[str, Any] = {
+            "linestyle": "--",
+            "linewidth": max(1.3, 0.4 * widest),
+            "color": VERMILION,
+        }
         axes.add_collection(LineCollection(places[ends[~above]], **look))
-        handles.append(Line2D([], [], **look, label=f"{(~above).sum()} negative, down to {weights.min():.2g}"))
-    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False)
+        handles.append(
+            Line2D([], [], **look, label=f"{(~above).sum()} negative, down to {weights.min():.2g}")
+        )
+    axes.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
+    )
 
 
 def diameter(places: Array) -> float:
@@ -205,19 +233,45 @@ def _draw_rounds(axes: Axes, files: _Files) -> None:
     legend = []
     for place, row in enumerate(files.weightings):
         name = row["weights"]
-        look: dict[str, Any] = {"color": COLOURS[name], "linewidth": 4.8 - 1.2 * place}  # equal ones are all seen
+        look: dict[str, Any] = {
+            "color": COLOURS[name],
+            "linewidth": 4.8 - 1.2 * place,
+        }  # equal ones are all seen
         for method, line in (("plain", "-"), ("chebyshev", (0, (2, 1)))):
-            own = [each for each in files.rounds if (each["weights"], each["method"]) == (name, method)]
-            n, left = column(own, "round")[first:], np.maximum(column(own, "disagreement")[first:], accuracy / 10)
+            own = [
+                each for each in files.rounds if (each["weights"], each["method"]) == (name, method)
+            ]
+            n, left = (
+                column(own, "round")[first:],
+                np.maximum(column(own, "disagreement")[first:], accuracy / 10),
+            )
             axes.plot(n, left, linestyle=line, **look)
         rounds = f"{row['plain_rounds']:,.0f}, {row['chebyshev_rounds']:,.0f}"
         legend.append(Line2D([], [], **look, label=f"{name}: {rounds}"))
-    legend += [Line2D([], [], color="none", label=f"{name}: not computed") for name in files.summary["skipped"]]
+    legend += [
+        Line2D([], [], color="none", label=f"{name}: not computed")
+        for name in files.summary["skipped"]
+    ]
     axes.axvline(tree, color=LINK, linestyle=":", linewidth=1.6, zorder=0)
-    axes.set(yscale="log", ylim=(accuracy, 1.5), xlabel="rounds", ylabel="disagreement, relative to a random start")
+    axes.set(
+        yscale="log",
+        ylim=(accuracy, 1.5),
+        xlabel="rounds",
+        ylabel="disagreement, relative to a random start",
+    )
     axes.set(xscale="log" if first else "linear", xlim=(first, 1.3 * most))
-    axes.xaxis.set(major_locator=LogLocator() if first else MaxNLocator(integer=True), minor_formatter=NullFormatter())
+    axes.xaxis.set(
+        major_locator=LogLocator() if first else MaxNLocator(integer=True),
+        minor_formatter=NullFormatter(),
+    )
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     at_most = f"Rounds for any start by plain averaging (solid)\nand by Chebyshev (dashed); a tree (dotted): {tree}"
-    axes.legend(handles=legend, title=at_most, loc="upper center", bbox_to_anchor=(0.45, -0.13), ncols=2, frameon=False)
+    axes.legend(
+        handles=legend,
+        title=at_most,
+        loc="upper center",
+        bbox_to_anchor=(0.45, -0.13),
+        ncols=2,
+        frameon=False,
+    )
     axes.set_title("How fast agents agree")

@@ -42,7 +42,9 @@ class Curve:
 def lines_figure(results: Results, spec: FigureSpec) -> Figure:
     columns = tuple(column for column in (spec.panels, spec.series, spec.x) if column)
     if not spec.x:
-        raise InputError(f"the figure {spec.name!r} of kind 'lines' does not say what x is: name a swept key")
+        raise InputError(
+            f"the figure {spec.name!r} of kind 'lines' does not say what x is: name a swept key"
+        )
     cells = Cells.of(results, spec.y, columns, spec.where)
     shown = panels.panels_of(cells, spec)
     x = _values(cells, spec.x)
@@ -63,21 +65,30 @@ def lines_figure(results: Results, spec: FigureSpec) -> Figure:
             _name_ends(each, spec.series, present, style)
         levels |= {name for name, curve in present.items() if curve.level}
         somewhere |= set(present)
-    panels.label(axes, axis_label(spec.xlabel, spec.x, results, size[0]), y_label(results, spec, size[1]))
+    panels.label(
+        axes, axis_label(spec.xlabel, spec.x, results, size[0]), y_label(results, spec, size[1])
+    )
     if len(shown) > 1 or len(series) > DIRECT:
         names = [name for name in series if name in somewhere]
-        panels.legend(figure, [handle(spec.series, name, style[name], marked=name not in levels) for name in names])
+        panels.legend(
+            figure,
+            [handle(spec.series, name, style[name], marked=name not in levels) for name in names],
+        )
     return figure
 
 
 def _values(cells: Cells, column: str) -> list[Any]:
     values = [value for value in cells.values(column) if value is not None]
     if not values:
-        raise InputError(f"no run has a value of {column}, which the figure has as its x: name a swept key")
+        raise InputError(
+            f"no run has a value of {column}, which the figure has as its x: name a swept key"
+        )
     return sorted(values) if panels.is_numeric(values) else values
 
 
-def _curve(cells: Cells, place: tuple[Any, ...], x: list[Any], scale: _Scale, spec: FigureSpec) -> Curve:
+def _curve(
+    cells: Cells, place: tuple[Any, ...], x: list[Any], scale: _Scale, spec: FigureSpec
+) -> Curve:
     if (*place, None) in cells.groups:
         return _spread([cells.at((*place, None))], np.zeros(1), spec, level=True)
     return _spread([cells.at((*place, value)) for value in x], scale.at, spec)
@@ -101,28 +112,53 @@ def _apart(curves: dict[Any, Curve], scale: _Scale) -> dict[Any, Curve]:
     }
 
 
-def _draw(axes: Axes, curves: dict[Any, Curve], style: dict[Any, Look], scale: _Scale, spec: FigureSpec) -> None:
+def _draw(
+    axes: Axes, curves: dict[Any, Curve], style: dict[Any, Look], scale: _Scale, spec: FigureSpec
+) -> None:
     bands = len(curves) <= BANDS
     for place, (name, curve) in enumerate(curves.items()):
         own = style[name]
         if curve.level:
-            axes.plot(scale.ends, [curve.mean[0]] * 2, color=own.colour, linestyle=own.line, linewidth=1.6, zorder=2)
-            axes.fill_between(scale.ends, curve.low[0], curve.high[0], color=own.colour, alpha=0.12, linewidth=0)
+            axes.plot(
+                scale.ends,
+                [curve.mean[0]] * 2,
+                color=own.colour,
+                linestyle=own.line,
+                linewidth=1.6,
+                zorder=2,
+            )
+            axes.fill_between(
+                scale.ends, curve.low[0], curve.high[0], color=own.colour, alpha=0.12, linewidth=0
+            )
         elif bands:  # of equal lines all are seen, the later ones thinner
             thin = place / BANDS
-            axes.plot(curve.x, curve.mean, **drawn(own), linewidth=3 - 1.8 * thin, markersize=8.5 - 4 * thin)
-            axes.fill_between(curve.x, curve.low, curve.high, color=own.colour, alpha=0.15, linewidth=0)
+            axes.plot(
+                curve.x,
+                curve.mean,
+                **drawn(own),
+                linewidth=3 - 1.8 * thin,
+                markersize=8.5 - 4 * thin,
+            )
+            axes.fill_between(
+                curve.x, curve.low, curve.high, color=own.colour, alpha=0.15, linewidth=0
+            )
         else:
-            bars = np.maximum([curve.mean - curve.low, curve.high - curve.mean], 0.0)  # a mean may be above most runs
+            bars = np.maximum(
+                [curve.mean - curve.low, curve.high - curve.mean], 0.0
+            )  # a mean may be above most runs
             look = {**drawn(own), "linewidth": 1.7, "markersize": 5.5}
             axes.errorbar(curve.x, curve.mean, yerr=bars, elinewidth=0.9, capsize=2, **look)
     if scale.values:
-        axes.set_xticks(range(len(scale.values)), [named(spec.x, value, 14) for value in scale.values])
+        axes.set_xticks(
+            range(len(scale.values)), [named(spec.x, value, 14) for value in scale.values]
+        )
     else:
         panels.ticks_at(axes, list(scale.at), scale.log)
     axes.set_xlim(*scale.ends)
     axes.margins(y=0.08)
-    if "y" not in spec.log and all((curve.mean[np.isfinite(curve.mean)] >= 0).all() for curve in curves.values()):
+    if "y" not in spec.log and all(
+        (curve.mean[np.isfinite(curve.mean)] >= 0).all() for curve in curves.values()
+    ):
         axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))
     panels.number_axis(axes, "y", "y" in spec.log)
 

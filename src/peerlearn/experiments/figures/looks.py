@@ -1,7 +1,7 @@
 """How series are told apart, in colour, in print and by eyes that see fewer colours: colour, line and marker at once.
 
-The colours are Okabe and Ito's without the yellow, which white paper swallows; colours and lines repeat after a
-different number of series, so that no two look alike.
+The colours are Okabe and Ito's without the yellow, which white paper swallows; colours and lines
+repeat after a different number of series, so that no two look alike.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Look:
 
 
 def look(place: int) -> Look:
-    return Look(COLOURS[place % len(COLOURS)], LINES[place % len(LINES)], MARKERS[place % len(MARKERS)])
+    return Look(
+        COLOURS[place % len(COLOURS)], LINES[place % len(LINES)], MARKERS[place % len(MARKERS)]
+    )
 
 
 def looks(results: Results, column: str, values: list[Any]) -> dict[Any, Look]:
@@ -52,7 +54,9 @@ def looks(results: Results, column: str, values: list[Any]) -> dict[Any, Look]:
 
 def named(column: str, value: Any, width: int = LONG) -> str:
     """A value of a column as matplotlib shows it letter by letter, in lines that are not too long."""
-    return wrapped(setting_said(column, value) if isinstance(value, int | float) else value_said(value), width)
+    return wrapped(
+        setting_said(column, value) if isinstance(value, int | float) else value_said(value), width
+    )
 
 
 def wrapped(name: str, width: int = LONG) -> str:

@@ -30,7 +30,10 @@ def draw_networks(results: Results, folder: Path) -> tuple[tuple[Path, Path] | N
     """networks.png and networks.svg in the folder, if there is any to draw, and what they do not show in sentences."""
     known, same = distinct(results)
     drawn = [each for each in _some(known) if len(each[1]) <= LARGEST]
-    told = [f"They are the same for these values of {key}: {', '.join(values)}." for key, values in same.items()]
+    told = [
+        f"They are the same for these values of {key}: {', '.join(values)}."
+        for key, values in same.items()
+    ]
     if left := len(known) - len(drawn):
         told.append(f"{left} more of the networks' graphs are in the folder graphs.")
     if not drawn:
@@ -56,7 +59,9 @@ def distinct(results: Results) -> tuple[list[Drawn], dict[str, list[str]]]:
         }
         for key in first["swept"]:
             if key not in own:
-                same.setdefault(key, {}).update(dict.fromkeys(value_said(each["swept"].get(key)) for each, _ in group))
+                same.setdefault(key, {}).update(
+                    dict.fromkeys(value_said(each["swept"].get(key)) for each, _ in group)
+                )
         known.append(({**first, "swept": own}, graph))
     return known, {key: list(values) for key, values in same.items()}
 
@@ -72,7 +77,9 @@ def _figure(drawn: list[Drawn]) -> Figure:
     across = min(len(drawn), ACROSS)
     down = -(-len(drawn) // across)
     side = 2.5
-    figure = Figure(figsize=(across * side, down * (side * HIGH / WIDE + 0.5)), layout=ConstrainedLayoutEngine())
+    figure = Figure(
+        figsize=(across * side, down * (side * HIGH / WIDE + 0.5)), layout=ConstrainedLayoutEngine()
+    )
     every = list(figure.subplots(down, across, squeeze=False).flat)
     for axes, (entry, graph) in zip(every, drawn, strict=False):
         _draw(axes, graph, 72 * side / (1.2 * WIDE))
@@ -90,10 +97,20 @@ def _draw(axes: Axes, graph: nx.Graph, points: float) -> None:
     at, links = places(graph) if len(graph) > 1 else np.zeros((1, 2)), list(graph.edges)
     if links:
         width = min(1.1, max(0.15, 60 / len(links)))
-        lines = LineCollection([at[list(link)] for link in links], colors=FAINT, linewidths=width, zorder=1)
+        lines = LineCollection(
+            [at[list(link)] for link in links], colors=FAINT, linewidths=width, zorder=1
+        )
         lines.set_rasterized(len(links) > PATHS_UP_TO)
         axes.add_collection(lines)
     size = max(2.0, points * min(diameter(at), 30.0)) if len(graph) > 1 else 9.0
-    axes.scatter(at[:, 0], at[:, 1], s=size**2, c=BLUE, edgecolors="white", linewidths=min(0.8, size / 8), zorder=2)
+    axes.scatter(
+        at[:, 0],
+        at[:, 1],
+        s=size**2,
+        c=BLUE,
+        edgecolors="white",
+        linewidths=min(0.8, size / 8),
+        zorder=2,
+    )
     axes.set(xlim=(-0.56 * WIDE, 0.56 * WIDE), ylim=(-0.56 * HIGH, 0.56 * HIGH), aspect="equal")
     axes.set_axis_off()

@@ -11,7 +11,14 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+)
 
 from peerlearn.errors import InputError
 from peerlearn.experiments.figures.looks import named, plain
@@ -76,7 +83,12 @@ def legend(figure: Figure, handles: Sequence[Artist]) -> None:
     columns = math.ceil(len(handles) / rows)  # rows of the same length
     figure.set_figheight(figure.get_figheight() + 0.1 + rows * LINE * (lines + 1.5))
     figure.legend(
-        handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=2.6, columnspacing=1.4
+        handles=handles,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        handlelength=2.6,
+        columnspacing=1.4,
     )
 
 
@@ -136,5 +148,7 @@ def ticks_at(axes: Axes, values: Sequence[float], log: bool) -> None:
     for k in range(1, len(values)):
         if places[k] - places[kept[-1]] >= apart:
             kept.append(k)
-    axes.xaxis.set(major_locator=FixedLocator([float(values[k]) for k in kept]), minor_locator=NullLocator())
+    axes.xaxis.set(
+        major_locator=FixedLocator([float(values[k]) for k in kept]), minor_locator=NullLocator()
+    )
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))

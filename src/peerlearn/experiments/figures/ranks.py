@@ -33,14 +33,20 @@ LETTER = 0.08  # inches
 
 
 def ranks_figure(results: Results, spec: FigureSpec) -> Figure:
-    asked = [each for each in results.layout.statistics if each.metric == spec.y and "friedman" in each.tests]
+    asked = [
+        each
+        for each in results.layout.statistics
+        if each.metric == spec.y and "friedman" in each.tests
+    ]
     found = examined(results, (asked or [StatisticsSpec(spec.y, ("friedman",))])[0])
     if found.friedman is None:
         why = found.sentences[-1 if len(found.blocks.models) > 1 else 0]
         raise InputError(f"the figure {spec.name!r} is not drawn: {why}")
     heading = f"Mean ranks by {said(spec.y, results.facts.get('words', {}))}, 1 the best"
     diagram = _Diagram(found.friedman)
-    figure, (axes,) = panels.grid(1, (AXIS + diagram.names_wide, diagram.high), spec.title or heading)
+    figure, (axes,) = panels.grid(
+        1, (AXIS + diagram.names_wide, diagram.high), spec.title or heading
+    )
     diagram.draw(axes)
     return figure
 
@@ -64,7 +70,10 @@ class _Diagram:
     @property
     def names_wide(self) -> float:
         sides = self.names[: self.half], self.names[self.half :]
-        longest = (max((len(line) for name in side for line in name.split("\n")), default=0) for side in sides)
+        longest = (
+            max((len(line) for name in side for line in name.split("\n")), default=0)
+            for side in sides
+        )
         return LETTER * (sum(longest) + 18)
 
     @property
@@ -96,7 +105,9 @@ class _Diagram:
         for place, group in enumerate(self.found.alike):
             at = [self.found.ranks[self.found.models.index(model)] for model in group]
             ends = [min(at) - edge / 3, max(at) + edge / 3]
-            axes.plot(ends, [-0.15 - BAR * place] * 2, color=VERMILION, linewidth=4, solid_capstyle="butt")
+            axes.plot(
+                ends, [-0.15 - BAR * place] * 2, color=VERMILION, linewidth=4, solid_capstyle="butt"
+            )
         self._difference(axes)
         axes.set(xlim=(1 - edge, models + edge), ylim=(self.low, 0.85))
         axes.set_axis_off()
@@ -109,7 +120,15 @@ class _Diagram:
         axes.plot([rank, rank, end], [0, down, down], color=INK, linewidth=0.9, clip_on=False)
         parts = [self.names[place], f"({rank:.2f})"]
         text = "  ".join(parts if left else reversed(parts))
-        axes.annotate(text, (end, down), (shift, 0), textcoords="offset points", ha=side, va="center", linespacing=1.0)
+        axes.annotate(
+            text,
+            (end, down),
+            (shift, 0),
+            textcoords="offset points",
+            ha=side,
+            va="center",
+            linespacing=1.0,
+        )
 
     def _difference(self, axes: Axes) -> None:
         """The critical one as long as it is, and what it follows from."""
@@ -117,11 +136,25 @@ class _Diagram:
         end = 1 + found.difference
         axes.plot([1, end], [high] * 2, color=VERMILION, linewidth=1.6, clip_on=False)
         for tip in (1, end):
-            axes.plot([tip] * 2, [high - 0.05, high + 0.05], color=VERMILION, linewidth=1.6, clip_on=False)
+            axes.plot(
+                [tip] * 2, [high - 0.05, high + 0.05], color=VERMILION, linewidth=1.6, clip_on=False
+            )
         axes.annotate(
-            f"critical difference {found.difference:.2f}", (1, high), (0, 5), textcoords="offset points", va="bottom"
+            f"critical difference {found.difference:.2f}",
+            (1, high),
+            (0, 5),
+            textcoords="offset points",
+            va="bottom",
         )
         a, b = found.freedom
         f = "" if math.isinf(found.f) else f"F({a}, {b}) = {found.f:.3g}, "
         text = f"{f}p {probability(found.p)} over {found.blocks} blocks; a bar joins models that are not told apart"
-        axes.text(0.5, self.low, text, transform=axes.get_yaxis_transform(), ha="center", va="bottom", size=8.5)
+        axes.text(
+            0.5,
+            self.low,
+            text,
+            transform=axes.get_yaxis_transform(),
+            ha="center",
+            va="bottom",
+            size=8.5,
+        )

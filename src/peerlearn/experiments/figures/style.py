@@ -1,6 +1,7 @@
 """What figures have in common: colours, style, where agents are drawn, and how a figure becomes files.
 
-Colours are four of Okabe and Ito's (Color universal design, 2008) and viridis, which colour-blind eyes tell apart.
+Colours are four of Okabe and Ito's (Color universal design, 2008) and viridis, which colour-blind
+eyes tell apart.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def level(graph: nx.Graph) -> Array:
     at = np.array([drawn[agent] for agent in range(len(graph))])
     at -= at.mean(axis=0)
     _, lengths, directions = np.linalg.svd(at, full_matrices=False)
-    round_already = lengths[0] < 1.02 * lengths[1]  # then rounding errors would choose the direction
+    round_already = (
+        lengths[0] < 1.02 * lengths[1]
+    )  # then rounding errors would choose the direction
     return at if round_already else np.asarray(at @ directions.T)
 
 

@@ -48,7 +48,9 @@ class Data:
     source: str = ""  # its name in peerlearn.data or of a generator of series or signals; empty: the same name
     options: Settings = field(default_factory=dict)  # of a generator
     scale: Scale = "as loaded"  # columns, fitted on training rows only; as loaded: to the range the set is known by
-    prepare: tuple[Settings, ...] = ()  # transformers by import path ("kind") and settings, fitted on training rows too
+    prepare: tuple[
+        Settings, ...
+    ] = ()  # transformers by import path ("kind") and settings, fitted on training rows too
     settings: Settings = field(default_factory=dict)
     given: DataSet | None = None
     swept: Settings = field(default_factory=dict)
@@ -59,9 +61,11 @@ class Data:
 class Model:
     """An estimator: by kind and settings as in a file, or given as an object, which every run clones.
 
-    kind: a class of peerlearn ("RVFLClassifier"), a family that follows the task ("RVFL", "VerticalRVFL"), or the
-    import path of any scikit-learn estimator. where: over the network, centralised (all rows in one place), or alone
-    (each agent fits a copy to its own share); if not said, models of peerlearn over the network, others centralised.
+    kind: a class of peerlearn ("RVFLClassifier"), a family that follows the task ("RVFL",
+    "VerticalRVFL"), or the
+    import path of any scikit-learn estimator. where: over the network, centralised (all rows in one
+    place), or alone (each agent fits a copy to its own share); if not said, models of peerlearn
+    over the network, others centralised.
     """
 
     name: str
@@ -85,7 +89,9 @@ class Net:
     name: str
     graph: str = ""  # a generator of peerlearn.graphs
     agents: int = 0
-    parameters: Settings = field(default_factory=dict)  # of the generator: p, k, ...; a seed fixes the graph
+    parameters: Settings = field(
+        default_factory=dict
+    )  # of the generator: p, k, ...; a seed fixes the graph
     weights: str = "metropolis"
     fixed: nx.Graph | None = None
     swept: Settings = field(default_factory=dict)
@@ -95,7 +101,12 @@ class Net:
         sides = [self.parameters.get(side) for side in ("rows", "columns")]
         if isinstance(self.fixed, nx.Graph):
             object.__setattr__(self, "agents", len(self.fixed))
-        elif isinstance(self.graph, str) and self.graph == "grid" and not self.agents and all(map(is_whole, sides)):
+        elif (
+            isinstance(self.graph, str)
+            and self.graph == "grid"
+            and not self.agents
+            and all(map(is_whole, sides))
+        ):
             object.__setattr__(self, "agents", prod(sides))
 
 
@@ -140,14 +151,18 @@ class Comparison:
     @property
     def runs(self) -> int:
         """How many there are, counted without making them."""
-        per_fold = sum(1 if model.where == "centralised" else len(self.networks) for model in self.models)
+        per_fold = sum(
+            1 if model.where == "centralised" else len(self.networks) for model in self.models
+        )
         return len(self.data) * self.repetitions * self.folds * per_fold
 
     def trials(self) -> Iterator[Trial]:
         """Every run, those of one data set, repetition and fold together; who needs no network is run once."""
         from peerlearn.experiments.lab.trial import Trial
 
-        for data, repetition, fold in product(self.data, range(self.repetitions), range(self.folds)):
+        for data, repetition, fold in product(
+            self.data, range(self.repetitions), range(self.folds)
+        ):
             for model in self.models:
                 for network in (None,) if model.where == "centralised" else self.networks:
                     yield Trial(self, data, model, network, repetition, fold)

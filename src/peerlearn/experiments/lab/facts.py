@@ -17,7 +17,10 @@ from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.comparison import Data
 from peerlearn.toml_reader import near
 
-SERIES = {each.__name__: each for each in (data.narma10, data.extended_polynomial, data.mackey_glass, data.lorenz)}
+SERIES = {
+    each.__name__: each
+    for each in (data.narma10, data.extended_polynomial, data.mackey_glass, data.lorenz)
+}
 SIGNALS = {"wiener": data.wiener}
 GENERATORS: Mapping[str, Any] = {**SERIES, **SIGNALS}  # by their names in peerlearn.data
 
@@ -57,9 +60,13 @@ def as_task(table: DataSet, task: Task | None) -> DataSet:
         return table
     y = table.y
     if task == "regression" and y.dtype.kind not in "fiub":
-        raise DataError(f"the targets of {table.name} are texts, and regression needs numbers: leave out task")
+        raise DataError(
+            f"the targets of {table.name} are texts, and regression needs numbers: leave out task"
+        )
     if task == "classification" and (y.ndim > 1 or not np.array_equal(y, np.round(y))):
-        raise DataError(f"the targets of {table.name} are measured, and classes are whole numbers: leave out task")
+        raise DataError(
+            f"the targets of {table.name} are measured, and classes are whole numbers: leave out task"
+        )
     y = y.astype(np.int64) if task == "classification" else y.astype(np.float64)
     return replace(table, y=y, task=task)
 
@@ -69,7 +76,9 @@ def options_of(entry: Data) -> dict[str, Any]:
     takes = inspect.signature(GENERATORS[source_of(entry)]).parameters
     defaults = {name: each.default for name, each in takes.items() if name != "seed"}
     if stray := [key for key in entry.options if key not in defaults]:
-        raise InputError(f"{stray[0]} is not an option of {source_of(entry)}{near(stray[0], defaults)}")
+        raise InputError(
+            f"{stray[0]} is not an option of {source_of(entry)}{near(stray[0], defaults)}"
+        )
     return {**defaults, **entry.options}
 
 

@@ -30,7 +30,8 @@ class TableSpec:
 @dataclass(frozen=True)
 class FigureSpec:
     """lines: y against the column x; curves: the curve y of each run; boxes, bars: y by series; ranks: the
-    critical-difference diagram of y. A panel per value of `panels`, a line per value of `series`."""
+    critical-difference diagram of y. A panel per value of `panels`, a line per value of
+    `series`."""
 
     name: str
     kind: FigureKind
@@ -53,7 +54,9 @@ class StatisticsSpec:
     metric: str
     tests: tuple[str, ...] = ("wilcoxon", "friedman")
     level: float = 0.05
-    over: tuple[str, ...] = ("data",)  # what a block of the tests is; of a single data set, beside repetition and fold
+    over: tuple[str, ...] = (
+        "data",
+    )  # what a block of the tests is; of a single data set, beside repetition and fold
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,14 @@ class Expectation:
     where: Conditions
     source: str  # "table 5.3", "figure 4.2a"
     value: float | None = None
-    spread: float | None = None  # theirs; where none is printed, how far a reading of a figure may be off
+    spread: float | None = (
+        None  # theirs; where none is printed, how far a reading of a figure may be off
+    )
     relation: Relation | None = None  # with a value: below is at most, above at least
     to: Conditions = field(default_factory=dict)
-    within: float = 0.0  # equal: |difference| <= within |other|; below, above: by this share of the other
+    within: float = (
+        0.0  # equal: |difference| <= within |other|; below, above: by this share of the other
+    )
     at: float | None = None  # of a curve: where; the last point if not said
     reason: str = ""  # why the thesis cannot be matched, where it cannot
 
@@ -80,6 +87,8 @@ class Layout:
     figures: tuple[FigureSpec, ...] = ()
     statistics: tuple[StatisticsSpec, ...] = ()
     expectations: tuple[Expectation, ...] = ()
-    missing: Mapping[str, str] = field(default_factory=dict)  # data sets left out -> why and where to get them
+    missing: Mapping[str, str] = field(
+        default_factory=dict
+    )  # data sets left out -> why and where to get them
     size: str = "full"  # or quick, tiny
     text: str = ""  # the file as it was read

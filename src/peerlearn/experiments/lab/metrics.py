@@ -53,12 +53,30 @@ def _balanced_error(y: AnyArray, predicted: AnyArray) -> float:
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("error", "classification", "misclassification error", lambda y, f: float(np.mean(f != y))),
+        Metric(
+            "error",
+            "classification",
+            "misclassification error",
+            lambda y, f: float(np.mean(f != y)),
+        ),
         Metric("balanced_error", "classification", "balanced error", _balanced_error),
-        Metric("mcc", "classification", "Matthews correlation", lambda y, f: float(matthews_corrcoef(y, f)), True),
-        Metric("rmse", "regression", "root mean squared error", lambda y, f: float(np.sqrt(np.mean((f - y) ** 2)))),
+        Metric(
+            "mcc",
+            "classification",
+            "Matthews correlation",
+            lambda y, f: float(matthews_corrcoef(y, f)),
+            True,
+        ),
+        Metric(
+            "rmse",
+            "regression",
+            "root mean squared error",
+            lambda y, f: float(np.sqrt(np.mean((f - y) ** 2))),
+        ),
         Metric("nrmse", "regression", "normalised root mean squared error", _nrmse),
-        Metric("mae", "regression", "mean absolute error", lambda y, f: float(np.mean(np.abs(f - y)))),
+        Metric(
+            "mae", "regression", "mean absolute error", lambda y, f: float(np.mean(np.abs(f - y)))
+        ),
     )
 }
 USUAL: Mapping[Task, tuple[str, ...]] = {"classification": ("error",), "regression": ("nrmse",)}
@@ -69,7 +87,8 @@ def measured(
 ) -> tuple[dict[str, float], dict[str, list[float]]]:
     """The mean over agents of each metric that is of this task, and the agents' own; predictions are agents x rows.
 
-    Without names, the task's usual ones. Names that are no metrics of predictions are left to whoever knows them.
+    Without names, the task's usual ones. Names that are no metrics of predictions are left to
+    whoever knows them.
     """
     if predictions.shape[1:] != y.shape:  # numpy would compare every row with every other
         if predictions[0].size != y.size:
@@ -81,17 +100,25 @@ def measured(
     if task == "classification":
         _check_classes(y, predictions, whose)
     asked = [METRICS[name] for name in names or USUAL[task] if name in METRICS]
-    agents = {metric.name: [metric.of(y, own) for own in predictions] for metric in asked if metric.task == task}
+    agents = {
+        metric.name: [metric.of(y, own) for own in predictions]
+        for metric in asked
+        if metric.task == task
+    }
     return {name: float(np.mean(own)) for name, own in agents.items()}, agents
 
 
 def _check_classes(y: AnyArray, predictions: AnyArray, whose: str) -> None:
     """What cannot be a class is no error of a model, but of its program."""
     if predictions.dtype.kind == "f" and np.isnan(predictions).any():
-        raise DataError(f"some predictions of {whose} are NaN, which is no class: let predict answer with classes")
+        raise DataError(
+            f"some predictions of {whose} are NaN, which is no class: let predict answer with classes"
+        )
     kinds = ["texts" if each.dtype.kind in "OUST" else "numbers" for each in (predictions, y)]
     if kinds[0] != kinds[1]:
-        raise DataError(f"the predictions of {whose} are {kinds[0]}, and the classes {kinds[1]}: let predict answer so")
+        raise DataError(
+            f"the predictions of {whose} are {kinds[0]}, and the classes {kinds[1]}: let predict answer so"
+        )
 
 
 def spread(stack: Array) -> float:

@@ -19,7 +19,9 @@ KEY = "own"  # under which the digest stands among settings
 INSTALLED = {"site-packages", "dist-packages"}
 WITH_PYTHON = tuple(Path(sysconfig.get_path(each)).resolve() for each in ("stdlib", "platstdlib"))
 OURS = Path(peerlearn.__file__).resolve().parent
-known = dict[str, str]()  # by module, for the life of a process, as its classes are; sent to other processes with runs
+known = dict[
+    str, str
+]()  # by module, for the life of a process, as its classes are; sent to other processes with runs
 
 
 def own_code(module: str) -> dict[str, str]:
@@ -27,7 +29,9 @@ def own_code(module: str) -> dict[str, str]:
     if module not in known and module in sys.modules:
         files = dict[str, str]()
         _read(sys.modules[module], files)
-        known[module] = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest() if files else ""
+        known[module] = (
+            hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest() if files else ""
+        )
     return {KEY: known[module]} if known.get(module) else {}
 
 
@@ -49,7 +53,9 @@ def _read(module: ModuleType, found: dict[str, str]) -> None:
 
 
 def _is_own(file: Path) -> bool:
-    return not INSTALLED & set(file.parts) and not any(map(file.is_relative_to, (*WITH_PYTHON, OURS)))
+    return not INSTALLED & set(file.parts) and not any(
+        map(file.is_relative_to, (*WITH_PYTHON, OURS))
+    )
 
 
 def _used(module: ModuleType, source: str) -> Iterator[str]:

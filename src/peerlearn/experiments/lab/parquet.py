@@ -9,7 +9,10 @@ from typing import Any
 
 from peerlearn.errors import DataError, MissingExtra, PeerlearnError
 
-NAMES, TOLD = ("run", "data", "model", "network", "status"), ("failure", "traceback", "warnings", "note")
+NAMES, TOLD = (
+    ("run", "data", "model", "network", "status"),
+    ("failure", "traceback", "warnings", "note"),
+)
 TEXTS = (*NAMES, *TOLD, "settings", "versions")
 COUNTS = ("agents", "repetition", "fold", "seed", "rounds", "messages", "bytes", "iterations")
 TYPES = {**dict.fromkeys(TEXTS, "string"), **dict.fromkeys(COUNTS, "int64"), "converged": "bool"}
@@ -23,13 +26,26 @@ def content(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str] | None =
     known = {**TYPES, **(types or {})}
     lists = pa.list_(pa.float64())
     names = dict.fromkeys(name for row in rows for name in row)
-    kinds = [lists if name.startswith(LISTS) else pa.type_for_alias(known.get(name, "float64")) for name in names]
-    columns = [pa.array([row.get(name) for row in rows], kind) for name, kind in zip(names, kinds, strict=True)]
-    # Of a single row, dictionaries, statistics, compression and a second schema make a larger file, and take longer.
+    kinds = [
+        lists if name.startswith(LISTS) else pa.type_for_alias(known.get(name, "float64"))
+        for name in names
+    ]
+    columns = [
+        pa.array([row.get(name) for row in rows], kind)
+        for name, kind in zip(names, kinds, strict=True)
+    ]
+    # Of a single row, dictionaries, statistics, compression and a second schema make a larger file,
+    # and take longer.
     many = len(rows) > 1
-    how = {"use_dictionary": many, "write_statistics": many, "compression": "zstd" if many else "none"}
+    how = {
+        "use_dictionary": many,
+        "write_statistics": many,
+        "compression": "zstd" if many else "none",
+    }
     stream = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_arrays(columns, names=list(names)), stream, store_schema=many, **how)
+    pq.write_table(
+        pa.Table.from_arrays(columns, names=list(names)), stream, store_schema=many, **how
+    )
     written: bytes = stream.getvalue().to_pybytes()
     return written
 
@@ -46,7 +62,9 @@ def opened(path: Path) -> Iterator[Any]:
     # A damaged file fails in many ways, each in the words of one of pyarrow's layers.
     except Exception as error:
         told = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{path} is not a readable .parquet file ({told}): give the same run command again") from error
+        raise DataError(
+            f"{path} is not a readable .parquet file ({told}): give the same run command again"
+        ) from error
 
 
 def arrow() -> tuple[Any, Any]:

@@ -14,7 +14,14 @@ import numpy as np
 
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.layout import Conditions, Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
+from peerlearn.experiments.lab.layout import (
+    Conditions,
+    Expectation,
+    FigureSpec,
+    Layout,
+    StatisticsSpec,
+    TableSpec,
+)
 from peerlearn.experiments.lab.metrics import METRICS
 from peerlearn.experiments.lab.parquet import LISTS, SECONDS, TEXTS, TYPES, opened
 from peerlearn.toml_reader import near
@@ -22,17 +29,24 @@ from peerlearn.toml_reader import near
 CHOSEN = "best."  # how columns with what a search chose begin
 ROWS, COMPARISON, PAGE = "results.parquet", "comparison.json", "report.html"
 FACTS, NAMED = ("metrics", "runs"), ("data", "model", "network")  # that a description has at least
-PARTS = {"tables": TableSpec, "figures": FigureSpec, "statistics": StatisticsSpec, "expectations": Expectation}
+PARTS = {
+    "tables": TableSpec,
+    "figures": FigureSpec,
+    "statistics": StatisticsSpec,
+    "expectations": Expectation,
+}
 
 
 @dataclass(frozen=True, repr=False)
 class Results:
     """One row per run, in the order of the file, and what is to be shown of them.
 
-    order: the values of data, model, network and every swept key, as the file has them. facts: seed, folds,
-    test_fraction, repetitions, metrics (if the file names none, those that were measured), protocol, search, swept,
-    runs (how many there should be), words (of the protocol's measures and curves) and graphs (of the first repetition:
-    each with its file, its network and the swept values of that).
+    order: the values of data, model, network and every swept key, as the file has them. facts:
+    seed, folds,
+    test_fraction, repetitions, metrics (if the file names none, those that were measured),
+    protocol, search, swept, runs (how many there should be), words (of the protocol's measures and
+    curves) and graphs (of the first repetition: each with its file, its network and the swept
+    values of that).
     """
 
     folder: Path
@@ -49,7 +63,9 @@ class Results:
         layout, order, facts = read_description(place)
         file = place / ROWS
         if not file.exists():
-            raise InputError(f"{place} has no {ROWS}, for none of its runs has ended: give the same run command again")
+            raise InputError(
+                f"{place} has no {ROWS}, for none of its runs has ended: give the same run command again"
+            )
         with opened(file) as stored:
             names = stored.schema_arrow.names
             if lacking := [name for name in (*TYPES, *SECONDS) if name not in names]:
@@ -57,7 +73,9 @@ class Results:
             rows: list[dict[str, Any]] = stored.read().to_pylist()
             measured = [name for name in names if _is_metric(name, order)]
         _check_rows(file, rows, names, order)
-        chosen = [name for name in measured if name.startswith(CHOSEN)]  # nobody asks for them, and all want to know
+        chosen = [
+            name for name in measured if name.startswith(CHOSEN)
+        ]  # nobody asks for them, and all want to know
         metrics = list(dict.fromkeys([*(facts["metrics"] or measured), *chosen]))
         return cls(place, rows, layout, order, {**facts, "metrics": metrics}, tuple(names))
 
@@ -81,15 +99,24 @@ class Results:
         """Only the rows that have these values; a list stands for any of its values."""
         for column in conditions:
             self._check_known(column, "column")
-        wanted = {column: value if isinstance(value, list | tuple) else [value] for column, value in conditions.items()}
-        kept = [row for row in self.rows if all(row.get(column) in any_of for column, any_of in wanted.items())]
+        wanted = {
+            column: value if isinstance(value, list | tuple) else [value]
+            for column, value in conditions.items()
+        }
+        kept = [
+            row
+            for row in self.rows
+            if all(row.get(column) in any_of for column, any_of in wanted.items())
+        ]
         return replace(self, rows=kept)
 
     def values(self, metric: str, at: float | None = None) -> Array:
         """One number per run that is done and has it; of a curve its last point, or the one at or before `at`."""
         self._check_known(metric, "metric")
         if metric in TEXTS:
-            raise InputError(f"{metric} is a text, of which there are no numbers: name a metric, such as seconds")
+            raise InputError(
+                f"{metric} is a text, of which there are no numbers: name a metric, such as seconds"
+            )
         found = (_number(row, metric, at) for row in self.rows if row["status"] == "done")
         return np.array([number for number in found if number is not None], dtype=float)
 
@@ -134,10 +161,16 @@ def _counted(rows: list[dict[str, Any]]) -> str:
 
 def _statuses(rows: list[dict[str, Any]]) -> str:
     found = Counter(row["status"] for row in rows)
-    return ": " + ", ".join(f"{number:,} {status}" for status, number in found.items()) if found else ""
+    return (
+        ": " + ", ".join(f"{number:,} {status}" for status, number in found.items())
+        if found
+        else ""
+    )
 
 
-def _check_rows(file: Path, rows: list[dict[str, Any]], names: list[str], order: Mapping[str, list[Any]]) -> None:
+def _check_rows(
+    file: Path, rows: list[dict[str, Any]], names: list[str], order: Mapping[str, list[Any]]
+) -> None:
     """They are of this description."""
     if not rows:
         raise _not_ours(file, "it has no rows")
@@ -176,7 +209,12 @@ def _is_metric(name: str, order: Mapping[str, list[Any]]) -> bool:
 
 def description(layout: Layout, order: Mapping[str, list[Any]], facts: Mapping[str, Any]) -> str:
     """comparison.json: what is shown and in which order."""
-    return json.dumps({"layout": asdict(layout), "order": order, **facts}, indent=2, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            {"layout": asdict(layout), "order": order, **facts}, indent=2, ensure_ascii=False
+        )
+        + "\n"
+    )
 
 
 def read_description(folder: Path) -> tuple[Layout, dict[str, list[Any]], dict[str, Any]]:
@@ -190,18 +228,28 @@ def read_description(folder: Path) -> tuple[Layout, dict[str, list[Any]], dict[s
         missing += [name for name in NAMED if name not in order]
     except FileNotFoundError:
         way_out = "make it with peerlearn run FILE, or name the folder that a run has left"
-        raise InputError(f"{folder} does not hold results, for it has no {COMPARISON}: {way_out}") from None
+        raise InputError(
+            f"{folder} does not hold results, for it has no {COMPARISON}: {way_out}"
+        ) from None
     except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}): give a folder that this user may read") from None
+        raise InputError(
+            f"{file} cannot be read ({error.strerror}): give a folder that this user may read"
+        ) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         told = f"{type(error).__name__}: {error}"
-        raise InputError(f"{file} is not as a run writes it ({told}): give the same run command again") from None
+        raise InputError(
+            f"{file} is not as a run writes it ({told}): give the same run command again"
+        ) from None
     if missing:
-        raise InputError(f"{file} does not say {missing[0]}, as a run does: name a folder that a run has left")
+        raise InputError(
+            f"{file} does not say {missing[0]}, as a run does: name a folder that a run has left"
+        )
     return layout, order, facts
 
 
 def _made(kind: type[Any], values: Mapping[str, Any]) -> Any:
     """A spec of its values in JSON, where tuples have become lists."""
     texts = {each.name for each in fields(kind) if "tuple" in str(each.type)}
-    return kind(**{name: tuple(value) if name in texts else value for name, value in values.items()})
+    return kind(
+        **{name: tuple(value) if name in texts else value for name, value in values.items()}
+    )

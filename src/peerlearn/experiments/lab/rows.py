@@ -29,7 +29,9 @@ NOTHING: dict[str, Any] = {
 }
 
 
-def row_of(trial: Trial, status: str, outcome: Outcome | None = None, **more: Any) -> dict[str, Any]:
+def row_of(
+    trial: Trial, status: str, outcome: Outcome | None = None, **more: Any
+) -> dict[str, Any]:
     """Its columns, but for the swept keys, which are the file's business; `more` fills in what is known besides."""
     network = trial.network
     who = {
@@ -53,13 +55,17 @@ def _agents(trial: Trial) -> int:
         return 1
     if network.fixed is not None:
         return len(network.fixed)
-    return network.agents or math.prod(network.parameters.get(side, 0) for side in ("rows", "columns"))
+    return network.agents or math.prod(
+        network.parameters.get(side, 0) for side in ("rows", "columns")
+    )
 
 
 def _measured(outcome: Outcome) -> dict[str, Any]:
     for name in outcome.values:
         if name in TYPES or name in SECONDS:
-            raise InputError(f"the protocol measures {name}, but every row has a column of that name: rename it")
+            raise InputError(
+                f"the protocol measures {name}, but every row has a column of that name: rename it"
+            )
     row = {
         "note": outcome.note,
         "seconds": float(outcome.seconds),
@@ -69,7 +75,10 @@ def _measured(outcome: Outcome) -> dict[str, Any]:
         "iterations": None if outcome.iterations is None else int(outcome.iterations),
         "converged": None if outcome.converged is None else bool(outcome.converged),
         **{name: float(value) for name, value in outcome.values.items()},
-        **{f"agents.{name}": [float(each) for each in values] for name, values in outcome.agents.items()},
+        **{
+            f"agents.{name}": [float(each) for each in values]
+            for name, values in outcome.agents.items()
+        },
     }
     for name, (places, values) in outcome.curves.items():
         row[f"curve.{name}"] = [float(value) for value in values]
@@ -80,6 +89,13 @@ def _measured(outcome: Outcome) -> dict[str, Any]:
 @cache
 def versions() -> str:
     """What numbers are made with here."""
-    packages = {"peerlearn": "peerlearn", "numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn"}
+    packages = {
+        "peerlearn": "peerlearn",
+        "numpy": "numpy",
+        "scipy": "scipy",
+        "scikit-learn": "sklearn",
+    }
     found = {name: import_module(module).__version__ for name, module in packages.items()}
-    return json.dumps({"python": platform.python_version(), **found, "platform": platform.platform()})
+    return json.dumps(
+        {"python": platform.python_version(), **found, "platform": platform.platform()}
+    )

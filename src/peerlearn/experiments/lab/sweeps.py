@@ -2,7 +2,8 @@
 
     { kind: RVFL, solver: { name: admm, max_iterations: [5, 10] } }  ->  two, swept over "solver.max_iterations"
 
-A list that is the value itself is written as the only item of another, [[1, 2]]. Several lists are combined.
+A list that is the value itself is written as the only item of another, [[1, 2]]. Several lists are
+combined.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ def with_key(values: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     if not rest:
         return {**values, first: value}
     inner = values.get(first, {})
-    return {**values, first: with_key({"name": inner} if isinstance(inner, str) else inner, rest, value)}
+    return {
+        **values,
+        first: with_key({"name": inner} if isinstance(inner, str) else inner, rest, value),
+    }
 
 
 def has_key(values: Mapping[str, Any], key: str) -> bool:
@@ -82,7 +86,11 @@ def _twice(listed: list[Any]) -> list[Any]:
     """Lists and tables are compared one by one, which would take long of thousands of numbers."""
     compared = (list, tuple, dict)
     counts = Counter(each for each in listed if not isinstance(each, compared))
-    return [each for each in listed if (listed.count(each) if isinstance(each, compared) else counts[each]) > 1]
+    return [
+        each
+        for each in listed
+        if (listed.count(each) if isinstance(each, compared) else counts[each]) > 1
+    ]
 
 
 def _is_value(listed: list[Any]) -> bool:

@@ -1,7 +1,8 @@
 """One run: what it is given, who it is, the seeds that follow from that, and what comes out.
 
-A seed is made of the file's seed and of those parts of the identity that must share it: all models see the same folds
-and draw the same random features, so that they are compared in pairs, and nothing depends on the order of runs.
+A seed is made of the file's seed and of those parts of the identity that must share it: all models
+see the same folds and draw the same random features, so that they are compared in pairs, and
+nothing depends on the order of runs.
 """
 
 from __future__ import annotations
@@ -48,8 +49,11 @@ class Protocol(TypingProtocol):
     """How a run is made. A frozen dataclass whose fields are the keys of [protocol] in a file."""
 
     name: ClassVar[str]
-    # A protocol that runs best_settings of a trial says so: `searches: ClassVar = True`; elsewhere [search] is refused.
-    measures: ClassVar[Mapping[str, str]]  # what it measures beside the metrics of predictions -> in words
+    # A protocol that runs best_settings of a trial says so: `searches: ClassVar = True`; elsewhere
+    # [search] is refused.
+    measures: ClassVar[
+        Mapping[str, str]
+    ]  # what it measures beside the metrics of predictions -> in words
     curves: ClassVar[Mapping[str, str]]  # curves that it may leave -> in words
 
     def refuses(self, data: Data, model: Model) -> str:
@@ -69,7 +73,9 @@ class Trial:
     network: Net | None
     repetition: int
     fold: int
-    within: Trial | None = None  # in a search: the run of whose training rows this one has its folds
+    within: Trial | None = (
+        None  # in a search: the run of whose training rows this one has its folds
+    )
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -97,7 +103,11 @@ class Trial:
 
     def seed(self, purpose: Purpose) -> int:
         """data: of a generator; split: into folds; deal: of rows to agents; model: of what it draws; graph."""
-        whole, net, about = self.comparison, self.network, [self.data.name, plain(self.data.options)]
+        whole, net, about = (
+            self.comparison,
+            self.network,
+            [self.data.name, plain(self.data.options)],
+        )
         parts = {
             "data": about,
             "split": [*about, self.repetition],
@@ -116,33 +126,60 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
-        return {**{str(key): plain(each) for key, each in value.items()}, **_of_kind(value.get("kind"))}
+        return {
+            **{str(key): plain(each) for key, each in value.items()},
+            **_of_kind(value.get("kind")),
+        }
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    if isinstance(value, np.ndarray) and value.dtype.hasobject:  # the bytes of texts from pandas are pointers
+    if (
+        isinstance(value, np.ndarray) and value.dtype.hasobject
+    ):  # the bytes of texts from pandas are pointers
         return {"array": [*value.shape], "digest": _digest(plain(value.tolist()))}
     if isinstance(value, np.ndarray):
-        return {"array": [*value.shape], "digest": hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}
+        return {
+            "array": [*value.shape],
+            "digest": hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest(),
+        }
     if isinstance(value, np.random.RandomState):
         return plain(value.get_state(legacy=False))
     if isinstance(value, nx.Graph):
-        place = {agent: k for k, agent in enumerate(value)}  # which share an agent gets follows from its place
+        place = {
+            agent: k for k, agent in enumerate(value)
+        }  # which share an agent gets follows from its place
         links = sorted(sorted((place[a], place[b])) for a, b in value.edges())
         return {"agents": [plain(agent) for agent in value], "links": links}
     if isinstance(value, partial):
-        return {"partial": plain(value.func), "args": plain(value.args), "keywords": plain(value.keywords)}
+        return {
+            "partial": plain(value.func),
+            "args": plain(value.args),
+            "keywords": plain(value.keywords),
+        }
     if isinstance(value, type | BuiltinFunctionType | np.ufunc | FunctionType):
         name = f"{getattr(value, '__module__', 'numpy')}.{getattr(value, '__qualname__', value.__name__)}"
         code = _of_code(value) if isinstance(value, FunctionType) else {}
-        return {"name": name, **code, **own_code(str(value.__module__) if hasattr(value, "__module__") else "")}
+        return {
+            "name": name,
+            **code,
+            **own_code(str(value.__module__) if hasattr(value, "__module__") else ""),
+        }
     if isinstance(value, DataSet):
         return _of_rows(value)
-    who = {"class": f"{type(value).__module__}.{type(value).__qualname__}", **own_code(type(value).__module__)}
+    who = {
+        "class": f"{type(value).__module__}.{type(value).__qualname__}",
+        **own_code(type(value).__module__),
+    }
     if hasattr(value, "get_params"):
         return {**who, **plain(value.get_params(deep=False))}
     if is_dataclass(value):
-        names = (each.name for each in fields(value) if each.name != "swept")  # what was swept is in the settings too
-        return {**who, **{name: plain(getattr(value, name)) for name in names}, **_of_kind(getattr(value, "kind", ""))}
+        names = (
+            each.name for each in fields(value) if each.name != "swept"
+        )  # what was swept is in the settings too
+        return {
+            **who,
+            **{name: plain(getattr(value, name)) for name in names},
+            **_of_kind(getattr(value, "kind", "")),
+        }
     return {**who, "repr": repr(value)}
 
 
@@ -154,13 +191,19 @@ def _of_kind(path: Any) -> dict[str, str]:
 def _of_code(function: FunctionType) -> dict[str, Any]:
     """What it does, beside its name: all lambdas of a module have the same one."""
     kept = [cell.cell_contents for cell in function.__closure__ or ()]
-    return {"code": _steps(function.__code__), "defaults": plain(function.__defaults__), "kept": plain(kept)}
+    return {
+        "code": _steps(function.__code__),
+        "defaults": plain(function.__defaults__),
+        "kept": plain(kept),
+    }
 
 
 def _steps(code: CodeType) -> list[Any]:
     constants: list[Any] = []
     for each in code.co_consts:
-        sets = sorted(map(repr, each)) if isinstance(each, frozenset) else None  # in another order every time
+        sets = (
+            sorted(map(repr, each)) if isinstance(each, frozenset) else None
+        )  # in another order every time
         constants.append(_steps(each) if isinstance(each, CodeType) else sets or repr(each))
     return [hashlib.sha256(code.co_code).hexdigest(), constants, list(code.co_names)]
 

@@ -13,7 +13,9 @@ def checked_address(address: str, whose: str) -> str:
     """The address, if it has a host and a port."""
     host, _, port = str(address).rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise InputError(f"the address of {whose} is {address!r}: write host:port, such as north.example:7101")
+        raise InputError(
+            f"the address of {whose} is {address!r}: write host:port, such as north.example:7101"
+        )
     return str(address)
 
 

@@ -1,11 +1,12 @@
 """Who may open a stream to this agent: its neighbors, one process of each.
 
-A caller shows its certificate, then says hello. Its stream replaces that of the same neighbor only if it comes from the
-same process, which then has given the old one up, or if the old one is silent. Any other second stream is refused: the
-same agent was started twice, or somebody has its certificate.
+A caller shows its certificate, then says hello. Its stream replaces that of the same neighbor only
+if it comes from the same process, which then has given the old one up, or if the old one is silent.
+Any other second stream is refused: the same agent was started twice, or somebody has its
+certificate.
 
-Whoever is refused or replaced is told so by a status. A stream whose handler is merely cancelled ends without one, and
-the other end would wait for ever.
+Whoever is refused or replaced is told so by a status. A stream whose handler is merely cancelled
+ends without one, and the other end would wait for ever.
 """
 
 from __future__ import annotations
@@ -27,19 +28,30 @@ TWICE = "ALREADY_EXISTS"  # the status for a second process of an agent
 HELLO_WITHIN = 10.0  # seconds for a caller to say hello
 SELDOM = 1.0  # seconds in which the same sentence about callers is not logged again: they must not fill the disk
 
-Ending = tuple[str, str]  # the name of a status and a reason; empty where a conversation came to its end
-Talk = Callable[[Any, Link, Callable[[], object], bytes], Awaitable[bool]]  # stream, link, how to hang up, first frame
+Ending = tuple[
+    str, str
+]  # the name of a status and a reason; empty where a conversation came to its end
+Talk = Callable[
+    [Any, Link, Callable[[], object], bytes], Awaitable[bool]
+]  # stream, link, how to hang up, first frame
 
 
 class Callers:
     """Answers streams that others open.
 
-    secure: whether callers have certificates. speaks: whether a neighbor is connected and not silent. talk: holds the
+    secure: whether callers have certificates. speaks: whether a neighbor is connected and not
+    silent. talk: holds the
     conversation with a neighbor.
     """
 
     def __init__(
-        self, me: Speaker, links: Mapping[int, Link], *, secure: bool, speaks: Callable[[Link], bool], talk: Talk
+        self,
+        me: Speaker,
+        links: Mapping[int, Link],
+        *,
+        secure: bool,
+        speaks: Callable[[Link], bool],
+        talk: Talk,
     ) -> None:
         self._me, self._links, self._secure = me, links, secure
         self._by_name = {link.name: link for link in links.values()}
@@ -73,7 +85,9 @@ class Callers:
         except WireError as error:
             log.debug("a caller could not be understood: %s", error)
             return self._refuse("INVALID_ARGUMENT", "a caller that cannot be understood", context)
-        except PeerlearnError:  # a disagreement, which the conversation finds too and tells the neighbor
+        except (
+            PeerlearnError
+        ):  # a disagreement, which the conversation finds too and tells the neighbor
             instance = ""
         if self._speaks(link) and link.instance != instance:
             who = f"a second process of agent {link.name}, whose first one is connected (started twice?)"
@@ -106,7 +120,10 @@ class Callers:
 
     def _refuse(self, code: str, whom: str, context: Any) -> Ending:
         """Log that this caller is refused, unless the same was logged just now."""
-        sentence, now = f"refused {whom}, calling from {context.peer().rpartition(':')[0]}", time.monotonic()
+        sentence, now = (
+            f"refused {whom}, calling from {context.peer().rpartition(':')[0]}",
+            time.monotonic(),
+        )
         self._logged = {said: when for said, when in self._logged.items() if now - when < SELDOM}
         if sentence not in self._logged:
             self._logged[sentence] = now

@@ -1,8 +1,9 @@
 """Certificates: papers by which agents know each other.
 
-One authority signs one identity per agent. TLS then shows both ends of a connection that the other end has the name it
-claims; whoever has no paper of the same authority does not get as far as a first message. The authority's key is only
-needed to sign: it stays off the sites, for whoever has it can let strangers in.
+One authority signs one identity per agent. TLS then shows both ends of a connection that the other
+end has the name it claims; whoever has no paper of the same authority does not get as far as a
+first message. The authority's key is only needed to sign: it stays off the sites, for whoever has
+it can let strangers in.
 """
 
 from __future__ import annotations
@@ -28,15 +29,21 @@ from peerlearn.network.peers.identity import (
 from peerlearn.private_files import make_private_folder
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.ec import (
+        EllipticCurvePrivateKey,
+        EllipticCurvePublicKey,
+    )
     from cryptography.x509 import Certificate, ExtensionType, KeyUsage, Name
 
 __all__ = ["Identity", "make"]
 
 AUTHORITY = "authority"
 LONGEST_DAYS = 3650  # how long an authority lasts, and so what it signs
-CLOCKS_DIFFER = timedelta(minutes=5)  # a new certificate is valid at once, also where the clock is late
-# A file name, and a host name in TLS: a leading dot would match other hosts there, and four numbers are an address.
+CLOCKS_DIFFER = timedelta(
+    minutes=5
+)  # a new certificate is valid at once, also where the clock is late
+# A file name, and a host name in TLS: a leading dot would match other hosts there, and four numbers
+# are an address.
 NAME = re.compile(r"(?!\d+(\.\d+){3}$)[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)
 KEY_USES = (
     "digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
@@ -47,11 +54,14 @@ KEY_USES = (
 def make(folder: str | os.PathLike[str], names: Sequence[str], *, days: int = 825) -> list[Path]:
     """NAME.pem and NAME.key of every agent, signed by the authority of the folder, which is made if it is missing.
 
-    Returns the new files. What is there is never overwritten, and an error leaves no new file behind.
+    Returns the new files. What is there is never overwritten, and an error leaves no new file
+    behind.
     """
     need_cryptography()
     if not 1 <= days <= LONGEST_DAYS:
-        raise InputError(f"certificates cannot be valid for {days} days: choose 1 to {LONGEST_DAYS}")
+        raise InputError(
+            f"certificates cannot be valid for {days} days: choose 1 to {LONGEST_DAYS}"
+        )
     _must_be_names(names)
     place, made = Path(folder).expanduser(), list[Path]()
     try:
@@ -60,7 +70,9 @@ def make(folder: str | os.PathLike[str], names: Sequence[str], *, days: int = 82
         authority, signer = _authority(place, made)
         for name in names:
             key = _new_key()
-            _store(place / name, key, _identity(name, key.public_key(), authority, signer, days), made)
+            _store(
+                place / name, key, _identity(name, key.public_key(), authority, signer, days), made
+            )
     except OSError as error:
         for path in made:
             with suppress(OSError):
@@ -81,7 +93,9 @@ def _must_be_names(names: Sequence[str]) -> None:
                 f"single dots, but no numeric address and not {AUTHORITY!r}"
             )
         if name.lower() in (other.lower() for other in names[:k]):
-            raise InputError(f"two agents cannot be called {name!r}, where case does not count: rename one of them")
+            raise InputError(
+                f"two agents cannot be called {name!r}, where case does not count: rename one of them"
+            )
 
 
 def _must_be_new(names: Sequence[str], place: Path) -> None:
@@ -106,7 +120,9 @@ def _authority(place: Path, made: list[Path]) -> tuple[Certificate, EllipticCurv
     certificate, private = authority_in(pem), key_in(key)
     must_fit(private, key, certificate, pem)
     if not isinstance(private, EllipticCurvePrivateKey):
-        raise InputError(f"{key} is not an elliptic-curve key as made here: name another folder for a new authority")
+        raise InputError(
+            f"{key} is not an elliptic-curve key as made here: name another folder for a new authority"
+        )
     return certificate, private
 
 
@@ -114,24 +130,41 @@ def _self_signed(key: EllipticCurvePrivateKey) -> Certificate:
     from cryptography.x509 import BasicConstraints
 
     name, until = _named(f"peerlearn {AUTHORITY}"), now() + timedelta(days=LONGEST_DAYS)
-    signs = (BasicConstraints(ca=True, path_length=0), True), (_uses("key_cert_sign", "crl_sign"), True)
+    signs = (
+        (BasicConstraints(ca=True, path_length=0), True),
+        (_uses("key_cert_sign", "crl_sign"), True),
+    )
     return _signed(name, key.public_key(), until, name, key, signs)
 
 
 def _identity(
-    name: str, public: EllipticCurvePublicKey, authority: Certificate, signer: EllipticCurvePrivateKey, days: int
+    name: str,
+    public: EllipticCurvePublicKey,
+    authority: Certificate,
+    signer: EllipticCurvePrivateKey,
+    days: int,
 ) -> Certificate:
     """For both ends of a connection: an agent calls its neighbors and is called by them."""
-    from cryptography.x509 import BasicConstraints, DNSName, ExtendedKeyUsage, SubjectAlternativeName
+    from cryptography.x509 import (
+        BasicConstraints,
+        DNSName,
+        ExtendedKeyUsage,
+        SubjectAlternativeName,
+    )
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
     talks: tuple[tuple[ExtensionType, bool], ...] = (
         (BasicConstraints(ca=False, path_length=None), True),
         (_uses("digital_signature"), True),
-        (ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]), False),
+        (
+            ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]),
+            False,
+        ),
         (SubjectAlternativeName([DNSName(name)]), False),
     )
-    until = min(now() + timedelta(days=days), authority.not_valid_after_utc)  # later, its signature proves nothing
+    until = min(
+        now() + timedelta(days=days), authority.not_valid_after_utc
+    )  # later, its signature proves nothing
     return _signed(_named(name), public, until, authority.subject, signer, talks)
 
 
@@ -152,7 +185,9 @@ def _signed(
         random_serial_number,
     )
 
-    builder = CertificateBuilder(issuer, name, public, random_serial_number(), now() - CLOCKS_DIFFER, until)
+    builder = CertificateBuilder(
+        issuer, name, public, random_serial_number(), now() - CLOCKS_DIFFER, until
+    )
     for extension, critical in extensions:
         builder = builder.add_extension(extension, critical)
     builder = builder.add_extension(SubjectKeyIdentifier.from_public_key(public), critical=False)
@@ -179,7 +214,9 @@ def _new_key() -> EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def _store(stem: Path, key: EllipticCurvePrivateKey, certificate: Certificate, made: list[Path]) -> None:
+def _store(
+    stem: Path, key: EllipticCurvePrivateKey, certificate: Certificate, made: list[Path]
+) -> None:
     """Two new files; the key is its owner's alone from the moment it exists."""
     from cryptography.hazmat.primitives.serialization import Encoding
 

@@ -1,13 +1,15 @@
 """A limit to connections that have not shown a certificate.
 
-gRPC accepts connections by itself and keeps each while its handshake lasts. At the usual limit of 1,024 open files a
-thousand idle connections are enough to keep every neighbor out. Two limits prevent that:
+gRPC accepts connections by itself and keeps each while its handshake lasts. At the usual limit of
+1,024 open files a thousand idle connections are enough to keep every neighbor out. Two limits
+prevent that:
 
 - gRPC closes every connection beyond `most_connections` at once, so that files are left for checkpoints. It counts
   neighbors and strangers alike.
 - `Door` keeps room for neighbors among these. It looks at the sockets of this process once a second or so. Where too
-  many are not part of a conversation with a neighbor, it shuts those down that were there at the last look too. A
-  handshake takes milliseconds: whoever is still silent after a second is not a neighbor.
+  many are not part of a conversation with a neighbor, it shuts those down that were there at the
+  last look too. A handshake takes milliseconds: whoever is still silent after a second is not a
+  neighbor.
 
 The second needs /proc. Elsewhere the first one and gRPC's own time-out of handshakes remain.
 """
@@ -68,20 +70,29 @@ class Door:
             return 0
         self.known = +self.known
         known = {_address_of(peer) for peer in self.known}
-        found = {file: address for file in files if (address := self._caller(file)) and address not in known}
+        found = {
+            file: address
+            for file in files
+            if (address := self._caller(file)) and address not in known
+        }
         idle = {file: address for file, address in found.items() if address in self._before}
         self._before = set(found.values())
         if len(found) <= self.most:
             return 0
-        return sum(self._caller(file, shut_down=address) == address for file, address in idle.items())
+        return sum(
+            self._caller(file, shut_down=address) == address for file, address in idle.items()
+        )
 
     def _caller(self, file: int, shut_down: Address | None = None) -> Address | None:
         """Return who is at the other end of an open file, if it is a connection to this port.
 
-        gRPC may close the file at any moment and its number may be given to another one. So this works on a copy, and
-        looks at the copy before it shuts anything down.
+        gRPC may close the file at any moment and its number may be given to another one. So this
+        works on a copy, and looks at the copy before it shuts anything down.
         """
-        with suppress(OSError), closing(_socket(file)) as connection:  # not connected, or closed meanwhile
+        with (
+            suppress(OSError),
+            closing(_socket(file)) as connection,
+        ):  # not connected, or closed meanwhile
             internet = connection.family in (socket.AF_INET, socket.AF_INET6)
             if internet and connection.getsockname()[1] == self._port:
                 host, port = connection.getpeername()[:2]

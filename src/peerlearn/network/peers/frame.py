@@ -14,12 +14,14 @@
     checksum           8                of all that is above and of the bytes
     bytes              length           little-endian
 
-Every field is checked before anything is made of the bytes: 9-52 % of frames with a flipped bit would otherwise decode
+Every field is checked before anything is made of the bytes: 9-52 % of frames with a flipped bit
+would otherwise decode
 to another array. Whatever the bytes, `decode` gives a frame or raises WireError.
 
-A receipt is a running checksum over the frames of rows and letters, in the order of rounds. Only an agent that really
-received them can compute it, so nobody else can make a neighbor delete frames that the agent still needs. For that to
-work, frames of a round must have the same bytes whenever they are made: they carry neither `saved` nor a receipt.
+A receipt is a running checksum over the frames of rows and letters, in the order of rounds. Only an
+agent that really received them can compute it, so nobody else can make a neighbor delete frames
+that the agent still needs. For that to work, frames of a round must have the same bytes whenever
+they are made: they carry neither `saved` nor a receipt.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ class OtherRelease(WireError):
     """A frame in the format of another release of peerlearn."""
 
     def __init__(self, version: int) -> None:
-        super().__init__(f"a frame of wire format {version} came, and this release of peerlearn has {VERSION}")
+        super().__init__(
+            f"a frame of wire format {version} came, and this release of peerlearn has {VERSION}"
+        )
         self.version = version
 
 
@@ -148,21 +152,39 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
     if of_run != run:
         raise WireError("a frame of another run: give all agents the same run name")
     if epoch != EPOCH:
-        raise WireError(f"a frame of epoch {epoch}: this release of peerlearn knows only epoch {EPOCH}")
+        raise WireError(
+            f"a frame of epoch {epoch}: this release of peerlearn knows only epoch {EPOCH}"
+        )
     if kind not in Kind._value2member_map_ or code >= len(DTYPES) or dimensions > MOST_DIMENSIONS:
         raise WireError(f"a frame of unknown kind {kind}, type {code} or {dimensions} dimensions")
     if max(round, saved) >= MOST_ROUNDS:
-        raise WireError(f"a frame of round {round} that claims to have saved round {saved}: no run is so long")
+        raise WireError(
+            f"a frame of round {round} that claims to have saved round {saved}: no run is so long"
+        )
     if kind in ROUNDS and (saved or receipt):
-        raise WireError(f"a {Kind(kind).name.lower()} that claims to have saved round {saved}: rows claim nothing")
+        raise WireError(
+            f"a {Kind(kind).name.lower()} that claims to have saved round {saved}: rows claim nothing"
+        )
     size = math.prod(shape[:dimensions]) * DTYPES[code].itemsize
     most = MOST_TEXT if kind in TEXTS else MOST_BYTES
     if size > most:
         raise WireError(f"an array of {size} bytes was announced, and {most} are the most")
     if offset % chunk or length != min(chunk, size - offset) or (size and offset >= size):
-        raise WireError(f"a frame brings bytes {offset} to {offset + length} of {size}, which is no chunk of it")
+        raise WireError(
+            f"a frame brings bytes {offset} to {offset + length} of {size}, which is no chunk of it"
+        )
     return Frame(
-        Kind(kind), sender, round, saved, receipt, checksum, DTYPES[code], tuple(shape[:dimensions]), size, offset, body
+        Kind(kind),
+        sender,
+        round,
+        saved,
+        receipt,
+        checksum,
+        DTYPES[code],
+        tuple(shape[:dimensions]),
+        size,
+        offset,
+        body,
     )
 
 
@@ -186,7 +208,11 @@ def _checksum(head: bytes, body: memoryview) -> int:
 
 def text_of(frame: Frame) -> str:
     """The text of a hello or a farewell; what is no text is replaced, and nothing in it can steer a terminal."""
-    return "".join(letter for letter in str(frame.data, "utf-8", "replace") if letter.isprintable() or letter == " ")
+    return "".join(
+        letter
+        for letter in str(frame.data, "utf-8", "replace")
+        if letter.isprintable() or letter == " "
+    )
 
 
 def split(frames: bytes | memoryview) -> list[bytes]:

@@ -7,7 +7,10 @@ import re
 REASONS = (
     ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the caller has no certificate"),
     ("certificate has expired", "the other end's certificate has expired"),
-    ("certificate is not yet valid", "the other end's certificate is not valid yet: are the clocks right?"),
+    (
+        "certificate is not yet valid",
+        "the other end's certificate is not valid yet: are the clocks right?",
+    ),
     ("CERTIFICATE_VERIFY_FAILED", "the other end's certificate is not signed by our authority"),
     ("Hostname Verification Check failed", "the certificate there is of another agent"),
     ("WRONG_VERSION_NUMBER", "the other end does not speak TLS"),
@@ -28,7 +31,9 @@ REASONS = (
     ("DNS resolution failed", "the name of the host cannot be looked up"),
     ("GOAWAY", "the other end hung up"),
 )
-_WRAPPING = re.compile(r"^(failed to connect to all addresses; last error: )?(UN[A-Z]+: )?(ipv[46]:\S+: )?")
+_WRAPPING = re.compile(
+    r"^(failed to connect to all addresses; last error: )?(UN[A-Z]+: )?(ipv[46]:\S+: )?"
+)
 LONGEST = 160  # characters of what is not known
 
 

@@ -39,7 +39,12 @@ class Identity:
         must_fit(private, key, own, certificate)
         _must_name(name, own, certificate)
         _must_be_signed(own, certificate, root, authority)
-        return cls(name, root.public_bytes(Encoding.PEM), own.public_bytes(Encoding.PEM), key_as_pem(private))
+        return cls(
+            name,
+            root.public_bytes(Encoding.PEM),
+            own.public_bytes(Encoding.PEM),
+            key_as_pem(private),
+        )
 
 
 def need_cryptography() -> None:
@@ -79,7 +84,9 @@ def authority_in(path: Path) -> Certificate:
         except ExtensionNotFound:
             signs = False
     if not signs:
-        raise InputError(f"{path} is the certificate of an agent, not of an authority: give authority.pem")
+        raise InputError(
+            f"{path} is the certificate of an agent, not of an authority: give authority.pem"
+        )
     return certificate
 
 
@@ -102,7 +109,9 @@ def must_fit(key: PrivateKeyTypes, key_path: Path, certificate: Certificate, pat
     with _understood(path, "a certificate"):
         fits = certificate.public_key() == key.public_key()
     if not fits:
-        raise InputError(f"the key {key_path} does not belong to the certificate {path}: give two files made together")
+        raise InputError(
+            f"the key {key_path} does not belong to the certificate {path}: give two files made together"
+        )
 
 
 def _must_name(name: str, certificate: Certificate, path: Path) -> None:
@@ -110,7 +119,9 @@ def _must_name(name: str, certificate: Certificate, path: Path) -> None:
         names = _names(certificate)
     if names != {name}:
         whose = ", ".join(sorted(names)) or "no name that TLS knows"
-        raise InputError(f"the certificate {path} is for {whose}, but this agent is {name}: give the files of {name}")
+        raise InputError(
+            f"the certificate {path} is for {whose}, but this agent is {name}: give the files of {name}"
+        )
 
 
 def _names(certificate: Certificate) -> set[str]:
@@ -118,7 +129,9 @@ def _names(certificate: Certificate) -> set[str]:
     from cryptography.x509 import DNSName, ExtensionNotFound, SubjectAlternativeName
     from cryptography.x509.oid import NameOID
 
-    common = {str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)}
+    common = {
+        str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    }
     try:
         others = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
     except ExtensionNotFound:
@@ -127,7 +140,9 @@ def _names(certificate: Certificate) -> set[str]:
     return hosts | common if hosts else set()
 
 
-def _must_be_signed(certificate: Certificate, path: Path, authority: Certificate, authority_path: Path) -> None:
+def _must_be_signed(
+    certificate: Certificate, path: Path, authority: Certificate, authority_path: Path
+) -> None:
     try:
         certificate.verify_directly_issued_by(authority)
     except Exception as error:  # another issuer, another key, or a kind of key that signs nothing
@@ -141,12 +156,18 @@ def _content(path: Path, *, secret: bool = False) -> bytes:
     try:
         with path.open("rb") as file:
             if secret and os.name == "posix" and os.fstat(file.fileno()).st_mode & OTHERS:
-                raise InputError(f"the key {path} can be read by other users of this machine: chmod 600 {path}")
+                raise InputError(
+                    f"the key {path} can be read by other users of this machine: chmod 600 {path}"
+                )
             return file.read()
     except FileNotFoundError:
-        raise InputError(f"{path} is not there: copy it from the folder that peerlearn certs made") from None
+        raise InputError(
+            f"{path} is not there: copy it from the folder that peerlearn certs made"
+        ) from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): let this user read it") from error
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}): let this user read it"
+        ) from error
 
 
 @contextmanager

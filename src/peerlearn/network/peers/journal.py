@@ -5,9 +5,10 @@
     checkpoint-1.bin, checkpoint-2.bin  in turn: where the run stood, how much of the journal and which of the frames
                                         count; written beside its place, synced, and moved
 
-A restarted agent runs its algorithm from the start; calls that the journal knows return at once with the same bits, so
-no algorithm has to know how to resume. Every file part carries its length and checksum: one that was torn is noticed,
-and the checkpoint before it is taken. Agents tell their neighbors the round of that one, so that it suffices.
+A restarted agent runs its algorithm from the start; calls that the journal knows return at once
+with the same bits, so no algorithm has to know how to resume. Every file part carries its length
+and checksum: one that was torn is noticed, and the checkpoint before it is taken. Agents tell their
+neighbors the round of that one, so that it suffices.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ class Journal:
         self.warning = ""  # what was wrong with the newest checkpoint, if an older one had to do
         self._new: list[bytes] = []
         self.sequence = 0  # of the last checkpoint
-        self._counted: list[set[int]] = [set(), set()]  # files of frames that the last two checkpoints count on
+        self._counted: list[set[int]] = [
+            set(),
+            set(),
+        ]  # files of frames that the last two checkpoints count on
         self._length = 0  # bytes of the journal that the last checkpoint counts on
         try:
             make_private_folder(folder)
@@ -90,7 +94,10 @@ class Journal:
                 continue
             self.sequence = int(checkpoint.about["sequence"])
             numbers = [path.stem.removeprefix("sent-") for path in self.folder.glob("sent-*.bin")]
-            self._counted = [{int(each) for each in numbers if each.isdecimal()}, set(checkpoint.sent)]
+            self._counted = [
+                {int(each) for each in numbers if each.isdecimal()},
+                set(checkpoint.sent),
+            ]
             self.warning = "; ".join(damaged)
             return checkpoint
         if damaged:
@@ -115,20 +122,31 @@ class Journal:
     def add(self, call: Call) -> None:
         """Remember a call; it is on disk after the next `save`."""
         what = np.frombuffer(call.what.encode(), np.uint8)
-        content = codec.pack({"what": what, **{str(n): array for n, array in enumerate(call.arrays)}})
+        content = codec.pack(
+            {"what": what, **{str(n): array for n, array in enumerate(call.arrays)}}
+        )
         self._new.append(_sealed(content))
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Bring all that was added, and where the run stands, to disk; OSError leaves what was there before.
 
-        Of the frames only those of the file with this checkpoint's number are written, the others are there already.
+        Of the frames only those of the file with this checkpoint's number are written, the others
+        are there already.
         """
         number, length = self.sequence + 1, self._appended()
-        about = {**checkpoint.about, "sequence": number, "journal": length, "sent": sorted(checkpoint.sent)}
+        about = {
+            **checkpoint.about,
+            "sequence": number,
+            "journal": length,
+            "sent": sorted(checkpoint.sent),
+        }
         text = np.frombuffer(json.dumps(about).encode(), np.uint8)
         if number in checkpoint.sent:
             _replace(self._sent(number), _sealed(codec.pack(checkpoint.sent[number])))
-        _replace(self.folder / NAMES[number % 2], _sealed(codec.pack({"about": text, **checkpoint.arrays})))
+        _replace(
+            self.folder / NAMES[number % 2],
+            _sealed(codec.pack({"about": text, **checkpoint.arrays})),
+        )
         self._length, self.sequence = length, number
         self._new.clear()
         unused = self._counted[0] - self._counted[1] - set(checkpoint.sent)
@@ -152,7 +170,9 @@ class Journal:
         about = json.loads(arrays.pop("about").tobytes())
         if not isinstance(about, dict) or not {"sequence", "journal", "sent"} <= set(about):
             raise WireError("it says nothing of its run")
-        return Checkpoint(about, arrays, {number: _arrays(self._sent(number)) for number in about["sent"]})
+        return Checkpoint(
+            about, arrays, {number: _arrays(self._sent(number)) for number in about["sent"]}
+        )
 
     def _appended(self) -> int:
         """Append what is new behind what counts already, and bring it to the disk."""

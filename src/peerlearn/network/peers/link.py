@@ -1,12 +1,15 @@
 """One agent's side of the conversation with one neighbor. Pure code: no I/O and no clock.
 
-Whenever a connection comes up, both ends say hello: who they are, which settings must agree, and how many rounds are
-behind them. Each then sends again all that the other may lack, and repeated frames are ignored; so a connection may
-break at any moment, and an agent may come back with less than it had, without a message being lost or counted twice.
+Whenever a connection comes up, both ends say hello: who they are, which settings must agree, and
+how many rounds are
+behind them. Each then sends again all that the other may lack, and repeated frames are ignored; so
+a connection may break at any moment, and an agent may come back with less than it had, without a
+message being lost or counted twice.
 
-Two claims of a neighbor let this agent delete something: that it saved a round, and that its work is done. Both count
-only with the receipt of all that this agent sent up to that round (frame.py). All other claims are forgotten with the
-connection they came on: the next hello replaces them.
+Two claims of a neighbor let this agent delete something: that it saved a round, and that its work
+is done. Both count
+only with the receipt of all that this agent sent up to that round (frame.py). All other claims are
+forgotten with the connection they came on: the next hello replaces them.
 """
 
 from __future__ import annotations
@@ -60,7 +63,9 @@ class Speaker:
     finished: bool = False  # its work is done
     waits_for: str = ""  # the agent that holds it up, if it has waited for long
     restored: bool = False  # it came back from a checkpoint
-    instance: str = field(default_factory=lambda: secrets.token_hex(16))  # of this process, to tell two apart
+    instance: str = field(
+        default_factory=lambda: secrets.token_hex(16)
+    )  # of this process, to tell two apart
 
     def __post_init__(self) -> None:
         self._run = run_identity(self.run)
@@ -71,7 +76,15 @@ class Speaker:
 
     def text(self, kind: Kind, text: str, saved: int = 0, receipt: int = 0) -> bytes:
         """Return a frame of text."""
-        return encode_text(kind, text, run=self._run, sender=self.number, round=self.done, saved=saved, receipt=receipt)
+        return encode_text(
+            kind,
+            text,
+            run=self._run,
+            sender=self.number,
+            round=self.done,
+            saved=saved,
+            receipt=receipt,
+        )
 
     def word(self, kind: Kind, saved: int = 0, receipt: int = 0) -> bytes:
         """Return a frame with nothing but its kind and where the sender stands."""
@@ -104,11 +117,18 @@ class Link:
         self.done = 0  # rounds behind the neighbor, as far as we know
         self.waits_for = ""  # the agent that holds the neighbor up, as far as it says
         self.receipt = 0  # of all that we took from the neighbor
-        self.saved = (0, 0)  # the last round that we would not need again if we were killed now, and its receipt
+        self.saved = (
+            0,
+            0,
+        )  # the last round that we would not need again if we were killed now, and its receipt
         self.seen = False  # the neighbor knows that our work is done
-        self._ended: tuple[int, int] | None = None  # its last round and receipt, if it said that its work is done
+        self._ended: tuple[int, int] | None = (
+            None  # its last round and receipt, if it said that its work is done
+        )
         self._answered = False  # it heard on this connection that we know it
-        self._disputed = 0  # claims of the neighbor that do not fit what we have sent since we came back
+        self._disputed = (
+            0  # claims of the neighbor that do not fit what we have sent since we came back
+        )
 
     def closed(self) -> None:
         self.up = False
@@ -122,7 +142,9 @@ class Link:
     def ended_early(self) -> bool:
         """Whether the neighbor's work is done, and it will take no part in our next round."""
         ended = self._ended
-        return self.up and ended is not None and ended[0] <= self.me.done and self.outbox.taken(*ended)
+        return (
+            self.up and ended is not None and ended[0] <= self.me.done and self.outbox.taken(*ended)
+        )
 
     def hello(self) -> bytes:
         return self.me.hello(*self._claim())
@@ -185,7 +207,9 @@ class Link:
             self._must_agree("the wire format of peerlearn", VERSION, error.version, way_out)
             raise
         if frame.sender != self.neighbor:
-            raise WireError(f"a frame of agent number {frame.sender} came on the link of agent {self.name}")
+            raise WireError(
+                f"a frame of agent number {frame.sender} came on the link of agent {self.name}"
+            )
         if frame.kind in ROUNDS:  # the inbox knows which rounds can come
             return frame
         if frame.saved > frame.round or (frame.kind is Kind.DONE and frame.saved != frame.round):
@@ -232,7 +256,9 @@ class Link:
         self.instance = str(told.get("instance"))
         ended = told.get("finished") is True and frame.saved == frame.round
         self._ended = (frame.round, frame.receipt) if ended else None
-        self.done = frame.round  # whatever was believed before: who comes back may have less than it had
+        self.done = (
+            frame.round
+        )  # whatever was believed before: who comes back may have less than it had
         return self.outbox.after(frame.round)
 
     def _told(self, frame: Frame) -> dict[str, object]:
@@ -244,7 +270,9 @@ class Link:
             raise WireError(f"agent {self.name} said a hello that cannot be read")
         return told
 
-    def _must_agree(self, key: str, mine: object, theirs: object, way_out: str = "give all agents the same") -> None:
+    def _must_agree(
+        self, key: str, mine: object, theirs: object, way_out: str = "give all agents the same"
+    ) -> None:
         if mine == theirs:
             return
         here, there = _short(mine, theirs)
@@ -252,16 +280,22 @@ class Link:
             f"agents {self.me.name} and {self.name} disagree on {_printable(key)[:LONG]}: {here} at {self.me.name}, "
             f"{there} at {self.name}; {way_out}"
         )
-        # Before the first round nothing is lost by ending, and somebody has to look. Later only the newcomer is wrong.
+        # Before the first round nothing is lost by ending, and somebody has to look. Later only the
+        # newcomer is wrong.
         raise Refusal(sentence) if self.me.done or self.greetings else Mismatch(sentence)
 
 
 def _short(mine: object, theirs: object) -> tuple[str, str]:
     """Two values in words; of long ones, the part where they begin to differ."""
-    one, other = (_printable("nothing" if value is None else str(value)) for value in (mine, theirs))
+    one, other = (
+        _printable("nothing" if value is None else str(value)) for value in (mine, theirs)
+    )
     if max(len(one), len(other)) <= LONG:
         return one, other
-    same = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    same = next(
+        (k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
     part = slice(max(same - LONG // 4, 0), max(same - LONG // 4, 0) + LONG)
     return f"..{one[part]}..", f"..{other[part]}.."
 

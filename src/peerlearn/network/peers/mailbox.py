@@ -4,7 +4,8 @@ of a round that is behind          stale: dropped
 of this round, or one of the next  kept until it is asked for (a neighbor may be ahead), a second copy ignored
 of a round far ahead               refused: no neighbor can be there
 
-What came on a connection is dropped when the next one is greeted: the neighbor then sends again all that we lack. So
+What came on a connection is dropped when the next one is greeted: the neighbor then sends again all
+that we lack. So
 nothing that somebody else sent in its name, or half of a message, stands in its way.
 """
 
@@ -58,7 +59,9 @@ class Parcel:
 
     def letter(self, sender: str) -> bytes:
         if self.kind is not Kind.LETTER or self.dtype != np.uint8:
-            raise WireError(f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype} where a letter was due")
+            raise WireError(
+                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype} where a letter was due"
+            )
         return b"".join(self.parts[offset] for offset in sorted(self.parts))
 
 
@@ -68,7 +71,9 @@ class Inbox:
     def __init__(self, horizon: int) -> None:
         self.horizon = horizon  # rounds that a neighbor can be ahead
         self.done = 0  # rounds that are behind us
-        self.theirs = 0  # rounds behind the neighbor at its last hello: more than ours if we were killed
+        self.theirs = (
+            0  # rounds behind the neighbor at its last hello: more than ours if we were killed
+        )
         self._parcels: dict[int, Parcel] = {}
         self.bytes = 0  # of all parcels
 
@@ -77,10 +82,14 @@ class Inbox:
         if frame.round <= self.done:
             return "stale"
         if frame.round > max(self.done, self.theirs) + self.horizon:
-            raise WireError(f"a message of round {frame.round} came in round {self.done + 1}: nobody is so far ahead")
+            raise WireError(
+                f"a message of round {frame.round} came in round {self.done + 1}: nobody is so far ahead"
+            )
         parcel = self._parcels.get(frame.round)
         if parcel is None:
-            parcel = self._parcels[frame.round] = Parcel(frame.kind, frame.dtype, frame.shape, frame.size)
+            parcel = self._parcels[frame.round] = Parcel(
+                frame.kind, frame.dtype, frame.shape, frame.size
+            )
         elif (parcel.kind, parcel.dtype, parcel.shape) != (frame.kind, frame.dtype, frame.shape):
             raise WireError(f"two different messages came for round {frame.round}")
         if frame.offset in parcel.parts:

@@ -1,8 +1,9 @@
 """One agent per process, neighbor to neighbor, no server anywhere.
 
-A round sends one row to each neighbor and waits for theirs. An agent that is killed and started again with the same
-command goes on from its checkpoint; the others wait for it. What crosses a link is in frame.py, how a conversation
-survives broken connections in link.py, and how a run survives a kill in memory.py.
+A round sends one row to each neighbor and waits for theirs. An agent that is killed and started
+again with the same command goes on from its checkpoint; the others wait for it. What crosses a link
+is in frame.py, how a conversation survives broken connections in link.py, and how a run survives a
+kill in memory.py.
 """
 
 from __future__ import annotations
@@ -50,15 +51,17 @@ class Interrupted(Stopped):
 class PeerNetwork(DistributedNetwork):
     """One agent of a graph, in this process; its neighbors are reached over mutual TLS.
 
-    agent: the number of this agent. listen: "host:port" for neighbors with lower numbers, who call. addresses: where
-    neighbors with higher numbers listen, whom this agent calls. identity: the agent's certificate and key, see
-    `Identity.load`; without one only insecure_loopback=True will do, which listens on this machine alone. names: of
-    all agents, as in their certificates. run, settings: compared with every neighbor before the first round.
-    checkpoints: a folder, or None to keep none. own_settings: what must be the same when this agent is started again,
-    such as a checksum of its data.
+    agent: the number of this agent. listen: "host:port" for neighbors with lower numbers, who call.
+    addresses: where
+    neighbors with higher numbers listen, whom this agent calls. identity: the agent's certificate
+    and key, see `Identity.load`; without one only insecure_loopback=True will do, which listens on
+    this machine alone. names: of all agents, as in their certificates. run, settings: compared with
+    every neighbor before the first round. checkpoints: a folder, or None to keep none.
+    own_settings: what must be the same when this agent is started again, such as a checksum of its
+    data.
 
-    Use it in a `with` block: where that ends well, agents stay until their neighbors are done too; an error ends the
-    run for the neighbors as well.
+    Use it in a `with` block: where that ends well, agents stay until their neighbors are done too;
+    an error ends the run for the neighbors as well.
     """
 
     checks_every_round = True  # in `_swap`
@@ -84,13 +87,17 @@ class PeerNetwork(DistributedNetwork):
         graph, patience = graphs.checked(graph), patience or Timeouts()
         size = len(graph)
         if not 0 <= agent < size:
-            raise InputError(f"agent {agent} is not one of the {size} agents of the graph, 0 to {size - 1}")
+            raise InputError(
+                f"agent {agent} is not one of the {size} agents of the graph, 0 to {size - 1}"
+            )
         super().__init__(graph, weights, np.arange(size), agent)
         self.names = tuple(names) if names is not None else tuple(f"agent-{k}" for k in range(size))
         self._check(listen, addresses, identity, insecure_loopback)
         compared = {**description_of(self, self.names), **(settings or {})}
         self._me = Speaker(run, agent, self.names[agent], in_words(compared))
-        horizon = 4 * (self.tree.height + 2)  # rounds that an agent can be ahead of a neighbor: two sums over the tree
+        horizon = 4 * (
+            self.tree.height + 2
+        )  # rounds that an agent can be ahead of a neighbor: two sums over the tree
         links = {k: Link(self._me, k, self.names[k], horizon) for k in sorted(self.graph[agent])}
         self._exchange = RoundExchange(
             self._me,
@@ -115,7 +122,9 @@ class PeerNetwork(DistributedNetwork):
         try:
             self._exchange.start(meet=not self._replay.restored)
         except BaseException as error:
-            self._end(error, save=False)  # there is nothing new, and the folder may be another process's
+            self._end(
+                error, save=False
+            )  # there is nothing new, and the folder may be another process's
             raise
 
     @property
@@ -161,7 +170,10 @@ class PeerNetwork(DistributedNetwork):
             if self._exchange.farewell():
                 self._replay.forget()
         except PeerlearnError as error:
-            log.warning("our work is done, but not that of all neighbors (%s): start again if they need us", error)
+            log.warning(
+                "our work is done, but not that of all neighbors (%s): start again if they need us",
+                error,
+            )
         finally:
             self._exchange.close()
 
@@ -193,12 +205,15 @@ class PeerNetwork(DistributedNetwork):
             self._replay.save()
         self._exchange.close()
 
-    # What the engine provides ----------------------------------------------------------------------------------------
+    # What the engine provides
+    # ----------------------------------------------------------------------------------------
 
     def _new_halo(self, links: Route, width: int, dtype: np.dtype[Any]) -> _PeerHalo:
         return _PeerHalo(self, links, width, dtype)
 
-    def _swap(self, rows: Any, receivers: Sequence[int], senders: Sequence[int], take: Take) -> None:
+    def _swap(
+        self, rows: Any, receivers: Sequence[int], senders: Sequence[int], take: Take
+    ) -> None:
         """One round: our row to the receivers, and one of each sender, which `take` puts in its place."""
         outgoing: dict[int, list[bytes]] = {}
         if receivers:
@@ -214,7 +229,10 @@ class PeerNetwork(DistributedNetwork):
 
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
         """Every neighbor gets a letter, if only an empty one: how else should it know that none will come?"""
-        contents = {neighbor: letters[neighbor][0][2] if neighbor in letters else b"" for neighbor in self._neighbors}
+        contents = {
+            neighbor: letters[neighbor][0][2] if neighbor in letters else b""
+            for neighbor in self._neighbors
+        }
         if not all(_finite(content) for content in contents.values() if content):
             raise not_finite(self._me.name)
         if any(len(content) > MOST_BYTES for content in contents.values()):
@@ -228,7 +246,9 @@ class PeerNetwork(DistributedNetwork):
         def take(neighbor: int, parcel: Parcel) -> None:
             if content := parcel.letter(self.names[neighbor]):
                 if not _finite(content):
-                    raise WireError(f"agent {self.names[neighbor]} sent numbers that are not finite")
+                    raise WireError(
+                        f"agent {self.names[neighbor]} sent numbers that are not finite"
+                    )
                 arrived.append((neighbor, self._here, content))
 
         self._exchange.round(outgoing, list(self._neighbors), take)
@@ -250,16 +270,24 @@ class PeerNetwork(DistributedNetwork):
         return self._exchange.links
 
     def _check(
-        self, listen: str, addresses: Mapping[int, str], identity: Identity | None, insecure_loopback: bool
+        self,
+        listen: str,
+        addresses: Mapping[int, str],
+        identity: Identity | None,
+        insecure_loopback: bool,
     ) -> None:
         """Refuse what could not work, before anything is opened."""
         if len(self.names) != self.size or len(set(self.names)) != self.size:
-            raise InputError(f"{self.size} agents need {self.size} different names, not {', '.join(self.names)}")
+            raise InputError(
+                f"{self.size} agents need {self.size} different names, not {', '.join(self.names)}"
+            )
         me = self.names[self._here]
         checked_address(listen, me)
         for neighbor in sorted(self.graph[self._here]):
             if neighbor > self._here and neighbor not in addresses:
-                raise InputError(f"agent {me} calls its neighbor {self.names[neighbor]} and has no address of it")
+                raise InputError(
+                    f"agent {me} calls its neighbor {self.names[neighbor]} and has no address of it"
+                )
             if neighbor in addresses:
                 checked_address(addresses[neighbor], self.names[neighbor])
         if insecure_loopback:
@@ -270,16 +298,22 @@ class PeerNetwork(DistributedNetwork):
                 "with Identity.load, or make them with peerlearn certs"
             )
         elif identity.name != me:
-            raise InputError(f"agent {me} was given the identity of {identity.name}: give it its own")
+            raise InputError(
+                f"agent {me} was given the identity of {identity.name}: give it its own"
+            )
 
 
 class _PeerHalo:
     """The row of one agent and those of its neighbors."""
 
-    def __init__(self, network: PeerNetwork, links: Route, width: int, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, network: PeerNetwork, links: Route, width: int, dtype: np.dtype[Any]
+    ) -> None:
         self.rows = np.zeros((1 + links.halo, width), dtype)
         self._network, self._receivers, self._senders = network, list(links.sent), list(links.heard)
-        self._place = {neighbor: self.rows[row] for row, neighbor in enumerate(links.heard, start=1)}
+        self._place = {
+            neighbor: self.rows[row] for row, neighbor in enumerate(links.heard, start=1)
+        }
 
     def swap(self) -> None:
         self._network._swap(self.rows, self._receivers, self._senders, self._take)
@@ -303,16 +337,26 @@ def description_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
         "the numerics version of peerlearn": NUMERICS,
         "the agents": list(names),
         "the graph": sorted(sorted(link) for link in network.graph.edges),
-        "the weights": sha256(C.indptr.tobytes() + C.indices.tobytes() + C.data.tobytes()).hexdigest()[:16],
+        "the weights": sha256(
+            C.indptr.tobytes() + C.indices.tobytes() + C.data.tobytes()
+        ).hexdigest()[:16],
     }
 
 
 def in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings as text, the same text for the same values, so that they can be compared and named."""
-    texts = {key: said if isinstance(said, str) else json.dumps(said, sort_keys=True) for key, said in settings.items()}
-    words = {key: text if len(json.dumps(text)) <= LONGEST_SETTING else _digest(text) for key, text in texts.items()}
+    texts = {
+        key: said if isinstance(said, str) else json.dumps(said, sort_keys=True)
+        for key, said in settings.items()
+    }
+    words = {
+        key: text if len(json.dumps(text)) <= LONGEST_SETTING else _digest(text)
+        for key, text in texts.items()
+    }
     if len(json.dumps(words)) > MOST_SETTINGS:
-        raise InputError(f"{len(words)} settings are too many to compare with neighbors: give fewer or shorter ones")
+        raise InputError(
+            f"{len(words)} settings are too many to compare with neighbors: give fewer or shorter ones"
+        )
     return words
 
 

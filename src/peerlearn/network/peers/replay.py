@@ -2,8 +2,8 @@
 
     saved = round of the checkpoint before the last        told to neighbors, who keep what they sent after it
 
-so that the last checkpoint may be torn and the one before still suffices. Neighbors believe it only with the receipt of
-all that they sent up to that round, so receipts are in the checkpoint too.
+so that the last checkpoint may be torn and the one before still suffices. Neighbors believe it only
+with the receipt of all that they sent up to that round, so receipts are in the checkpoint too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Receipts = dict[int, int]  # by neighbor, see frame.py
 
 log = logging.getLogger("peerlearn.peers")
 
-SAVE_AT = 1 << 27  # bytes sent that make a checkpoint due before its time: neighbors must keep what is not saved
+SAVE_AT = (
+    1 << 27
+)  # bytes sent that make a checkpoint due before its time: neighbors must keep what is not saved
 
 
 class NoReplay:
@@ -58,7 +60,10 @@ class NoReplay:
     def _claim(self, saved: int, receipts: Receipts) -> None:
         """Tell neighbors from now on that they need not keep rounds up to this one."""
         for neighbor, link in self._links.items():
-            link.saved = saved, receipts[neighbor]  # at once: another thread may be about to send it
+            link.saved = (
+                saved,
+                receipts[neighbor],
+            )  # at once: another thread may be about to send it
 
     def save(self, *, finished: bool = False) -> None:
         pass
@@ -87,8 +92,12 @@ class Replay(NoReplay):
         self._calls: Iterator[Call] = iter(())
         self._known: Call | None = None  # the next call that will be given back
         self._replayed = 0  # rounds of the calls that were
-        self._inside: tuple[int, Array, Array] | None = None  # rounds done in `recur`, rows now, rows before
-        self._stands = self._last = 0  # rounds at the last point to go on from, and at the last checkpoint
+        self._inside: tuple[int, Array, Array] | None = (
+            None  # rounds done in `recur`, rows now, rows before
+        )
+        self._stands = self._last = (
+            0  # rounds at the last point to go on from, and at the last checkpoint
+        )
         self._stands_receipts = self._last_receipts = self._receipts()  # the same of what was taken
         self._next = self._look = time.monotonic() + save_every
         self._full = False
@@ -110,9 +119,13 @@ class Replay(NoReplay):
         return arrays
 
     def resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
-        if self._inside is not None and (self._inside[0] > rounds or self._inside[1].shape != shape):
+        if self._inside is not None and (
+            self._inside[0] > rounds or self._inside[1].shape != shape
+        ):
             done, now, _ = self._inside
-            raise self._another_program(f"{done} rounds of {now.shape} numbers", f"{rounds} rounds of {shape}")
+            raise self._another_program(
+                f"{done} rounds of {now.shape} numbers", f"{rounds} rounds of {shape}"
+            )
         return self._inside
 
     def reached(self, done: int, now: Array, before: Array) -> None:
@@ -123,7 +136,8 @@ class Replay(NoReplay):
     def save(self, *, finished: bool = False) -> None:
         """A checkpoint now. A full disk is no reason to stop: the run goes on, and the next attempt may succeed.
 
-        That a run is finished is written twice: neighbors may forget it then, so that no older checkpoint will do.
+        That a run is finished is written twice: neighbors may forget it then, so that no older
+        checkpoint will do.
         """
         if self._known is not None:
             return  # nothing is new while calls are still being given back
@@ -136,7 +150,11 @@ class Replay(NoReplay):
             self._journal.save(checkpoint)
         except OSError as error:
             if not self._full:
-                log.warning("no checkpoint could be written to %s (%s); going on", self._journal.folder, error.strerror)
+                log.warning(
+                    "no checkpoint could be written to %s (%s); going on",
+                    self._journal.folder,
+                    error.strerror,
+                )
             self._full = True
         else:
             if self._full:
@@ -154,7 +172,9 @@ class Replay(NoReplay):
         try:
             self._journal.forget(Checkpoint(self._about(finished=True)))
         except OSError as error:
-            log.warning("checkpoints in %s could not be cleared (%s)", self._journal.folder, error.strerror)
+            log.warning(
+                "checkpoints in %s could not be cleared (%s)", self._journal.folder, error.strerror
+            )
 
     def _save_if_due(self) -> None:
         now = time.monotonic()
@@ -230,7 +250,9 @@ class Replay(NoReplay):
         about, arrays = checkpoint.about, checkpoint.arrays
         self._must_be_of_this_run(about)
         if self._journal.warning:
-            log.warning("a checkpoint was damaged (%s); going on from the one before", self._journal.warning)
+            log.warning(
+                "a checkpoint was damaged (%s); going on from the one before", self._journal.warning
+            )
         self.restored, self.finished = True, bool(about["finished"])
         self._me.restored = True
         self._stands = self._last = int(about["round"])
@@ -248,13 +270,17 @@ class Replay(NoReplay):
             for neighbor, round, parts in _kept(frames):
                 self._links[neighbor].outbox.add(round, parts)
                 self._sent[number] = max(round, self._sent.get(number, 0))
-        self._me.done = self._stands  # what neighbors are told from the start, also while calls are given back
+        self._me.done = (
+            self._stands
+        )  # what neighbors are told from the start, also while calls are given back
         for link in self._links.values():
             link.inbox.finish(self._stands)
         if not self.finished:
             self._calls = self._journal.calls()
             self._advance()
-        log.info("going on from the checkpoint of round %d in %s", self._stands, self._journal.folder)
+        log.info(
+            "going on from the checkpoint of round %d in %s", self._stands, self._journal.folder
+        )
 
     def _must_be_of_this_run(self, about: dict[str, Any]) -> None:
         if about.get("wire") != VERSION:
@@ -263,7 +289,12 @@ class Replay(NoReplay):
                 f"{about.get('wire', 1)} there, {VERSION} here): go on with that release, or start all agents anew "
                 "with empty folders"
             )
-        mine = {"the run": self._me.run, "the agent": self._me.name, **self._me.settings, **self._own}
+        mine = {
+            "the run": self._me.run,
+            "the agent": self._me.name,
+            **self._me.settings,
+            **self._own,
+        }
         its = {"the run": about["run"], "the agent": about["agent"], **about["settings"]}
         for key in sorted({*mine, *its}):
             if mine.get(key) != its.get(key):
@@ -279,7 +310,9 @@ def _frames(kept: Sequence[tuple[int, int, Sequence[bytes]]]) -> dict[str, AnyAr
     which = {key: number for number, key in enumerate(unique)}
     joined = [b"".join(parts) for parts in unique.values()]
     return {
-        "sent": np.array([(neighbor, round, which[id(parts)]) for neighbor, round, parts in kept], dtype=np.int64),
+        "sent": np.array(
+            [(neighbor, round, which[id(parts)]) for neighbor, round, parts in kept], dtype=np.int64
+        ),
         "sizes": np.array(list(map(len, joined)), dtype=np.int64),
         "frames": np.frombuffer(b"".join(joined), np.uint8),
     }
@@ -287,6 +320,8 @@ def _frames(kept: Sequence[tuple[int, int, Sequence[bytes]]]) -> dict[str, AnyAr
 
 def _kept(arrays: Mapping[str, AnyArray]) -> Iterator[tuple[int, int, list[bytes]]]:
     """What `_frames` was given."""
-    parts = [split(part.data) for part in np.split(arrays["frames"], np.cumsum(arrays["sizes"])[:-1])]
+    parts = [
+        split(part.data) for part in np.split(arrays["frames"], np.cumsum(arrays["sizes"])[:-1])
+    ]
     for neighbor, round, which in arrays["sent"].tolist():
         yield neighbor, round, parts[which]

@@ -1,6 +1,7 @@
 """Rounds over the links of one agent: send to some neighbors, wait for some, and notice when all is over.
 
-An agent that hears nobody for some rounds would run ahead of neighbors that only listen: it waits when it is too far
+An agent that hears nobody for some rounds would run ahead of neighbors that only listen: it waits
+when it is too far
 ahead of what they have told, and those who only listen tell from time to time how far they are.
 """
 
@@ -25,10 +26,16 @@ Take = Callable[[int, Parcel], None]  # what is done with what a neighbor sent; 
 
 log = logging.getLogger("peerlearn.peers")
 
-MOST_KEPT = 1 << 30  # bytes kept for a neighbor that does not save: beyond, it could not be restarted any more
+MOST_KEPT = (
+    1 << 30
+)  # bytes kept for a neighbor that does not save: beyond, it could not be restarted any more
 CLAIM_AT = 1 << 24  # tell a neighbor what it need not keep after taking this many bytes from it
-CLAIM_AFTER = 64  # or after this many rounds: few enough frames that they stay in its processor's cache
-MOST_REFUSED = 5  # unusable messages in one round, after which it is clear that agents run different programs
+CLAIM_AFTER = (
+    64  # or after this many rounds: few enough frames that they stay in its processor's cache
+)
+MOST_REFUSED = (
+    5  # unusable messages in one round, after which it is clear that agents run different programs
+)
 LAST_WORDS = 3.0  # seconds to tell neighbors that are not connected why a run is over
 FAREWELL = 10.0  # seconds to wait for a neighbor that cannot be reached when our work is done
 
@@ -49,19 +56,27 @@ class Waiting:
 class RoundExchange:
     """Carries an agent's messages, round by round."""
 
-    def __init__(self, me: Speaker, links: Mapping[int, Link], patience: Timeouts, **connections: Any) -> None:
+    def __init__(
+        self, me: Speaker, links: Mapping[int, Link], patience: Timeouts, **connections: Any
+    ) -> None:
         self.me, self.links, self._patience = me, links, patience
         self._state = "connecting"
         self._failure: PeerlearnError | None = None
         self.bytes_sent = 0  # with headers
         self._told = dict.fromkeys(links, 0)  # the last round in which each neighbor heard of us
-        self._claimed = dict.fromkeys(links, 0)  # the last round that each neighbor was told it need not keep
+        self._claimed = dict.fromkeys(
+            links, 0
+        )  # the last round that each neighbor was told it need not keep
         self._taken_bytes = dict.fromkeys(links, 0)  # since then
-        self._late: Callable[[], list[Link]] | None = None  # the neighbors without which the round cannot end
+        self._late: Callable[[], list[Link]] | None = (
+            None  # the neighbors without which the round cannot end
+        )
         self._since = 0.0  # when we began to wait for them
         self._refused = 0  # messages of this round that could not be used
         self._named: set[str] = set()  # those of them that stand in the log
-        self._service = Service(me, links, patience=patience, failed=self.fail, tick=self._watch, **connections)
+        self._service = Service(
+            me, links, patience=patience, failed=self.fail, tick=self._watch, **connections
+        )
         self.driving = self._service.driving
 
     @property
@@ -90,7 +105,8 @@ class RoundExchange:
     def start(self, *, meet: bool) -> None:
         """Connect; to meet is to return only when every neighbor has been greeted, and so agrees on all settings.
 
-        A run that is taken up again need not: it may have all that it needs from them, and they may be gone.
+        A run that is taken up again need not: it may have all that it needs from them, and they may
+        be gone.
         """
         self._service.start()
         with self.driving:
@@ -103,7 +119,9 @@ class RoundExchange:
         with suppress(RuntimeError):  # the loop is closed: all is over anyway
             self._service.loop.call_soon_threadsafe(self._service.look)
 
-    def round(self, outgoing: Mapping[int, Sequence[bytes]], expected: Sequence[int], take: Take) -> None:
+    def round(
+        self, outgoing: Mapping[int, Sequence[bytes]], expected: Sequence[int], take: Take
+    ) -> None:
         """One round: these frames go out, one message of each expected neighbor comes in and is handed to `take`."""
         with self.driving:
             number, missing = self.me.done + 1, list(expected)
@@ -143,9 +161,12 @@ class RoundExchange:
                     said[neighbor] = link.greetings
                     self._service.write(neighbor, [link.word(Kind.DONE)])
             waiting = [link for link in self.links.values() if not (link.finished and link.seen)]
-            # Who is done and cannot be reached has left; who was never there since we started again, too.
+            # Who is done and cannot be reached has left; who was never there since we started
+            # again, too.
             gone = time.monotonic() > deadline
-            return all(gone and not link.up and (link.finished or not link.greetings) for link in waiting)
+            return all(
+                gone and not link.up and (link.finished or not link.greetings) for link in waiting
+            )
 
         with self.driving:
             self._until(parted)
@@ -173,7 +194,8 @@ class RoundExchange:
             self._told[neighbor] = number
             if links[neighbor].outbox.keep_below(MOST_KEPT):
                 log.warning(
-                    "agent %s saves nothing: if it were killed now, it could not come back", links[neighbor].name
+                    "agent %s saves nothing: if it were killed now, it could not come back",
+                    links[neighbor].name,
                 )
             self.bytes_sent += sum(map(len, frames))
 
@@ -188,7 +210,11 @@ class RoundExchange:
             if self._refused < MOST_REFUSED:
                 self._service.reset(neighbor, str(error))
             else:
-                self.fail(NetworkError(f"{error}: it runs another program: run the same one at all agents"))
+                self.fail(
+                    NetworkError(
+                        f"{error}: it runs another program: run the same one at all agents"
+                    )
+                )
             return False
         link.receipt = parcel.receipt(link.receipt)
         self._taken_bytes[neighbor] += parcel.size

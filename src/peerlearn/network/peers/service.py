@@ -1,12 +1,13 @@
 """The connections of one agent: gRPC streams with mutual TLS, one per neighbor.
 
-Of two neighbors the one with the lower number dials, and dials again, with growing pauses, whenever the stream ends or
-the other end has been silent for too long. What is said on a stream is the business of `Link`; here bytes come and go,
-silence is noticed, and strangers are turned away: an agent speaks only with the identities that are its neighbors.
+Of two neighbors the one with the lower number dials, and dials again, with growing pauses, whenever
+the stream ends or the other end has been silent for too long. What is said on a stream is the
+business of `Link`; here bytes come and go, silence is noticed, and strangers are turned away: an
+agent speaks only with the identities that are its neighbors.
 
-All this runs in an event loop that the algorithm's own thread drives while it waits for a round: handing each message
-from thread to thread took as long as all the rest. While the algorithm computes, a keeper thread drives the loop from
-time to time, so that neighbors see signs of life.
+All this runs in an event loop that the algorithm's own thread drives while it waits for a round:
+handing each message from thread to thread took as long as all the rest. While the algorithm
+computes, a keeper thread drives the loop from time to time, so that neighbors see signs of life.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ from peerlearn.network.peers.timeouts import Timeouts
 log = logging.getLogger("peerlearn.peers")
 
 TWINS = 6  # times the limit of silence for which a second process waits for the first one to go
-READ_AHEAD = 1 << 24  # bytes of rounds ahead that are read; the rest waits outside, where HTTP/2 holds the sender back
+READ_AHEAD = (
+    1 << 24
+)  # bytes of rounds ahead that are read; the rest waits outside, where HTTP/2 holds the sender back
 DRAIN = 0.1  # seconds for what gRPC still has to say of streams that were closed: it complains of a closed loop
 FLUSH = 2.0  # seconds for the last words when connections are closed
 
@@ -65,7 +68,9 @@ class Service:
         self._listen, self._identity, self._patience = listen, identity, patience
         self._failed, self._tick = failed, tick
         self._end_of_stream = grpc().aio.EOF
-        self._callers = Callers(me, links, secure=identity is not None, speaks=self._speaks, talk=self._talk)
+        self._callers = Callers(
+            me, links, secure=identity is not None, speaks=self._speaks, talk=self._talk
+        )
         self._wires: dict[int, Wire] = {}
         self._heard: dict[int, float] = {}
         self._silent: set[int] = set()
@@ -74,10 +79,14 @@ class Service:
         self._last_words = b""
         self._told: set[int] = set()  # who has heard them
         self.loop = asyncio.new_event_loop()
-        self.driving = threading.Lock()  # held by whoever drives the loop: nothing of a link changes without it
+        self.driving = (
+            threading.Lock()
+        )  # held by whoever drives the loop: nothing of a link changes without it
         self._driven = time.monotonic()
         self._awaited: Callable[[], bool] | None = None
-        self._pauses: list[asyncio.Future[None]] = []  # of readers that have enough for the next round
+        self._pauses: list[
+            asyncio.Future[None]
+        ] = []  # of readers that have enough for the next round
         self._keeper = threading.Thread(target=self._keep, name="peerlearn-keeper", daemon=True)
         self.port = 0
 
@@ -131,7 +140,8 @@ class Service:
     def say_last(self, words: bytes, within: float) -> None:
         """Tell this to every neighbor, also to those that connect now; return when all know it, or after some time.
 
-        Who hears it hangs up and does not call again. A stream that ends for another reason is opened anew at once.
+        Who hears it hangs up and does not call again. A stream that ends for another reason is
+        opened anew at once.
         """
         self._last_words = words
         for neighbor in self._wires:
@@ -156,7 +166,9 @@ class Service:
 
     def reset(self, neighbor: int, reason: str) -> None:
         """Give this connection up, because of what came on it; the next one starts afresh."""
-        log.warning("agent %s: %s; the connection is opened anew", self._links[neighbor].name, reason)
+        log.warning(
+            "agent %s: %s; the connection is opened anew", self._links[neighbor].name, reason
+        )
         if wire := self._wires.get(neighbor):
             wire.hang_up()
 
@@ -181,18 +193,25 @@ class Service:
                 finally:
                     self.driving.release()
 
-    # In the loop -----------------------------------------------------------------------------------------------------
+    # In the loop
+    # -----------------------------------------------------------------------------------------------------
 
     async def _start(self) -> None:
         self._server, self.port = await serve(
-            self._callers.accept, self._listen, self._identity, self._patience, most_connections(len(self._links))
+            self._callers.accept,
+            self._listen,
+            self._identity,
+            self._patience,
+            most_connections(len(self._links)),
         )
         self._door = self._callers.door = Door(self.port, len(self._links))
         self._heard = dict.fromkeys(self._links, self.loop.time())
         self._tasks = [self.loop.create_task(self._beat())]
         for neighbor, link in self._links.items():
             if neighbor > self._me.number:
-                self._tasks.append(self.loop.create_task(self._dial(link, self._addresses[neighbor])))
+                self._tasks.append(
+                    self.loop.create_task(self._dial(link, self._addresses[neighbor]))
+                )
         for task in self._tasks:
             task.add_done_callback(self._task_ended)
 
@@ -200,7 +219,9 @@ class Service:
         """End the run if a task died of an error: without it this agent would seem silent, or never connect."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failed(
-                NetworkError(f"a connection's task died ({type(error).__name__}: {error}): please report this")
+                NetworkError(
+                    f"a connection's task died ({type(error).__name__}: {error}): please report this"
+                )
             )
 
     async def _stop(self) -> None:
@@ -208,14 +229,20 @@ class Service:
         deadline = self.loop.time() + FLUSH
         while not all(wire.idle for wire in self._wires.values()) and self.loop.time() < deadline:
             await asyncio.sleep(0.01)
-        for end in [wire.hang_up for wire in self._wires.values()] + [task.cancel for task in self._tasks]:
+        for end in [wire.hang_up for wire in self._wires.values()] + [
+            task.cancel for task in self._tasks
+        ]:
             end()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.stop(grace=0.2)
         await asyncio.sleep(DRAIN)
 
     async def _dial(self, link: Link, address: str) -> None:
-        pause, said, twice = FIRST_PAUSE, "", math.inf  # twice: since when the other end has had a second one of us
+        pause, said, twice = (
+            FIRST_PAUSE,
+            "",
+            math.inf,
+        )  # twice: since when the other end has had a second one of us
         async with channel(link.name, address, self._identity, self._patience) as calls:
             while True:
                 stream = calls.stream_stream(f"/{SERVICE}/{METHOD}")()
@@ -228,21 +255,32 @@ class Service:
                     if self._stopping:
                         raise
                     reason = "the connection was given up"  # by `hang_up`
-                except Exception as error:  # gRPC has half a dozen kinds for a stream that is broken
+                except (
+                    Exception
+                ) as error:  # gRPC has half a dozen kinds for a stream that is broken
                     reason = short(str(error.details() if hasattr(error, "details") else error))
-                    told_twice = hasattr(error, "code") and error.code() is getattr(grpc().StatusCode, TWICE)
+                    told_twice = hasattr(error, "code") and error.code() is getattr(
+                        grpc().StatusCode, TWICE
+                    )
                     twice = min(twice, self.loop.time()) if told_twice else math.inf
                 finally:
                     stream.cancel()
                 if self.loop.time() - twice > TWINS * self._patience.silence:
                     self._failed(
-                        Refused(f"{reason}; stop one of the two, and start this one again if it is the right one")
+                        Refused(
+                            f"{reason}; stop one of the two, and start this one again if it is the right one"
+                        )
                     )
                     return
                 if link.greetings > greetings:
                     pause, said, twice = FIRST_PAUSE, "", math.inf
                 if reason != said:
-                    log.warning("no connection to agent %s at %s (%s); trying again", link.name, address, reason)
+                    log.warning(
+                        "no connection to agent %s at %s (%s); trying again",
+                        link.name,
+                        address,
+                        reason,
+                    )
                     said = reason
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
@@ -252,7 +290,9 @@ class Service:
         quiet = self.loop.time() - self._heard[link.neighbor]
         return link.neighbor in self._wires and link.up and quiet <= self._patience.silence
 
-    async def _talk(self, stream: Any, link: Link, hang_up: Callable[[], object], first: bytes | None = None) -> bool:
+    async def _talk(
+        self, stream: Any, link: Link, hang_up: Callable[[], object], first: bytes | None = None
+    ) -> bool:
         """One connection, from hello to its end; whether the run ended with it."""
         wire = Wire(stream, hang_up)
         old, self._wires[link.neighbor] = self._wires.get(link.neighbor), wire
@@ -320,7 +360,9 @@ class Service:
             began, pause = self.loop.time(), min(self._patience.silence / 4, 1.0)
             await asyncio.sleep(pause)
             slept = self.loop.time() - began
-            if slept > pause + self._patience.silence / 2:  # this process stood still: its neighbors were not silent
+            if (
+                slept > pause + self._patience.silence / 2
+            ):  # this process stood still: its neighbors were not silent
                 self._heard = {k: heard + slept for k, heard in self._heard.items()}
             for neighbor, wire in self._wires.items():
                 link = self._links[neighbor]
@@ -347,7 +389,13 @@ class Service:
                 link.name, quiet, link.done, self._patience.give_up_after,
             )  # fmt: skip
         wire = self._wires.get(link.neighbor)
-        if wire is not None and link.neighbor > self._me.number and wire.age > self._patience.silence:
+        if (
+            wire is not None
+            and link.neighbor > self._me.number
+            and wire.age > self._patience.silence
+        ):
             wire.hang_up()  # `_dial` dials again: the other end may have forgotten this stream
         if quiet > self._patience.give_up_after:
-            self._failed(Stopped(f"gave up after agent {link.name} had been silent for {quiet:.0f} s"))
+            self._failed(
+                Stopped(f"gave up after agent {link.name} had been silent for {quiet:.0f} s")
+            )

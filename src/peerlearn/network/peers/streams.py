@@ -52,7 +52,9 @@ class Wire:
             while self._queue:
                 try:
                     await self.stream.write(self._queue.popleft())
-                except Exception as error:  # gRPC has half a dozen kinds for a stream that is broken
+                except (
+                    Exception
+                ) as error:  # gRPC has half a dozen kinds for a stream that is broken
                     log.debug("a stream ended while writing: %s", error)
                     self.idle = True
                     self.hang_up()
@@ -64,8 +66,10 @@ class Wire:
 def grpc(*, quiet: bool = True) -> Any:
     """Return the gRPC package, or raise the sentence with the line that installs it.
 
-    quiet: if it is not imported yet, let its C++ core write nothing to standard error, unless GRPC_VERBOSITY is set.
-    What it would write there is raised or logged as a sentence of ours. It reads that variable when it is imported.
+    quiet: if it is not imported yet, let its C++ core write nothing to standard error, unless
+    GRPC_VERBOSITY is set.
+    What it would write there is raised or logged as a sentence of ours. It reads that variable when
+    it is imported.
     """
     silenced = quiet and "grpc" not in sys.modules and VERBOSITY not in os.environ
     if silenced:
@@ -88,16 +92,22 @@ async def serve(
     limit = ("grpc.max_allowed_incoming_connections", most_connections)
     server = grpc().aio.server(options=[*_options(patience, server=True), limit])
     handler = grpc().stream_stream_rpc_method_handler(accept)
-    server.add_generic_rpc_handlers((grpc().method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
+    server.add_generic_rpc_handlers(
+        (grpc().method_handlers_generic_handler(SERVICE, {METHOD: handler}),)
+    )
     try:
         if identity is None:
             port = server.add_insecure_port(listen)
         else:
             pair = [(identity.key, identity.certificate)]
-            trust = grpc().ssl_server_credentials(pair, identity.authority, require_client_auth=True)
+            trust = grpc().ssl_server_credentials(
+                pair, identity.authority, require_client_auth=True
+            )
             port = server.add_secure_port(listen, trust)
     except RuntimeError:
-        raise InputError(f"nobody can listen on {listen}: it is in use, or no address of this site") from None
+        raise InputError(
+            f"nobody can listen on {listen}: it is in use, or no address of this site"
+        ) from None
     await server.start()
     return server, int(port)
 
@@ -108,13 +118,18 @@ def channel(name: str, address: str, identity: Identity | None, patience: Timeou
     if identity is None:
         return grpc().aio.insecure_channel(address, options=options)
     trust = grpc().ssl_channel_credentials(identity.authority, identity.key, identity.certificate)
-    # Certificates are those of agents, not of hosts: whatever the address, the agent there must prove its name.
-    return grpc().aio.secure_channel(address, trust, options=[*options, ("grpc.ssl_target_name_override", name)])
+    # Certificates are those of agents, not of hosts: whatever the address, the agent there must
+    # prove its name.
+    return grpc().aio.secure_channel(
+        address, trust, options=[*options, ("grpc.ssl_target_name_override", name)]
+    )
 
 
 def caller(context: Any) -> list[str]:
     """The names in the certificate of whoever opened a stream."""
-    return [name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])]
+    return [
+        name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])
+    ]
 
 
 def _options(patience: Timeouts, *, server: bool = False) -> list[tuple[str, int]]:

@@ -13,12 +13,14 @@ class Timeouts:
 
     Parameters
     ----------
-    silence: without a sign of life, or without the message of a round, after which a neighbor is named.
+    silence: without a sign of life, or without the message of a round, after which a neighbor is
+        named.
     give_up_after: of silence, after which the run is stopped with its state on disk.
     save_every: between two checkpoints.
-    longest_round: that a round may take while all neighbors are alive; then the run is stopped with its state on disk.
-        A neighbor that computes for long and one that hangs look the same from outside, so this is hours. It may be
-        inf. It is never less than give_up_after: a neighbor may be late because it waits for a silent one.
+    longest_round: that a round may take while all neighbors are alive; then the run is stopped with
+        its state on disk. A neighbor that computes for long and one that hangs look the same from
+        outside, so this is hours. It may be inf. It is never less than give_up_after: a neighbor
+        may be late because it waits for a silent one.
     """
 
     silence: float = 5.0
@@ -29,7 +31,9 @@ class Timeouts:
     def __post_init__(self) -> None:
         for each in fields(self):
             if not getattr(self, each.name) > 0:
-                raise InputError(f"{each.name} must be a number of seconds above 0, not {getattr(self, each.name)!r}")
+                raise InputError(
+                    f"{each.name} must be a number of seconds above 0, not {getattr(self, each.name)!r}"
+                )
 
     @property
     def longest(self) -> float:

@@ -19,7 +19,10 @@ def with_given(entry: Data, told: str) -> Data:
     """The entry, rows that were given as objects in the form that runs need."""
     table = Table({}, told, f"data[{entry.name!r}].")
     if entry.scale not in get_args(Scale):
-        raise table.wrong("scale", f"is {entry.scale!r}, which is not known{near(str(entry.scale), get_args(Scale))}")
+        raise table.wrong(
+            "scale",
+            f"is {entry.scale!r}, which is not known{near(str(entry.scale), get_args(Scale))}",
+        )
     with table.about("given" if entry.given is not None else "task"):
         return with_rows(entry)
 
@@ -32,7 +35,9 @@ def check_data(entry: Data, comparison: Comparison, told: str) -> Facts:
         with Table({}, told, f"data[{entry.name!r}].prepare[{place}].").about_all():
             _check_transformer(step)
     if facts.classes == 1:
-        raise Table({}, told).wrong(f"data[{entry.name!r}]", "has one class only: give rows of two classes at least")
+        raise Table({}, told).wrong(
+            f"data[{entry.name!r}]", "has one class only: give rows of two classes at least"
+        )
     if isinstance(comparison.protocol, Labelling):
         with Table({}, told).about("protocol"):
             comparison.protocol.only(entry)
@@ -44,12 +49,19 @@ def check_data(entry: Data, comparison: Comparison, told: str) -> Facts:
 
 def _check_transformer(step: Settings) -> None:
     if not isinstance(step.get("kind"), str):
-        raise ValueError("kind is missing: give the import path of a transformer, as sklearn.decomposition.PCA")
-    kind, settings = imported(step["kind"]), {key: value for key, value in step.items() if key != "kind"}
+        raise ValueError(
+            "kind is missing: give the import path of a transformer, as sklearn.decomposition.PCA"
+        )
+    kind, settings = (
+        imported(step["kind"]),
+        {key: value for key, value in step.items() if key != "kind"},
+    )
     if not hasattr(kind, "transform"):
         raise ValueError(f"{kind.__name__} has no transform: give the import path of a transformer")
     if unknown := sorted(set(settings) - set(parameters_of(kind))):
-        raise ValueError(f"{unknown[0]} is no parameter of {kind.__name__}{near(unknown[0], parameters_of(kind))}")
+        raise ValueError(
+            f"{unknown[0]} is no parameter of {kind.__name__}{near(unknown[0], parameters_of(kind))}"
+        )
     transformer = made(kind, settings)
     if hasattr(kind, "_parameter_constraints"):  # scikit-learn's own
         transformer._validate_params()
@@ -59,11 +71,17 @@ def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) 
     """Rows of every class in every fold."""
     folds, search = comparison.folds, comparison.search
     if folds > facts.rows:
-        raise top.wrong("folds", f"is {folds}, but {entry.name} has {facts.rows} {_what(entry)}: give fewer folds")
+        raise top.wrong(
+            "folds",
+            f"is {folds}, but {entry.name} has {facts.rows} {_what(entry)}: give fewer folds",
+        )
     amounts = _if_amounts(entry, facts)
     if facts.classes and folds > facts.rarest:
         rows = "one row" if facts.rarest == 1 else f"{facts.rarest} rows"
-        raise top.wrong("folds", f"is {folds}, but {entry.name} has a class with {rows}: give fewer folds{amounts}")
+        raise top.wrong(
+            "folds",
+            f"is {folds}, but {entry.name} has a class with {rows}: give fewer folds{amounts}",
+        )
     if folds == 1 and facts.rarest == 1:
         raise top.wrong(
             f"data[{entry.name!r}]",
@@ -81,7 +99,9 @@ def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) 
         _check_search_folds(entry, facts, comparison, search.folds, top)
 
 
-def _check_search_folds(entry: Data, facts: Facts, comparison: Comparison, folds: int, top: Table) -> None:
+def _check_search_folds(
+    entry: Data, facts: Facts, comparison: Comparison, folds: int, top: Table
+) -> None:
     """Rows of every class in every inner fold; where few have a label, one of these in each, and two of every class."""
     protocol, what = comparison.protocol, _what(entry)
     if isinstance(protocol, Labelling):
@@ -93,13 +113,20 @@ def _check_search_folds(entry: Data, facts: Facts, comparison: Comparison, folds
             )
         if folds > labelled:
             raise top.wrong(
-                "search.folds", f"is {folds}, but {entry.name} has {labelled} labelled rows: give fewer folds"
+                "search.folds",
+                f"is {folds}, but {entry.name} has {labelled} labelled rows: give fewer folds",
             )
         return
     smallest = _training(facts.rarest or facts.rows, comparison)
     if folds > smallest:
-        rows = f"a class with {smallest} training rows" if facts.classes else f"{smallest} training {what}"
-        raise top.wrong("search.folds", f"is {folds}, but {entry.name} has {rows}: give fewer folds")
+        rows = (
+            f"a class with {smallest} training rows"
+            if facts.classes
+            else f"{smallest} training {what}"
+        )
+        raise top.wrong(
+            "search.folds", f"is {folds}, but {entry.name} has {rows}: give fewer folds"
+        )
 
 
 def _if_amounts(entry: Data, facts: Facts) -> str:
@@ -135,4 +162,6 @@ def _what(entry: Data) -> str:
 
 def _training(rows: int, comparison: Comparison) -> int:
     """How many of so many rows are trained on, at the least."""
-    return rows - ceil(rows / comparison.folds if comparison.folds > 1 else rows * comparison.test_fraction)
+    return rows - ceil(
+        rows / comparison.folds if comparison.folds > 1 else rows * comparison.test_fraction
+    )

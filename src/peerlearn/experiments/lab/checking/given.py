@@ -40,9 +40,13 @@ def _arrays(given: DataSet) -> DataSet:
         raise DataError(f"X is not all numbers ({error}): encode it as numbers") from None
     y = _targets(given.y)
     if given.task == "regression" and y.dtype.kind not in "fiub":
-        raise DataError(f"y has type {y.dtype}, and regression needs numbers: make them so, or the task classification")
+        raise DataError(
+            f"y has type {y.dtype}, and regression needs numbers: make them so, or the task classification"
+        )
     y = targets(y, given.task)
-    same = X is given.X and y.dtype == getattr(given.y, "dtype", None) and y.shape == np.shape(given.y)
+    same = (
+        X is given.X and y.dtype == getattr(given.y, "dtype", None) and y.shape == np.shape(given.y)
+    )
     return given if same and isinstance(given.y, np.ndarray) else replace(given, X=X, y=y)
 
 
@@ -54,7 +58,11 @@ def _targets(y: Any) -> AnyArray:
     if array.dtype == object:
         if any(each is None or each != each for each in array.flat):
             raise DataError("y has missing values: fill them in, or drop those rows")
-        array = array.astype(str) if any(isinstance(each, str) for each in array.flat) else np.array(array.tolist())
+        array = (
+            array.astype(str)
+            if any(isinstance(each, str) for each in array.flat)
+            else np.array(array.tolist())
+        )
     return array
 
 
@@ -65,11 +73,21 @@ def _checked(table: DataSet) -> DataSet:
     if y.ndim == 0 or len(y) != len(X):
         raise DataError(f"X has {len(X)} rows, and y has shape {y.shape}: give one target per row")
     if y.ndim > 2 or (y.ndim == 2 and table.task == "classification"):
-        raise DataError(f"y has shape {y.shape}, and {table.task} needs ({len(X)},): give one target per row")
+        raise DataError(
+            f"y has shape {y.shape}, and {table.task} needs ({len(X)},): give one target per row"
+        )
     for what, values in (("X", X), ("y", y)):
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             row = int(np.argwhere(~np.isfinite(values))[0][0])
-            raise DataError(f"{what} has missing or infinite values, the first in row {row}: fill them in, or drop it")
-    if table.task == "classification" and y.dtype.kind == "f" and not np.array_equal(y, np.round(y)):
-        raise DataError("y is measured, and classes are whole numbers or texts: give the task regression")
+            raise DataError(
+                f"{what} has missing or infinite values, the first in row {row}: fill them in, or drop it"
+            )
+    if (
+        table.task == "classification"
+        and y.dtype.kind == "f"
+        and not np.array_equal(y, np.round(y))
+    ):
+        raise DataError(
+            "y is measured, and classes are whole numbers or texts: give the task regression"
+        )
     return table

@@ -46,15 +46,21 @@ def check_models(comparison: Comparison, networks: Sequence[SimulatedNetwork], t
 
 def _kinds(comparison: Comparison, model: Model, table: Table) -> set[type[Any]]:
     if model.estimator is not None and model.kind:
-        raise table.wrong("kind", f"is {model.kind!r}, beside an estimator that is given: leave out one of them")
+        raise table.wrong(
+            "kind", f"is {model.kind!r}, beside an estimator that is given: leave out one of them"
+        )
     if isinstance(model.estimator, type):
         name = model.estimator.__name__
         raise table.wrong("estimator", f"is the class {name}: give an object, {name}()")
     with table.about("kind"):
         kinds = {kind_of(model, facts_of(data).task) for data in comparison.data}
         for kind in kinds:
-            if not hasattr(kind, "get_params") or not (hasattr(kind, "fit") or hasattr(kind, "run")):
-                raise ValueError(f"{kind.__name__} is no estimator: give the import path of one, as sklearn.svm.SVC")
+            if not hasattr(kind, "get_params") or not (
+                hasattr(kind, "fit") or hasattr(kind, "run")
+            ):
+                raise ValueError(
+                    f"{kind.__name__} is no estimator: give the import path of one, as sklearn.svm.SVC"
+                )
     return kinds
 
 
@@ -73,7 +79,9 @@ def _check_keys(kind: type[Any], model: Model, table: Table) -> None:
                 with_parts(kind, {key: value})
 
 
-def _check_made(model: Model, data: Data, networks: Sequence[SimulatedNetwork | None], told: str) -> None:
+def _check_made(
+    model: Model, data: Data, networks: Sequence[SimulatedNetwork | None], told: str
+) -> None:
     """With the settings of the data set; whose fault it is, the model without them shows."""
     kind = kind_of(model, facts_of(data).task)
     fitting = {key: value for key, value in data.settings.items() if key in parameters_of(kind)}
@@ -97,12 +105,16 @@ def _check_values(kind: type[Any], model: Model, settings: Mapping[str, Any], ne
             estimator = configured(model, kind, {**seeded, **settings, **over})
             if isinstance(estimator, NetworkModel):
                 estimator.check_settings()
-            elif hasattr(kind, "_parameter_constraints"):  # scikit-learn's own; of others a fit alone can tell
+            elif hasattr(
+                kind, "_parameter_constraints"
+            ):  # scikit-learn's own; of others a fit alone can tell
                 estimator._validate_params()
         except (PeerlearnError, TypeError, ValueError):
             raise
         except Exception as error:  # a class of anybody's may raise anything
-            raise ValueError(f"{kind.__name__} cannot be made ({type(error).__name__}: {error})") from error
+            raise ValueError(
+                f"{kind.__name__} cannot be made ({type(error).__name__}: {error})"
+            ) from error
 
 
 def _check_data_settings(comparison: Comparison, told: str) -> None:
@@ -120,9 +132,14 @@ def _check_search(comparison: Comparison, table: Table) -> None:
     if search is None:
         return
     if search.model and search.model not in names:
-        raise table.wrong("model", f"is {search.model!r}, which is no name in [[models]]{near(search.model, names)}")
+        raise table.wrong(
+            "model",
+            f"is {search.model!r}, which is no name in [[models]]{near(search.model, names)}",
+        )
     if search.model and [model.name for model in comparison.models].count(search.model) > 1:
-        raise table.wrong("model", f"is {search.model!r}, which is swept, but one has to search: name another")
+        raise table.wrong(
+            "model", f"is {search.model!r}, which is swept, but one has to search: name another"
+        )
     metric = METRICS.get(search.metric)
     for data in comparison.data:
         if metric is not None and metric.task != (task := facts_of(data).task):
@@ -132,11 +149,18 @@ def _check_search(comparison: Comparison, table: Table) -> None:
             )
     searching = [model for model in comparison.models if search.model in ("", model.name)]
     _check_where(comparison, searching, table)
-    had = {key for model in searching for data in comparison.data for key in keys_of(search, data, model)}
+    had = {
+        key
+        for model in searching
+        for data in comparison.data
+        for key in keys_of(search, data, model)
+    }
     for key, values in search.grid.items():
         if key not in had:
             taken = _parameters(comparison, searching)
-            raise table.wrong(f"grid.{key}", f"is a parameter of no model that searches{near(key, taken)}")
+            raise table.wrong(
+                f"grid.{key}", f"is a parameter of no model that searches{near(key, taken)}"
+            )
         for place, entries in comparison.entries.items():
             for entry in entries:
                 if place != "networks" and key in entry.swept:
@@ -166,25 +190,40 @@ def _check_where(comparison: Comparison, searching: Sequence[Model], table: Tabl
     """Whether the protocol searches, and over a network if that is asked."""
     search, protocol = comparison.search, comparison.protocol
     if not getattr(protocol, "searches", False):
-        able = ", ".join(sorted(name for name, kind in protocols().items() if getattr(kind, "searches", False)))
+        able = ", ".join(
+            sorted(name for name, kind in protocols().items() if getattr(kind, "searches", False))
+        )
         raise InputError(
             f"search in {table.path} is not for the protocol {protocol.name}: leave it out, or choose one of {able}"
         )
-    if search is not None and search.where == "network" and all(each.where == "centralised" for each in searching):
+    if (
+        search is not None
+        and search.where == "network"
+        and all(each.where == "centralised" for each in searching)
+    ):
         who = f"models[{search.model!r}] is" if search.model else "all models are"
         raise table.wrong(
-            "where", f"is 'network', but {who} centralised: leave where out, or let a model over the network search"
+            "where",
+            f"is 'network', but {who} centralised: leave where out, or let a model over the network search",
         )
 
 
-def _check_candidate(comparison: Comparison, models: Sequence[Model], key: str, value: Any, table: Table) -> None:
+def _check_candidate(
+    comparison: Comparison, models: Sequence[Model], key: str, value: Any, table: Table
+) -> None:
     for model in models:
         for data in comparison.data:
             kind = kind_of(model, facts_of(data).task)
             search = comparison.search
-            if search and key in keys_of(search, data, model) and not comparison.protocol.refuses(data, model):
+            if (
+                search
+                and key in keys_of(search, data, model)
+                and not comparison.protocol.refuses(data, model)
+            ):
                 with table.about(f"grid.{key}"):
-                    _check_values(kind, model, with_key(settings_of(data, model, kind), key, value), None)
+                    _check_values(
+                        kind, model, with_key(settings_of(data, model, kind), key, value), None
+                    )
 
 
 def _parameters(comparison: Comparison, models: Sequence[Model]) -> set[str]:

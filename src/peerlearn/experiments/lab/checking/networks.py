@@ -20,7 +20,10 @@ from peerlearn.toml_reader import Table, near
 def check_networks(comparison: Comparison, told: str) -> list[SimulatedNetwork]:
     """All networks, as a first repetition draws them, but with weights that take no time."""
     _check_needed(comparison, Table({}, told))
-    return [_drawn(comparison, net, Table({}, told, f"networks[{net.name!r}].")) for net in comparison.networks]
+    return [
+        _drawn(comparison, net, Table({}, told, f"networks[{net.name!r}]."))
+        for net in comparison.networks
+    ]
 
 
 def _check_needed(comparison: Comparison, top: Table) -> None:
@@ -38,13 +41,21 @@ def _check_needed(comparison: Comparison, top: Table) -> None:
 
 def _drawn(comparison: Comparison, net: Net, table: Table) -> SimulatedNetwork:
     if not isinstance(net.graph, str):
-        raise table.wrong("graph", f"is {net.graph!s:.80}: a graph of your own is given as Net(name, fixed=graph)")
+        raise table.wrong(
+            "graph", f"is {net.graph!s:.80}: a graph of your own is given as Net(name, fixed=graph)"
+        )
     if not isinstance(net.weights, str):
-        raise table.wrong("weights", f"is {net.weights!r:.80}: give one of {', '.join(mixing.NAMES)}")
+        raise table.wrong(
+            "weights", f"is {net.weights!r:.80}: give one of {', '.join(mixing.NAMES)}"
+        )
     if net.weights.lower().replace("_", "-") not in mixing.NAMES:
-        raise table.wrong("weights", f"is {net.weights!r}, which is not known{near(net.weights, mixing.NAMES)}")
+        raise table.wrong(
+            "weights", f"is {net.weights!r}, which is not known{near(net.weights, mixing.NAMES)}"
+        )
     if net.weights == "fastest" and find_spec("cvxpy") is None:
-        raise MissingExtra(f"networks[{net.name!r}].weights = 'fastest' in {table.path}", "cvxpy", "sdp")
+        raise MissingExtra(
+            f"networks[{net.name!r}].weights = 'fastest' in {table.path}", "cvxpy", "sdp"
+        )
     if net.fixed is None:
         _check_parameters(net, table)
     with table.about("graph"):
@@ -54,7 +65,9 @@ def _drawn(comparison: Comparison, net: Net, table: Table) -> SimulatedNetwork:
 
 def _check_parameters(net: Net, table: Table) -> None:
     if net.graph not in graphs.GENERATORS:
-        raise table.wrong("graph", f"is {net.graph!r}, which is not known{near(net.graph, graphs.GENERATORS)}")
+        raise table.wrong(
+            "graph", f"is {net.graph!r}, which is not known{near(net.graph, graphs.GENERATORS)}"
+        )
     takes = signature(graphs.GENERATORS[net.graph]).parameters
     allowed = [name for name in takes if name != "n"]
     if stray := [key for key in net.parameters if key not in allowed]:
@@ -70,8 +83,12 @@ def _check_parameters(net: Net, table: Table) -> None:
             if not is_whole(value := net.parameters[side]) or value < 1:
                 raise table.wrong(side, f"is {value!r}: give a whole number of 1 or more")
         if net.agents != net.parameters["rows"] * net.parameters["columns"]:
-            raise table.wrong("agents", "does not go with a grid, which has rows times columns: leave it out")
+            raise table.wrong(
+                "agents", "does not go with a grid, which has rows times columns: leave it out"
+            )
     elif not net.agents:
-        raise table.wrong("agents", "is missing or 0: give how many there are, or a list to sweep over")
+        raise table.wrong(
+            "agents", "is missing or 0: give how many there are, or a list to sweep over"
+        )
     if not is_whole(net.agents) or net.agents < 1:
         raise table.wrong("agents", f"is {net.agents!r}: give a whole number of 1 or more")

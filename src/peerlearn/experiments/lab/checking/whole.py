@@ -1,6 +1,7 @@
 """Whether a comparison can be run: all that can be known before the first run is seen now, and told in one sentence.
 
-A model that cannot do a task is no mistake: its protocol says so, and tables show it as not applicable.
+A model that cannot do a task is no mistake: its protocol says so, and tables show it as not
+applicable.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from typing import Any
 from peerlearn.arrays import is_real, is_whole
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.checking.data import check_data, with_given
-from peerlearn.experiments.lab.checking.layout import ALWAYS, check_layout, shown_metrics, typed_layout
+from peerlearn.experiments.lab.checking.layout import (
+    ALWAYS,
+    check_layout,
+    shown_metrics,
+    typed_layout,
+)
 from peerlearn.experiments.lab.checking.models import check_models
 from peerlearn.experiments.lab.checking.networks import check_networks
 from peerlearn.experiments.lab.comparison import MOST_RUNS, Comparison, Data, Model, Net
@@ -29,7 +35,9 @@ from peerlearn.experiments.lab.training.search import Search
 from peerlearn.toml_reader import Table, near
 
 MANY = 5_000  # runs: fewer are checked in a moment
-TYPED: Mapping[type[Any], tuple[str, ...]] = {  # fields that no other check speaks of in its own words
+TYPED: Mapping[
+    type[Any], tuple[str, ...]
+] = {  # fields that no other check speaks of in its own words
     Data: ("name", "source", "options", "prepare", "settings", "swept"),
     Model: ("name", "kind", "settings", "swept"),
     Net: ("name", "parameters", "swept"),
@@ -43,14 +51,20 @@ def checked(comparison: Comparison, file: str = "") -> Comparison:
     top = Table({}, told)
     _check_is_one(comparison)
     _check_types(comparison, top)
-    comparison = _check_numbers(replace(comparison, layout=typed_layout(comparison.layout, told)), top)
+    comparison = _check_numbers(
+        replace(comparison, layout=typed_layout(comparison.layout, told)), top
+    )
     for key, kind in {"data": Data, "models": Model, "networks": Net}.items():
         _check_entries(key, kind, getattr(comparison, key), top)
     _check_sweeps(comparison, top)
     _check_runs(comparison, told)
-    comparison = replace(comparison, data=tuple(with_given(entry, told) for entry in comparison.data))
+    comparison = replace(
+        comparison, data=tuple(with_given(entry, told) for entry in comparison.data)
+    )
     facts = [check_data(entry, comparison, told) for entry in comparison.data]
-    whole = comparison.layout.size == "full" and not comparison.layout.missing  # else it may speak of what is left out
+    whole = (
+        comparison.layout.size == "full" and not comparison.layout.missing
+    )  # else it may speak of what is left out
     _check_metrics(comparison, facts if whole else [], top)
     networks = check_networks(comparison, told)
     if whole:
@@ -66,7 +80,9 @@ def _check_is_one(given: Any) -> None:
     if isinstance(given, Comparison):
         return
     if isinstance(given, str | os.PathLike):
-        raise InputError(f"a comparison is needed, and {os.fspath(given)!r} is a text: give read({os.fspath(given)!r})")
+        raise InputError(
+            f"a comparison is needed, and {os.fspath(given)!r} is a text: give read({os.fspath(given)!r})"
+        )
     raise InputError(
         f"a comparison is needed, and this is a {type(given).__name__}: give Comparison(data=..., models=...) of "
         "peerlearn.experiments, or read(FILE)"
@@ -87,13 +103,20 @@ def _check_runs(comparison: Comparison, told: str) -> None:
 
 def _check_types(comparison: Comparison, top: Table) -> None:
     protocol, search, layout = comparison.protocol, comparison.search, comparison.layout
-    if isinstance(protocol, type) or not all(hasattr(protocol, each) for each in ("name", "refuses", "run")):
-        raise top.wrong("protocol", f"is {protocol!r:.80}: give protocol_named('rows') of peerlearn.experiments")
+    if isinstance(protocol, type) or not all(
+        hasattr(protocol, each) for each in ("name", "refuses", "run")
+    ):
+        raise top.wrong(
+            "protocol", f"is {protocol!r:.80}: give protocol_named('rows') of peerlearn.experiments"
+        )
     if search is not None and not isinstance(search, Search):
-        raise top.wrong("search", f"is {search!r:.80}: give Search(grid={{...}}) of peerlearn.experiments")
+        raise top.wrong(
+            "search", f"is {search!r:.80}: give Search(grid={{...}}) of peerlearn.experiments"
+        )
     if not isinstance(layout, Layout):
         raise top.wrong(
-            "layout", f"is {layout!r:.80}: give Layout(title=...) of peerlearn.experiments, or leave it out"
+            "layout",
+            f"is {layout!r:.80}: give Layout(title=...) of peerlearn.experiments, or leave it out",
         )
     if not isinstance(comparison.metrics, list | tuple):
         raise top.wrong("metrics", f"is {comparison.metrics!r:.80}: give a list of names")
@@ -102,7 +125,11 @@ def _check_types(comparison: Comparison, top: Table) -> None:
 def _check_numbers(comparison: Comparison, top: Table) -> Comparison:
     """With numbers of Python: those of numpy cannot be written as JSON."""
     whole = ("seed", "folds", "repetitions")
-    for key, least, most in (("seed", 0, 2**32 - 1), ("folds", 1, math.inf), ("repetitions", 1, math.inf)):
+    for key, least, most in (
+        ("seed", 0, 2**32 - 1),
+        ("folds", 1, math.inf),
+        ("repetitions", 1, math.inf),
+    ):
         value = getattr(comparison, key)
         if not is_whole(value) or not least <= value <= most:
             limits = f"of {least} or more" if most == math.inf else f"from {least} to {most}"
@@ -116,10 +143,14 @@ def _check_numbers(comparison: Comparison, top: Table) -> Comparison:
 
 def _check_entries(key: str, kind: type[Any], entries: Any, top: Table) -> None:
     """Entries may have the same name if they are values of one sweep."""
-    if not isinstance(entries, list | tuple) or not all(isinstance(entry, kind) for entry in entries):
+    if not isinstance(entries, list | tuple) or not all(
+        isinstance(entry, kind) for entry in entries
+    ):
         raise top.wrong(key, f"is {entries!r:.80}: give a list of {kind.__name__}")
     if not entries and kind is not Net:
-        raise top.wrong(key, f"is empty, which leaves nothing to run: give one {kind.__name__} or more")
+        raise top.wrong(
+            key, f"is empty, which leaves nothing to run: give one {kind.__name__} or more"
+        )
     seen: list[tuple[str, Any]] = []
     for entry in entries:
         place = f"{key}[{entry.name!r}]"
@@ -147,7 +178,8 @@ def _check_number_of_agents(net: Net, table: Table) -> None:
     if isinstance(given, list | tuple | range):
         swept = f"swept={{'agents': {given[0] if given else 5}}}"
         raise table.wrong(
-            "agents", f"is {given!r:.80}: give one Net per value, all of the same name, each with {swept}"
+            "agents",
+            f"is {given!r:.80}: give one Net per value, all of the same name, each with {swept}",
         )
     if not is_whole(given):
         raise table.wrong("agents", f"is {given!r:.80}: give a whole number of 1 or more")
@@ -172,7 +204,9 @@ def _check_labelling(comparison: Comparison, top: Table) -> None:
     protocol = comparison.protocol
     if not isinstance(protocol, Labelling):
         return
-    data, models = ({entry.name for entry in entries} for entries in (comparison.data, comparison.models))
+    data, models = (
+        {entry.name for entry in entries} for entries in (comparison.data, comparison.models)
+    )
     for key in ("labelled", "unlabelled", "tested", "classes", "tuned"):
         by_name = getattr(protocol, key)
         for name in by_name if isinstance(by_name, Mapping) else ():
@@ -181,7 +215,9 @@ def _check_labelling(comparison: Comparison, top: Table) -> None:
     for name, tuned in protocol.tuned.items():
         for model in tuned:
             if model not in models:
-                raise top.wrong(f"protocol.tuned.{name}.{model}", f"is about no model{near(model, models)}")
+                raise top.wrong(
+                    f"protocol.tuned.{name}.{model}", f"is about no model{near(model, models)}"
+                )
 
 
 def _check_metrics(comparison: Comparison, facts: Sequence[Facts], top: Table) -> None:
@@ -189,7 +225,12 @@ def _check_metrics(comparison: Comparison, facts: Sequence[Facts], top: Table) -
     for name in comparison.metrics:
         if not isinstance(name, str) or name not in known:
             raise top.wrong("metrics", f"has {name!r}, which is not known{near(str(name), known)}")
-        if tasks and name in METRICS and name not in comparison.protocol.measures and METRICS[name].task not in tasks:
+        if (
+            tasks
+            and name in METRICS
+            and name not in comparison.protocol.measures
+            and METRICS[name].task not in tasks
+        ):
             of_task = [each for each, metric in METRICS.items() if metric.task in tasks]
             raise top.wrong(
                 "metrics",

@@ -2,9 +2,9 @@
 
     each = { alpha = [0.1, 0.01] }, where = { model = "ESN" }, value = [0.35, 0.21]
 
-is two numbers, of ESN with alpha 0.1 and with 0.01. The values are conditions of both sides of a claim, but for those
-that `to` has itself. What the combinations differ in is a list with an item for each; the last key of `each` runs
-fastest.
+is two numbers, of ESN with alpha 0.1 and with 0.01. The values are conditions of both sides of a
+claim, but for those that `to` has itself. What the combinations differ in is a list with an item
+for each; the last key of `each` runs fastest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def for_each(table: Table) -> list[Table]:
     rest = {key: value for key, value in table.values.items() if key not in ("each", "where", "to")}
     found = []
     for place, conditions in enumerate(combinations):
-        values = {key: _own(table, key, value, place, len(combinations)) for key, value in rest.items()}
+        values = {
+            key: _own(table, key, value, place, len(combinations)) for key, value in rest.items()
+        }
         values["where"] = where | conditions
         if to:
             values["to"] = conditions | to
@@ -44,7 +46,9 @@ def expected_in(entries: list[dict[str, Any]]) -> int:
 
 def _check(table: Table, axes: Mapping[str, Any], where: Mapping[str, Any]) -> None:
     if not axes:
-        raise table.wrong("each", "is empty: give lists of values, as in { alpha = [0.1, 0.01] }, or leave it out")
+        raise table.wrong(
+            "each", "is empty: give lists of values, as in { alpha = [0.1, 0.01] }, or leave it out"
+        )
     for key, listed in axes.items():
         if not isinstance(listed, list) or not listed:
             raise table.wrong(f"each.{key}", f"is {listed!r:.80}: give a list of values")
@@ -57,5 +61,7 @@ def _own(table: Table, key: str, value: Any, place: int, count: int) -> Any:
     if key not in OWN or not isinstance(value, list):
         return value
     if len(value) != count:
-        raise table.wrong(key, f"has {len(value)} items, and `each` makes {count} combinations: give one for each")
+        raise table.wrong(
+            key, f"has {len(value)} items, and `each` makes {count} combinations: give one for each"
+        )
     return value[place]

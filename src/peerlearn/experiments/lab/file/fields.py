@@ -36,12 +36,18 @@ def typed(given: Any, table: Table, *names: str) -> Any:
     """An object made in Python, held to the types of its fields as one of a file is; only these fields, if named."""
     hints = get_type_hints(type(given))
     chosen = names or [each.name for each in fields(given)]
-    return replace(given, **{name: _checked(table, name, getattr(given, name), hints[name]) for name in chosen})
+    return replace(
+        given, **{name: _checked(table, name, getattr(given, name), hints[name]) for name in chosen}
+    )
 
 
 def _checked(table: Table, key: str, value: Any, hint: Any) -> Any:
     if not fits(value, hint):
-        choices = [each for each in get_args(hint) if isinstance(each, str)] if get_origin(hint) is Literal else []
+        choices = (
+            [each for each in get_args(hint) if isinstance(each, str)]
+            if get_origin(hint) is Literal
+            else []
+        )
         if choices and isinstance(value, str):
             raise table.wrong(key, f"is {value!r}, which is not known{near(value, choices)}")
         raise table.wrong(key, f"is {value!r:.80}: give {words(hint)}")

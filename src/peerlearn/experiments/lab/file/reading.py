@@ -33,14 +33,32 @@ from peerlearn.experiments.lab.facts import facts_of, source_of
 from peerlearn.experiments.lab.file.expecting import for_each
 from peerlearn.experiments.lab.file.fields import made_from
 from peerlearn.experiments.lab.file.sizes import SIZES, Size, about_size, sized
-from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec, TableSpec
+from peerlearn.experiments.lab.layout import (
+    Expectation,
+    FigureSpec,
+    Layout,
+    StatisticsSpec,
+    TableSpec,
+)
 from peerlearn.experiments.lab.sweeps import combinations, empty_lists, repeated, written_out
 from peerlearn.experiments.lab.training.search import Search
 from peerlearn.toml_reader import Table, near
 
 SPECS = ("tables", "figures", "statistics", "expect")
 NUMBERS = ("seed", "folds", "repetitions", "test_fraction")
-KEYS = (*SIZES[1:], "title", "about", *NUMBERS, "metrics", "protocol", "data", "models", "networks", "search", *SPECS)
+KEYS = (
+    *SIZES[1:],
+    "title",
+    "about",
+    *NUMBERS,
+    "metrics",
+    "protocol",
+    "data",
+    "models",
+    "networks",
+    "search",
+    *SPECS,
+)
 DATA_KEYS = ("name", "source", "options", "scale", "prepare", "settings", "task", "instead")
 Instead = dict[str, str]  # data set -> the one that is used where it cannot be had
 
@@ -48,8 +66,10 @@ Instead = dict[str, str]  # data set -> the one that is used where it cannot be 
 def read(path: str | Path, *, size: Size = "full", without_missing: bool = False) -> Comparison:
     """The comparison that a file describes, all of it checked.
 
-    size: full, or as [quick] and [tiny] in the file make it. without_missing: fetch data sets that are not at hand
-    where OpenML has them, leave out those that cannot be had, and say so in the layout, instead of refusing the file.
+    size: full, or as [quick] and [tiny] in the file make it. without_missing: fetch data sets that
+    are not at hand
+    where OpenML has them, leave out those that cannot be had, and say so in the layout, instead of
+    refusing the file.
     """
     file = Path(path).expanduser()
     top = toml_reader.read(file)
@@ -80,7 +100,9 @@ def _understood(values: dict[str, Any], file: Table) -> tuple[Comparison, Instea
     protocol = _protocol(top.table("protocol", needed=False))
     data, instead = _data(top)
     models = tuple(model for table in _entries(top, "models") for model in _models(table))
-    networks = tuple(net for table in _entries(top, "networks", needed=False) for net in _networks(table))
+    networks = tuple(
+        net for table in _entries(top, "networks", needed=False) for net in _networks(table)
+    )
     search = made_from(Search, top.table("search")) if "search" in values else None
     layout = Layout(
         title,
@@ -89,12 +111,21 @@ def _understood(values: dict[str, Any], file: Table) -> tuple[Comparison, Instea
         figures=_specs(top, "figures", FigureSpec),
         statistics=_specs(top, "statistics", StatisticsSpec),
         expectations=tuple(
-            made_from(Expectation, each) for table in top.tables("expect", needed=False) for each in for_each(table)
+            made_from(Expectation, each)
+            for table in top.tables("expect", needed=False)
+            for each in for_each(table)
         ),
     )
     given: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
     return Comparison(
-        data, models, networks, protocol=protocol, metrics=tuple(metrics), search=search, layout=layout, **given
+        data,
+        models,
+        networks,
+        protocol=protocol,
+        metrics=tuple(metrics),
+        search=search,
+        layout=layout,
+        **given,
     ), instead
 
 
@@ -111,7 +142,10 @@ def _entries(top: Table, key: str, *, needed: bool = True) -> list[Table]:
         if not name.strip():
             raise table.wrong("name", "is empty: give what tables are to call it")
         if name in seen:
-            raise table.wrong("name", "stands twice: give each entry a name of its own; values to sweep are a list")
+            raise table.wrong(
+                "name",
+                "stands twice: give each entry a name of its own; values to sweep are a list",
+            )
         seen.add(name)
     return tables
 
@@ -120,7 +154,9 @@ def _swept(table: Table, *whole: str) -> Iterator[tuple[Table, Settings]]:
     """An entry per combination of the values that are lists, but for keys that are lists themselves."""
     given = {key: value for key, value in table.values.items() if key not in whole}
     for key in empty_lists(given):
-        raise table.wrong(key, "is an empty list, which leaves nothing to run: give one value or more")
+        raise table.wrong(
+            key, "is an empty list, which leaves nothing to run: give one value or more"
+        )
     if (number := combinations(given)) > MOST_RUNS:
         raise InputError(
             f"{table.prefix.rstrip('.')} in {table.path} has lists that make {number:,} combinations, and "
@@ -160,7 +196,10 @@ def _data(top: Table) -> tuple[tuple[Data, ...], Instead]:
                 entry.table("settings", needed=False).rest(),
                 _own_table(entry) if "file" in entry.values else None,
                 task=_one_of(entry, "task", get_args(Task), None),
-                swept={key.removeprefix("options.").removeprefix("settings."): each for key, each in swept.items()},
+                swept={
+                    key.removeprefix("options.").removeprefix("settings."): each
+                    for key, each in swept.items()
+                },
             )
             found.append(made)
     return tuple(found), instead
@@ -168,7 +207,10 @@ def _data(top: Table) -> tuple[tuple[Data, ...], Instead]:
 
 def _own_table(entry: Table) -> DataSet:
     """Rows of a file beside this one."""
-    path, target = _beside(entry), entry.take("target", str, what="the name of the column to predict")
+    path, target = (
+        _beside(entry),
+        entry.take("target", str, what="the name of the column to predict"),
+    )
     if "source" in entry.values:
         raise entry.wrong("source", "stands beside a file: leave out one of them")
     with entry.about("file"):
@@ -179,7 +221,9 @@ def _own_table(entry: Table) -> DataSet:
 def _read_table(path: Path, changed: int, target: str) -> DataSet:
     table = tables.read(path, target)
     assert table.y is not None
-    return DataSet(path.stem, table.X, table.y, guessed_task(table.y.dtype.kind), f"read from {path}", None)
+    return DataSet(
+        path.stem, table.X, table.y, guessed_task(table.y.dtype.kind), f"read from {path}", None
+    )
 
 
 def _beside(entry: Table) -> Path:
@@ -190,7 +234,11 @@ def _beside(entry: Table) -> Path:
 def _models(table: Table) -> Iterator[Model]:
     for entry, swept in _swept(table):
         name = entry.take("name", str)
-        kind = entry.take("kind", str, what="a model of peerlearn such as RVFL, or the import path of an estimator")
+        kind = entry.take(
+            "kind",
+            str,
+            what="a model of peerlearn such as RVFL, or the import path of an estimator",
+        )
         where = _one_of(entry, "where", get_args(Where), None)
         yield Model(name, kind, where, entry.rest(), swept=swept)
 
@@ -218,7 +266,9 @@ def _protocol(table: Table) -> Any:
     return made_from(known[name], Table(settings, table.path, table.prefix))
 
 
-def _present(comparison: Comparison, instead: Mapping[str, str], file: Path, without_missing: bool) -> Comparison:
+def _present(
+    comparison: Comparison, instead: Mapping[str, str], file: Path, without_missing: bool
+) -> Comparison:
     """Data sets that cannot be had replaced where the file says by what, and left out if that is wished."""
     found: list[Data] = []
     missing: dict[str, str] = {}
@@ -232,7 +282,9 @@ def _present(comparison: Comparison, instead: Mapping[str, str], file: Path, wit
         missing |= {entry.name: why} if why else {}
     if not found:
         raise DataError(f"data in {file} cannot be had, none of it: {'; '.join(missing.values())}")
-    return replace(comparison, data=tuple(found), layout=replace(comparison.layout, missing=missing))
+    return replace(
+        comparison, data=tuple(found), layout=replace(comparison.layout, missing=missing)
+    )
 
 
 def _had(entry: Data, instead: str, fetch: bool) -> tuple[Data | None, str]:

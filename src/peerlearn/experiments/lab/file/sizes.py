@@ -6,8 +6,8 @@
     model                           likewise, in every model and in every data set's settings
     options                         likewise, in every data set's options
 
-A key is set in every entry that has it, and one that no entry has is refused. Without [quick] there is one repetition,
-and there are three folds at most.
+A key is set in every entry that has it, and one that no entry has is refused. Without [quick] there
+is one repetition, and there are three folds at most.
 """
 
 from __future__ import annotations
@@ -23,10 +23,17 @@ from peerlearn.toml_reader import Table, near
 
 Size = Literal["full", "quick", "tiny"]
 SIZES: tuple[Size, ...] = get_args(Size)
-PLAIN: dict[str, Any] = {"repetitions": int, "folds": int, "test_fraction": (int, float), "metrics": list}
+PLAIN: dict[str, Any] = {
+    "repetitions": int,
+    "folds": int,
+    "test_fraction": (int, float),
+    "metrics": list,
+}
 NAMED = ("data", "models")
 Values = dict[str, Any]
-Places = tuple[tuple[str, str], ...]  # lists of the file, and which table of their entries; empty: the entry itself
+Places = tuple[
+    tuple[str, str], ...
+]  # lists of the file, and which table of their entries; empty: the entry itself
 PLACES: dict[str, Places] = {
     "networks": (("networks", ""),),
     "model": (("models", ""), ("data", "settings")),
@@ -43,12 +50,17 @@ def sized(top: Table, size: Size) -> Values:
     for name in SIZES[1 : SIZES.index(size) + 1]:
         if name in top.values:
             change = top.table(name).only(*KEYS)
-            names |= {key: asked for key in NAMED if (asked := _names(values, change, key)) is not None}
+            names |= {
+                key: asked for key in NAMED if (asked := _names(values, change, key)) is not None
+            }
             values = _changed(values, change)
         elif name == "quick":
             values |= {"repetitions": 1, "folds": min(values.get("folds", 1), 3)}
     # At the end, so that [tiny] may name others than [quick].
-    return values | {key: [entry for entry in values[key] if entry["name"] in asked] for key, asked in names.items()}
+    return values | {
+        key: [entry for entry in values[key] if entry["name"] in asked]
+        for key, asked in names.items()
+    }
 
 
 @contextmanager
@@ -74,9 +86,13 @@ def _names(values: Values, change: Table, key: str) -> list[str] | None:
     asked: list[str] | None = change.take(key, list, None, what="a list of names")
     for name in asked or ():
         if name not in known:
-            raise change.wrong(key, f"has {name!r}, which is no name in [[{key}]]{near(str(name), known)}")
+            raise change.wrong(
+                key, f"has {name!r}, which is no name in [[{key}]]{near(str(name), known)}"
+            )
     if asked == []:
-        raise change.wrong(key, f"is empty, which leaves nothing to run: name some of {', '.join(known)}")
+        raise change.wrong(
+            key, f"is empty, which leaves nothing to run: name some of {', '.join(known)}"
+        )
     return asked
 
 
@@ -106,8 +122,12 @@ def _set_everywhere(values: Values, places: Places, key: str, value: Any, table:
             chosen.append(entry)
         values = {**values, entries: chosen}
     if not found:
-        where = " or ".join(f"[[{entries}]]" + (f", in its {inner}" if inner else "") for entries, inner in places)
-        raise table.wrong(key, f"stands nowhere in {where}: change what is there, or leave this out")
+        where = " or ".join(
+            f"[[{entries}]]" + (f", in its {inner}" if inner else "") for entries, inner in places
+        )
+        raise table.wrong(
+            key, f"stands nowhere in {where}: change what is there, or leave this out"
+        )
     return values
 
 

@@ -1,8 +1,9 @@
 """Averaging alone: how many rounds agents need to agree on what each has found, and how near to the average they come.
 
-Readouts are found by every agent alone, from its share of the training rows, and then averaged as the model's solver
-says: { name = "consensus", averaging = { method = .., tolerance = .., stopping = .. } } (thesis, sections 4.4.2 and
-5.3). Rounds, messages and bytes are those of the average, and of nothing else.
+Readouts are found by every agent alone, from its share of the training rows, and then averaged as
+the model's solver says: { name = "consensus", averaging = { method = .., tolerance = .., stopping =
+.. } } (thesis, sections 4.4.2 and 5.3). Rounds, messages and bytes are those of the average, and of
+nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from peerlearn.network import Network, SimulatedNetwork
 class Averages:
     """start: what agents begin with, their readouts, or standard normal numbers in place of them.
 
-    rows: training rows of the whole network, drawn at random; 0: all of them. watched: rounds of the curve.
+    rows: training rows of the whole network, drawn at random; 0: all of them. watched: rounds of
+    the curve.
     """
 
     name: ClassVar = "averaging"
@@ -43,7 +45,9 @@ class Averages:
         "left": "distance of the agents from the true average at the end, relative to the start",
         "off": "distance of the worst agent from the true average at the end, relative to its length",
     }
-    curves: ClassVar[Mapping[str, str]] = {"disagreement": "disagreement by round, relative to the start"}
+    curves: ClassVar[Mapping[str, str]] = {
+        "disagreement": "disagreement by round, relative to the start"
+    }
 
     start: Literal["readouts", "random"] = "readouts"
     rows: int = 0
@@ -52,7 +56,10 @@ class Averages:
     def __post_init__(self) -> None:
         if self.start not in ("readouts", "random"):
             raise InputError(f"start is {self.start!r}: choose readouts or random")
-        for key, what in {"rows": "training rows, or 0 for all", "watched": "rounds, or 0 for no curve"}.items():
+        for key, what in {
+            "rows": "training rows, or 0 for all",
+            "watched": "rounds, or 0 for no curve",
+        }.items():
             if not is_whole(getattr(self, key)) or getattr(self, key) < 0:
                 raise InputError(f"{key} is {getattr(self, key)!r}: give the number of {what}")
 
@@ -73,12 +80,18 @@ class Averages:
         truth, mark, began = x.mean(axis=0), network.ledger.mark(), time.perf_counter()
         now = averaging.average(network, x)
         seconds, sent = time.perf_counter() - began, network.ledger.since(mark)
-        left = metrics.relative(float(np.linalg.norm(now - truth)), float(np.linalg.norm(x - truth)))
-        curve = list(islice(disagreements(network, x, averaging.method_on(network)), self.watched + 1))
+        left = metrics.relative(
+            float(np.linalg.norm(now - truth)), float(np.linalg.norm(x - truth))
+        )
+        curve = list(
+            islice(disagreements(network, x, averaging.method_on(network)), self.watched + 1)
+        )
         return Outcome(
             seconds,
             values={"left": left, "off": max(metrics.distances(now, truth))},
-            curves={"disagreement": ([float(n) for n in range(len(curve))], curve)} if self.watched else {},
+            curves={"disagreement": ([float(n) for n in range(len(curve))], curve)}
+            if self.watched
+            else {},
             sent=sent,
             converged=left <= averaging.tolerance,
         )
@@ -94,7 +107,8 @@ class Averages:
 def disagreements(network: Network, x: Array, method: Method) -> Iterator[float]:
     """How far agents are from the average of x before the first round, after it, and so on; before, they are 1 away.
 
-    As somebody sees it who can look at all agents at once. A tree is at its end when all have heard; others have none.
+    As somebody sees it who can look at all agents at once. A tree is at its end when all have
+    heard; others have none.
     """
     truth = x.mean(axis=0)
     apart = float(np.linalg.norm(x - truth))
@@ -104,7 +118,8 @@ def disagreements(network: Network, x: Array, method: Method) -> Iterator[float]
             yield metrics.relative(float(np.linalg.norm(now - truth)), apart)
     tree, exact = network.tree, average(network, x, method="tree")
     for n in range(1, 2 * tree.height + 1):
-        # The sum is at the root after `height` rounds; until it has come back down, an agent has only its own x.
+        # The sum is at the root after `height` rounds; until it has come back down, an agent has
+        # only its own x.
         heard = (tree.depth <= n - tree.height).reshape(-1, *(1,) * (x.ndim - 1))
         yield metrics.relative(float(np.linalg.norm(np.where(heard, exact, x) - truth)), apart)
 

@@ -25,7 +25,13 @@ from peerlearn.experiments.lab.training.fitting import fitted, fitted_alone
 from peerlearn.experiments.lab.training.kept import Asked, key_of
 from peerlearn.experiments.lab.training.loading import Fold, fold_key, fold_of
 from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
-from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, centre, outcome_of, trained
+from peerlearn.experiments.lab.training.measures import (
+    CURVES,
+    MEASURES,
+    centre,
+    outcome_of,
+    trained,
+)
 from peerlearn.experiments.lab.training.search import best_settings
 from peerlearn.experiments.lab.training.suitability import objection, what_it_takes
 from peerlearn.experiments.lab.trial import Outcome, Trial
@@ -59,10 +65,19 @@ class Columns:
 
     def run(self, trial: Trial) -> Outcome:
         fold, best = fold_of(trial), best_settings(trial)
-        estimator = estimator_of(trial, network_of(trial) if trial.model.where == "network" else None, **best)
+        estimator = estimator_of(
+            trial, network_of(trial) if trial.model.where == "network" else None, **best
+        )
         if trial.network is None:
-            return outcome_of(trial, fold, trained(estimator, fold.X_test, fitted(estimator, fold.X, fold.y)), best)
-        blocks = partition.column_blocks(fold.X.shape[1], trial.network.agents, seed=trial.seed("deal"))
+            return outcome_of(
+                trial,
+                fold,
+                trained(estimator, fold.X_test, fitted(estimator, fold.X, fold.y)),
+                best,
+            )
+        blocks = partition.column_blocks(
+            fold.X.shape[1], trial.network.agents, seed=trial.seed("deal")
+        )
         tables, tests = [fold.X[:, own] for own in blocks], [fold.X_test[:, own] for own in blocks]
         self._divide(estimator, len(blocks))
         if trial.model.where == "alone":
@@ -83,7 +98,9 @@ def _distance(trial: Trial, fold: Fold, tables: list[Array], estimator: Any) -> 
     """How far the coefficients of all agents together are from the exact ones of their problem, if anybody asks."""
     if "distance" not in trial.comparison.metrics:
         return []
-    everybody = SimulatedNetwork(graphs.complete(len(tables)))  # the problem is the same on any graph
+    everybody = SimulatedNetwork(
+        graphs.complete(len(tables))
+    )  # the problem is the same on any graph
     exact = clone(estimator).set_params(solver=EXACT, network=everybody)
     key = key_of(fold_key(trial), exact)
     b = centre(Asked(key, lambda: np.concatenate(exact.fit(tables, fold.y).coefficients_)))

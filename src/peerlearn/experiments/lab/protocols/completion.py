@@ -2,9 +2,10 @@
 
     E = |D~ - D| / |D|         D: squared distances between the rows of all agents; averaged over agents
 
-A model that learns from distances says how they are shared and completed; nothing is learned. After an exchange of n
-rounds of patterns and n of distances, for each n asked for, agents complete what they do not know. Seconds are those of
-sharing and completing. Ways to share that leave nothing to complete, such as landmarks, are the same for every n.
+A model that learns from distances says how they are shared and completed; nothing is learned. After
+an exchange of n rounds of patterns and n of distances, for each n asked for, agents complete what
+they do not know. Seconds are those of sharing and completing. Ways to share that leave nothing to
+complete, such as landmarks, are the same for every n.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ from peerlearn.experiments.lab.facts import facts_of
 from peerlearn.experiments.lab.metrics import distances
 from peerlearn.experiments.lab.training.labelling import Count
 from peerlearn.experiments.lab.training.loading import prepared, table_of
-from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of, parameters_of
+from peerlearn.experiments.lab.training.making import (
+    estimator_of,
+    kind_of,
+    network_of,
+    parameters_of,
+)
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network import SimulatedNetwork
@@ -37,8 +43,10 @@ from peerlearn.network.base import Counts
 class Completions:
     """rows: how many are dealt, for all data sets or by the name of each; 0: all there are.
 
-    rounds: of an exchange, as many for patterns as for distances; none: those that the model says. by_iteration:
-    complete once more after the most rounds, and look at every iteration; this takes no part in the seconds.
+    rounds: of an exchange, as many for patterns as for distances; none: those that the model says.
+    by_iteration:
+    complete once more after the most rounds, and look at every iteration; this takes no part in the
+    seconds.
     """
 
     name: ClassVar = "completion"
@@ -63,7 +71,9 @@ class Completions:
                 raise InputError(f"rows is {self.rows!r}: give whole numbers, or 0 for all rows")
         whole = all(is_whole(n) and n >= 0 for n in self.rounds)
         if not whole or list(self.rounds) != sorted(set(self.rounds)):
-            raise InputError(f"rounds is {list(self.rounds)!r}: give numbers of rounds in ascending order")
+            raise InputError(
+                f"rounds is {list(self.rounds)!r}: give numbers of rounds in ascending order"
+            )
 
     def refuses(self, data: Data, model: Model) -> str:
         if "distances" not in parameters_of(kind_of(model, facts_of(data).task)):
@@ -75,7 +85,11 @@ class Completions:
     def run(self, trial: Trial) -> Outcome:
         network = network_of(trial)
         assert network is not None
-        model, seed, shares = estimator_of(trial, network), trial.seed("model"), self._shares(trial, network.size)
+        model, seed, shares = (
+            estimator_of(trial, network),
+            trial.seed("model"),
+            self._shares(trial, network.size),
+        )
         sharing, completion = DISTANCES.of(model.distances), COMPLETION.of(model.completion)
         ways = [sharing]
         if isinstance(sharing, Exchange) and self.rounds:
@@ -101,8 +115,12 @@ class Completions:
         X, rng = table_of(trial).X, np.random.default_rng(trial.seed("split"))
         wanted = self.rows.get(trial.data.name, 0) if isinstance(self.rows, Mapping) else self.rows
         if wanted > len(X):
-            raise InputError(f"rows asks for {wanted} of {trial.data.name}, which has {len(X)}: ask for fewer")
-        (X,) = prepared(trial.data, X[rng.permutation(len(X))[: wanted or None]], seed=trial.seed("model"))
+            raise InputError(
+                f"rows asks for {wanted} of {trial.data.name}, which has {len(X)}: ask for fewer"
+            )
+        (X,) = prepared(
+            trial.data, X[rng.permutation(len(X))[: wanted or None]], seed=trial.seed("model")
+        )
         return [own for own, _ in partition.even(X, X, agents, seed=trial.seed("deal"))]
 
     def _curves(self, found: list[_Found]) -> dict[str, Curve]:
@@ -133,17 +151,37 @@ class _Found:
 
     @property
     def share(self) -> float:
-        return float(np.mean([mask.mean() for mask in self.known.mask])) if self.known.mask is not None else 1.0
+        return (
+            float(np.mean([mask.mean() for mask in self.known.mask]))
+            if self.known.mask is not None
+            else 1.0
+        )
 
 
 def _found(
-    network: SimulatedNetwork, shares: list[Array], truth: Array, sharing: Distances, completion: Completion, seed: int
+    network: SimulatedNetwork,
+    shares: list[Array],
+    truth: Array,
+    sharing: Distances,
+    completion: Completion,
+    seed: int,
 ) -> _Found:
     mark, start = network.ledger.mark(), time.perf_counter()
     known, converged, iterations = sharing.share(network, shares, seed), True, 0
     D = known.D
     if known.mask is not None:
         completed = completion.complete(network, known, seed)
-        D, converged, iterations = completed.D, completed.report.converged, completed.report.iterations
+        D, converged, iterations = (
+            completed.D,
+            completed.report.converged,
+            completed.report.iterations,
+        )
     seconds = time.perf_counter() - start
-    return _Found(known, distances(np.stack(D), truth), seconds, network.ledger.since(mark), converged, iterations)
+    return _Found(
+        known,
+        distances(np.stack(D), truth),
+        seconds,
+        network.ledger.since(mark),
+        converged,
+        iterations,
+    )

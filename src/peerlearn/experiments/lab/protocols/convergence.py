@@ -1,11 +1,12 @@
 """Convergence of semi-supervised support vector machines: where agents are after 1, 2, 3, .. iterations (chapter 8).
 
-    F(w) = C1/(2L) sum over labelled rows of max(0, 1 - y f)^2 + C2/(2U) sum over the others of exp(-s f^2) + 1/2 |w|^2
+    F(w) = C1/(2L) sum over labelled rows of max(0, 1 - y f)^2 + C2/(2U) sum over the others of
+    exp(-s f^2) + 1/2 |w|^2
     |grad F(w)|^2
 
-of all rows in one place, at each agent's w, averaged over agents. The solver is stopped after so many iterations, and
-begins anew for every point of a curve: what is seen is what a user would get, and no solver has to be looked into.
-One that has converged stays where it is.
+of all rows in one place, at each agent's w, averaged over agents. The solver is stopped after so
+many iterations, and begins anew for every point of a curve: what is seen is what a user would get,
+and no solver has to be looked into. One that has converged stays where it is.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class Convergence(Labelling):
         super().__post_init__()
         whole = all(is_whole(n) and n >= 1 for n in self.watched)
         if not self.watched or not whole or list(self.watched) != sorted(set(self.watched)):
-            raise InputError(f"watched is {list(self.watched)!r}: give numbers of iterations in ascending order")
+            raise InputError(
+                f"watched is {list(self.watched)!r}: give numbers of iterations in ascending order"
+            )
 
     def refuses(self, data: Data, model: Model) -> str:
         kind = kind_of(model, facts_of(data).task)
@@ -70,7 +73,9 @@ class Convergence(Labelling):
         fold, found = self.fold(trial), list[tuple[float, float]]()
         for n in self.watched:
             estimator = self._stopped(trial, n)
-            given = (fold.X, fold.y) if trial.network is None else (shares_of(trial, estimator, fold),)
+            given = (
+                (fold.X, fold.y) if trial.network is None else (shares_of(trial, estimator, fold),)
+            )
             with warnings.catch_warnings(action="ignore", category=NotConverged):  # curves say so
                 seconds = fitted(estimator, *given)
             found.append(_reached(estimator, fold))
@@ -79,7 +84,10 @@ class Convergence(Labelling):
         objective, gradient = np.array(found + found[-1:] * (len(self.watched) - len(found))).T
         outcome = outcome_of(trial, fold, trained(estimator, fold.X_test, seconds), {})
         at = [float(n) for n in self.watched]
-        curves: dict[str, Curve] = {"objective": (at, list(objective)), "gradient": (at, list(gradient))}
+        curves: dict[str, Curve] = {
+            "objective": (at, list(objective)),
+            "gradient": (at, list(gradient)),
+        }
         ends = {"objective": float(objective[-1]), "gradient": float(gradient[-1])}
         return replace(outcome, values={**outcome.values, **ends}, curves=curves)
 

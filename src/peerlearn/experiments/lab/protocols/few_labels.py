@@ -4,7 +4,8 @@ network        labelled rows are dealt evenly, the others too, and agents train 
 centralised    all training rows in one place
 alone          every agent trains a copy of the model on its own share
 
-Models that cannot learn from rows without a label, such as rivals of scikit-learn's, are given the others alone.
+Models that cannot learn from rows without a label, such as rivals of scikit-learn's, are given the
+others alone.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class FewLabels(Labelling):
             return outcome_of(trial, fold, _alone(trial, fold, settings), best)
         estimator = estimator_of(trial, network_of(trial), **settings)
         rows = learned_from(estimator, fold.X, fold.y)
-        seconds = fitted(estimator, *(rows if trial.network is None else (shares_of(trial, estimator, fold),)))
+        seconds = fitted(
+            estimator, *(rows if trial.network is None else (shares_of(trial, estimator, fold),))
+        )
         away = centralised_distances(trial, fold, estimator)
         return outcome_of(trial, fold, trained(estimator, fold.X_test, seconds, away), best)
 
@@ -85,10 +88,14 @@ def shares_of(trial: Trial, estimator: Any, fold: Fold) -> list[partition.Share]
 def _alone(trial: Trial, fold: Fold, settings: Mapping[str, Any]) -> Trained:
     estimator = estimator_of(trial, **settings)
     shares = shares_of(trial, estimator, fold)
-    if isinstance(estimator, NetworkModel) and estimator.alone:  # it is told of classes that an agent has not seen
+    if (
+        isinstance(estimator, NetworkModel) and estimator.alone
+    ):  # it is told of classes that an agent has not seen
         estimator = estimator_of(trial, network_of(trial), **{**settings, **estimator.alone})
         return trained(estimator, fold.X_test, fitted(estimator, shares))
-    return fitted_alone(estimator, [_of_some(trial, k, *share) for k, share in enumerate(shares)], fold)
+    return fitted_alone(
+        estimator, [_of_some(trial, k, *share) for k, share in enumerate(shares)], fold
+    )
 
 
 def _of_some(trial: Trial, agent: int, X: Array, y: Indices) -> partition.Share:

@@ -18,7 +18,13 @@ from peerlearn.experiments.lab.facts import facts_of
 from peerlearn.experiments.lab.training.fitting import fitted, fitted_alone
 from peerlearn.experiments.lab.training.loading import Fold, fold_of
 from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
-from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, centralised_distances, outcome_of, trained
+from peerlearn.experiments.lab.training.measures import (
+    CURVES,
+    MEASURES,
+    centralised_distances,
+    outcome_of,
+    trained,
+)
 from peerlearn.experiments.lab.training.search import best_settings
 from peerlearn.experiments.lab.training.suitability import objection, what_it_takes
 from peerlearn.experiments.lab.trial import Outcome, Trial
@@ -37,13 +43,17 @@ class Rows:
     curves: ClassVar[Mapping[str, str]] = CURVES
 
     deal: Literal["auto", "even", "stratified", "dirichlet"] = "auto"
-    concentration: float = CONCENTRATION  # of dirichlet: the smaller, the fewer classes an agent has
+    concentration: float = (
+        CONCENTRATION  # of dirichlet: the smaller, the fewer classes an agent has
+    )
 
     def __post_init__(self) -> None:
         if self.deal not in DEALS:
             raise InputError(f"deal is {self.deal!r}: choose one of {', '.join(DEALS)}")
         if not 0 < self.concentration < float("inf"):
-            raise InputError(f"concentration is {self.concentration!r}: give a number above 0, such as 0.5")
+            raise InputError(
+                f"concentration is {self.concentration!r}: give a number above 0, such as 0.5"
+            )
         if self.concentration != CONCENTRATION and self.deal != "dirichlet":
             raise InputError(
                 f"concentration is for deal = 'dirichlet', and deal is {self.deal!r}: leave out one of them"
@@ -53,7 +63,11 @@ class Rows:
         task = facts_of(data).task
         if what_it_takes(kind_of(model, task)) == "columns":
             return "learns columns, and rows are dealt"
-        if task == "regression" and self.deal in ("stratified", "dirichlet") and model.where != "centralised":
+        if (
+            task == "regression"
+            and self.deal in ("stratified", "dirichlet")
+            and model.where != "centralised"
+        ):
             return "rows are dealt by class, and the targets are measured"
         return objection(data, model)
 
@@ -63,7 +77,10 @@ class Rows:
             found = fitted_alone(estimator_of(trial, **best), self._shares(trial, fold), fold)
             return outcome_of(trial, fold, found, best)
         estimator = estimator_of(trial, network_of(trial), **best)
-        seconds = fitted(estimator, *((fold.X, fold.y) if trial.network is None else (self._shares(trial, fold),)))
+        seconds = fitted(
+            estimator,
+            *((fold.X, fold.y) if trial.network is None else (self._shares(trial, fold),)),
+        )
         away = centralised_distances(trial, fold, estimator)
         return outcome_of(trial, fold, trained(estimator, fold.X_test, seconds, away), best)
 
@@ -71,6 +88,10 @@ class Rows:
         assert trial.network is not None
         how, agents, seed = self.deal, trial.network.agents, trial.seed("deal")
         if how == "dirichlet":
-            return partition.dirichlet(fold.X, fold.y, agents, concentration=self.concentration, seed=seed)
+            return partition.dirichlet(
+                fold.X, fold.y, agents, concentration=self.concentration, seed=seed
+            )
         by_class = how == "stratified" or (how == "auto" and fold.task == "classification")
-        return (partition.stratified if by_class else partition.even)(fold.X, fold.y, agents, seed=seed)
+        return (partition.stratified if by_class else partition.even)(
+            fold.X, fold.y, agents, seed=seed
+        )

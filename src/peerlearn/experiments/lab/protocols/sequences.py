@@ -4,8 +4,9 @@
     centralised    all training sequences in one place
     alone          every agent trains on its own
 
-Folds are over whole sequences. Errors are of all samples after the washout of the test sequences, of every agent's own
-readout; where outputs are fed back, those of the washout are known and after it the model's own.
+Folds are over whole sequences. Errors are of all samples after the washout of the test sequences,
+of every agent's own readout; where outputs are fed back, those of the washout are known and after
+it the model's own.
 """
 
 from __future__ import annotations
@@ -29,7 +30,13 @@ from peerlearn.experiments.lab.training.fitting import fitted
 from peerlearn.experiments.lab.training.kept import Asked, key_of
 from peerlearn.experiments.lab.training.loading import Fold, Rows, fold_key, split
 from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of, settings_of
-from peerlearn.experiments.lab.training.measures import CURVES, MEASURES, Trained, centre, outcome_of
+from peerlearn.experiments.lab.training.measures import (
+    CURVES,
+    MEASURES,
+    Trained,
+    centre,
+    outcome_of,
+)
 from peerlearn.experiments.lab.training.primal_residuals import watched
 from peerlearn.experiments.lab.training.search import best_settings
 from peerlearn.experiments.lab.training.suitability import what_it_takes
@@ -47,8 +54,14 @@ class Sequences:
 
     name: ClassVar = "sequences"
     searches: ClassVar = True
-    measures: ClassVar[Mapping[str, str]] = {**MEASURES, "sparsity": "share of coefficients that are zero"}
-    curves: ClassVar[Mapping[str, str]] = {**CURVES, "primal_residual": "mean distance of agents to their agreement"}
+    measures: ClassVar[Mapping[str, str]] = {
+        **MEASURES,
+        "sparsity": "share of coefficients that are zero",
+    }
+    curves: ClassVar[Mapping[str, str]] = {
+        **CURVES,
+        "primal_residual": "mean distance of agents to their agreement",
+    }
 
     def refuses(self, data: Data, model: Model) -> str:
         if source_of(data) not in SERIES or data.given is not None:
@@ -83,14 +96,21 @@ class Sequences:
             getattr(model.solver, "vote_every", 1),
         )
         targets = np.concatenate([d[model.washout :] for d in test[1]])
-        outcome = outcome_of(trial, Fold("regression", NO_ROWS, NO_ROWS, NO_ROWS, targets), found, best)
+        outcome = outcome_of(
+            trial, Fold("regression", NO_ROWS, NO_ROWS, NO_ROWS, targets), found, best
+        )
         zeros = np.mean(model.coefficients_ == 0, axis=(1, 2))
         return replace(
             outcome,
             values={**outcome.values, "sparsity": float(zeros.mean())},
             agents={**outcome.agents, "sparsity": zeros.tolist()},
-            sent=Counts() if trial.model.where == "alone" else outcome.sent,  # but for the check that all are set alike
-            curves={**outcome.curves, **({} if observed is None else {"primal_residual": observed.curve})},
+            sent=Counts()
+            if trial.model.where == "alone"
+            else outcome.sent,  # but for the check that all are set alike
+            curves={
+                **outcome.curves,
+                **({} if observed is None else {"primal_residual": observed.curve}),
+            },
         )
 
 
@@ -127,7 +147,9 @@ def _distances(trial: Trial, model: Any, shares: list[Series]) -> list[float]:
     """How far agents are from the readout that all their states in one place would give, noise included: Gram's."""
     if "distance" not in trial.comparison.metrics or trial.network is None:
         return []
-    exact = clone(model).set_params(solver="gram", network=SimulatedNetwork(graphs.complete(len(shares))))
+    exact = clone(model).set_params(
+        solver="gram", network=SimulatedNetwork(graphs.complete(len(shares)))
+    )
     key = key_of(fold_key(trial), {**exact.get_params(deep=False), "network": len(shares)})
     b = centre(Asked(key, lambda: exact.fit(shares).coefficients_[0]))
     return metrics.distances(model.coefficients_, b)

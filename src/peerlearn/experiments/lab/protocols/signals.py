@@ -1,8 +1,9 @@
 """Signals: agents listen to one system, each through signals of its own, and filters learn it sample by sample.
 
-A run is one recording (thesis, chapter 10): the system, its agents and their steps are the same in all of them. Powers
-are averaged over agents and samples before they are told in decibels; their logarithms never are. Curves are kept as
-powers, so that a figure in dB is the logarithm of the mean over runs.
+A run is one recording (thesis, chapter 10): the system, its agents and their steps are the same in
+all of them. Powers are averaged over agents and samples before they are told in decibels; their
+logarithms never are. Curves are kept as powers, so that a figure in dB is the logarithm of the mean
+over runs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from peerlearn.data import WienerSignals, wiener
 from peerlearn.errors import InputError
 from peerlearn.experiments.lab.comparison import Data, Model
 from peerlearn.experiments.lab.facts import SIGNALS, options_of, source_of
-from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of, parameters_of
+from peerlearn.experiments.lab.training.making import (
+    estimator_of,
+    kind_of,
+    network_of,
+    parameters_of,
+)
 from peerlearn.experiments.lab.training.suitability import what_it_takes
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
 from peerlearn.local.splines import Spline
@@ -35,7 +41,8 @@ DEVIATIONS = ("msd", "msd_spline")
 class Signals:
     """steps: LMS steps are drawn for each agent between these two, for models that set none; None: the models' own.
 
-    window: samples per point of a curve. tail: samples at the end over which the final errors are averaged. early: the
+    window: samples per point of a curve. tail: samples at the end over which the final errors are
+    averaged. early: the
     number of samples after which errors are also told.
     """
 
@@ -66,11 +73,17 @@ class Signals:
     }
 
     def __post_init__(self) -> None:
-        if self.steps is not None and not (len(self.steps) == 2 and 0 <= self.steps[0] <= self.steps[1]):
-            raise InputError(f"steps are {self.steps!r}: give the smallest and the largest step, as [0.001, 0.01]")
+        if self.steps is not None and not (
+            len(self.steps) == 2 and 0 <= self.steps[0] <= self.steps[1]
+        ):
+            raise InputError(
+                f"steps are {self.steps!r}: give the smallest and the largest step, as [0.001, 0.01]"
+            )
         for what in ("window", "tail", "early"):
             if not is_whole(getattr(self, what)) or getattr(self, what) < 1:
-                raise InputError(f"{what} is {getattr(self, what)!r}: give a number of samples, 1 or more")
+                raise InputError(
+                    f"{what} is {getattr(self, what)!r}: give a number of samples, 1 or more"
+                )
 
     def refuses(self, data: Data, model: Model) -> str:
         if source_of(data) not in SIGNALS or data.given is not None:
@@ -90,7 +103,9 @@ class Signals:
 
     def run(self, trial: Trial) -> Outcome:
         if trial.comparison.search is not None:
-            raise InputError("a grid search is over folds of rows, and these are signals: leave [search] out")
+            raise InputError(
+                "a grid search is over folds of rows, and these are signals: leave [search] out"
+            )
         network = network_of(trial)
         assert network is not None
         heard = recorded(trial, network.size)
@@ -98,19 +113,34 @@ class Signals:
         started = time.perf_counter()
         run = model.run(heard.x, heard.d, truth=model.truth_of(heard.coefficients, heard.f0))
         seconds = time.perf_counter() - started
-        powers = {"mse": run.mse, "excess": run.excess(heard.clean), "msd": run.msd, "msd_spline": run.msd_spline}
+        powers = {
+            "mse": run.mse,
+            "excess": run.excess(heard.clean),
+            "msd": run.msd,
+            "msd_spline": run.msd_spline,
+        }
         found = {name: power for name, power in powers.items() if power is not None}
-        last = {name: power[:, -self.tail :].mean(axis=1) for name, power in found.items()}  # per agent
+        last = {
+            name: power[:, -self.tail :].mean(axis=1) for name, power in found.items()
+        }  # per agent
         early = found["excess"][:, max(self.early - EARLY_WINDOW, 0) : self.early].mean(axis=1)
         values = {f"{name}_db": _decibels(power.mean()) for name, power in last.items()}
         curves = {name: self._curve(power) for name, power in found.items()}
         fastest = [np.where(np.isnan(early), np.inf, early).argmin()]
-        curves |= {f"fastest_{name}": self._curve(found[name][fastest]) for name in DEVIATIONS if name in found}
+        curves |= {
+            f"fastest_{name}": self._curve(found[name][fastest])
+            for name in DEVIATIONS
+            if name in found
+        }
         if (spline := model.spline()) is not None:
             curves |= _nonlinearities(model, spline, heard, last["excess"])
         return Outcome(
             seconds,
-            values | {"early_excess_db": _decibels(early.mean()), "worst_excess_db": _decibels(last["excess"].max())},
+            values
+            | {
+                "early_excess_db": _decibels(early.mean()),
+                "worst_excess_db": _decibels(last["excess"].max()),
+            },
             {f"{name}_db": [_decibels(each) for each in power] for name, power in last.items()},
             curves,
             run.sent,
@@ -122,14 +152,20 @@ class Signals:
         if trial.model.where == "alone":
             model.set_params(**model.alone)
         if self.steps is not None and model.update == "lms" and model.step_size is None:
-            steps = np.random.default_rng(trial.seed("data")).uniform(self.steps[0], self.steps[1], network.size)
-            model.set_params(**{name: steps for name in STEPS if name in parameters_of(type(model))})
+            steps = np.random.default_rng(trial.seed("data")).uniform(
+                self.steps[0], self.steps[1], network.size
+            )
+            model.set_params(
+                **{name: steps for name in STEPS if name in parameters_of(type(model))}
+            )
         return model
 
     def _curve(self, powers: Array) -> Curve:
         """One point per window, at the number of samples heard when it ends; what is left of the last is left out."""
         points = powers.shape[1] // self.window
-        mean = powers[:, : points * self.window].mean(axis=0).reshape(points, self.window).mean(axis=1)
+        mean = (
+            powers[:, : points * self.window].mean(axis=0).reshape(points, self.window).mean(axis=1)
+        )
         return (self.window * np.arange(1.0, points + 1)).tolist(), mean.tolist()
 
 
@@ -140,12 +176,16 @@ def recorded(trial: Trial, agents: int) -> WienerSignals:
     return wiener(**options, seed=trial.seed("data"))
 
 
-def _nonlinearities(model: Any, spline: Spline, heard: WienerSignals, errors: Array) -> dict[str, Curve]:
+def _nonlinearities(
+    model: Any, spline: Spline, heard: WienerSignals, errors: Array
+) -> dict[str, Curve]:
     """phi(s / a) against s, where a w is nearest w0: of the agents with the smallest and the largest of these errors,
     and how far it is from f0(s)."""
     w = model.coefficients_
     scale = (w**2).sum(axis=1) / (w @ heard.coefficients)  # 1 / a
-    phi = np.array([spline.value(s * GRID, q) for s, q in zip(scale, model.control_points_, strict=True)])
+    phi = np.array(
+        [spline.value(s * GRID, q) for s, q in zip(scale, model.control_points_, strict=True)]
+    )
     found = {
         "best_spline": phi[errors.argmin()],
         "worst_spline": phi[errors.argmax()],

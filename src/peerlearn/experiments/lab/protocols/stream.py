@@ -25,7 +25,13 @@ from peerlearn.experiments.lab.facts import facts_of
 from peerlearn.experiments.lab.training.fitting import fitted, fitted_alone
 from peerlearn.experiments.lab.training.loading import Fold, fold_of
 from peerlearn.experiments.lab.training.making import estimator_of, kind_of, network_of
-from peerlearn.experiments.lab.training.measures import MEASURES, Trained, centralised_distances, outcome_of, trained
+from peerlearn.experiments.lab.training.measures import (
+    MEASURES,
+    Trained,
+    centralised_distances,
+    outcome_of,
+    trained,
+)
 from peerlearn.experiments.lab.training.search import best_settings
 from peerlearn.experiments.lab.training.suitability import objection, what_it_takes
 from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
@@ -35,7 +41,8 @@ from peerlearn.experiments.lab.trial import Curve, Outcome, Trial
 class Stream:
     """chunk: rows of the whole network per chunk. repeat: how often the training rows come; test rows never do.
 
-    every: test after every so many chunks, and after the last. The rounds of the first chunk are also those in which
+    every: test after every so many chunks, and after the last. The rounds of the first chunk are
+    also those in which
     agents agree on their settings; rounds per chunk leave it out.
     """
 
@@ -57,9 +64,15 @@ class Stream:
     every: int = 1
 
     def __post_init__(self) -> None:
-        for key, what in {"chunk": "rows per chunk", "repeat": "passes", "every": "chunks between tests"}.items():
+        for key, what in {
+            "chunk": "rows per chunk",
+            "repeat": "passes",
+            "every": "chunks between tests",
+        }.items():
             if not is_whole(getattr(self, key)) or getattr(self, key) < 1:
-                raise InputError(f"{key} is {getattr(self, key)!r}: give the number of {what}, 1 or more")
+                raise InputError(
+                    f"{key} is {getattr(self, key)!r}: give the number of {what}, 1 or more"
+                )
 
     def refuses(self, data: Data, model: Model) -> str:
         kind = kind_of(model, facts_of(data).task)
@@ -72,7 +85,9 @@ class Stream:
 
     def run(self, trial: Trial) -> Outcome:
         fold, best, where = self._arriving(trial), best_settings(trial), trial.model.where
-        agents = trial.network.agents if trial.network and where == "alone" else 1  # who have a model each
+        agents = (
+            trial.network.agents if trial.network and where == "alone" else 1
+        )  # who have a model each
         if len(fold.y) < agents:
             raise DataError(
                 f"{len(fold.y)} training rows of {trial.data.name} cannot be dealt to {agents} agents, one each at "
@@ -86,7 +101,9 @@ class Stream:
         for n, start in enumerate(range(0, len(fold.y), self.chunk), start=1):
             stop = min(start + self.chunk, len(fold.y))
             listeners.learn(start, stop)
-            if (n % self.every == 0 or stop == len(fold.y)) and stop >= agents:  # before, some have learned nothing
+            if (
+                n % self.every == 0 or stop == len(fold.y)
+            ) and stop >= agents:  # before, some have learned nothing
                 listeners.test(n)
         away = [] if network is None else centralised_distances(trial, fold, models[0])
         outcome = outcome_of(trial, fold, listeners.trained(away), best)
@@ -100,7 +117,9 @@ class Stream:
     def _arriving(self, trial: Trial) -> Fold:
         """The training rows in the order in which they come."""
         fold = fold_of(trial)
-        order = np.random.default_rng(trial.seed("deal")).permutation(np.tile(np.arange(len(fold.y)), self.repeat))
+        order = np.random.default_rng(trial.seed("deal")).permutation(
+            np.tile(np.arange(len(fold.y)), self.repeat)
+        )
         return replace(fold, X=fold.X[order], y=fold.y[order])
 
 
@@ -125,13 +144,19 @@ class _Listeners:
             if own.start < stop:
                 model.partial_fit(X[own], y[own], **self.given)
         self.seconds += time.perf_counter() - began
-        self.rounds.append(self.models[0].report_.sent.rounds if hasattr(self.models[0], "report_") else 0)
+        self.rounds.append(
+            self.models[0].report_.sent.rounds if hasattr(self.models[0], "report_") else 0
+        )
 
     def test(self, chunks: int) -> None:
         fold = self.fold
-        self.predictions: AnyArray = np.vstack([trained(each, fold.X_test, 0.0).predictions for each in self.models])
+        self.predictions: AnyArray = np.vstack(
+            [trained(each, fold.X_test, 0.0).predictions for each in self.models]
+        )
         self.at.append(float(chunks))
-        for name, value in metrics.measured(self.asked, fold.task, fold.y_test, self.predictions)[0].items():
+        for name, value in metrics.measured(self.asked, fold.task, fold.y_test, self.predictions)[
+            0
+        ].items():
             self.tested.setdefault(name, []).append(value)
 
     def trained(self, distances: Sequence[float]) -> Trained:
@@ -149,7 +174,11 @@ def _per_chunk(rounds: Array) -> dict[str, float]:
     later = rounds[1:] if len(rounds) > 1 else rounds
     quarter = -(-len(later) // 4)
     kept = metrics.relative(float(later[-quarter:].mean()), float(later[:quarter].mean()))
-    return {"chunk_rounds": float(later.mean()), "most_rounds": float(later.max()), "rounds_kept": kept}
+    return {
+        "chunk_rounds": float(later.mean()),
+        "most_rounds": float(later.max()),
+        "rounds_kept": kept,
+    }
 
 
 def _at_once(models: Sequence[Any], fold: Fold) -> Trained:

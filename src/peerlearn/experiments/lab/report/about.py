@@ -49,7 +49,10 @@ def entries(results: Results, part: str) -> list[Entry]:
                 values.append(value)
     order = results.order.get(part, [])
     names = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
-    return [(name, "; ".join(f"{key} {', '.join(values)}" for key, values in found[name].items())) for name in names]
+    return [
+        (name, "; ".join(f"{key} {', '.join(values)}" for key, values in found[name].items()))
+        for name in names
+    ]
 
 
 def _identities(results: Results) -> Iterator[Mapping[str, Any]]:
@@ -65,7 +68,9 @@ def _identities(results: Results) -> Iterator[Mapping[str, Any]]:
 
 def _shown(part: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Settings first-hand: what the file calls settings or parameters has no heading of its own."""
-    shown = {key: value for key, value in entry.items() if key not in (*HIDDEN, "settings", "parameters")}
+    shown = {
+        key: value for key, value in entry.items() if key not in (*HIDDEN, "settings", "parameters")
+    }
     if part == "data" and not shown.get("source"):
         shown.pop("source", None)
     if entry.get("given"):
@@ -102,7 +107,11 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[Entry]:
                 yield f"{before}{key}", ", ".join(f"{name} {told}" for name, told in _flat(each))
         elif value not in (None, "", [], ()):
             word = json.dumps(value) if isinstance(value, list) else value_said(value)
-            yield (before.rstrip("."), word.rsplit(".", 1)[-1]) if key == "class" else (f"{before}{key}", word)
+            yield (
+                (before.rstrip("."), word.rsplit(".", 1)[-1])
+                if key == "class"
+                else (f"{before}{key}", word)
+            )
 
 
 def failures(results: Results) -> list[Trouble]:
@@ -110,17 +119,23 @@ def failures(results: Results) -> list[Trouble]:
 
 
 def refusals(results: Results) -> list[Trouble]:
-    return _troubles(results, [row for row in results.rows if row["status"] == "not applicable"], "failure")
+    return _troubles(
+        results, [row for row in results.rows if row["status"] == "not applicable"], "failure"
+    )
 
 
 def unconverged(results: Results) -> list[Trouble]:
-    return _troubles(results, [row for row in results.rows if row["converged"] is False], "warnings")
+    return _troubles(
+        results, [row for row in results.rows if row["converged"] is False], "warnings"
+    )
 
 
 def warned(results: Results) -> list[Trouble]:
     """Warnings of runs that were not told already."""
     return _troubles(
-        results, [row for row in results.rows if row["warnings"] and row["converged"] is not False], "warnings"
+        results,
+        [row for row in results.rows if row["warnings"] and row["converged"] is not False],
+        "warnings",
     )
 
 
@@ -128,20 +143,35 @@ def _troubles(results: Results, rows: Sequence[Row], told: str) -> list[Trouble]
     """By model and data set, and by what is said where that is the fault itself, else by the model's swept settings:
     a warning has numbers of its run, and those of 20 iterations say nothing of those of 100."""
     fault = told == "failure"
-    every = Counter((row["model"], row["data"], "" if fault else _own_sweep(results, row)) for row in results.rows)
+    every = Counter(
+        (row["model"], row["data"], "" if fault else _own_sweep(results, row))
+        for row in results.rows
+    )
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in rows:
         apart = (row["failure"], "") if fault else ("", _own_sweep(results, row))
         groups.setdefault((row["model"], row["data"], *apart), []).append(row)
     return [
-        Trouble(model, data, len(group), every[model, data, own], _first(group, told), _first(group, "traceback"), own)
+        Trouble(
+            model,
+            data,
+            len(group),
+            every[model, data, own],
+            _first(group, told),
+            _first(group, "traceback"),
+            own,
+        )
         for (model, data, _, own), group in groups.items()
     ]
 
 
 def _own_sweep(results: Results, row: Row) -> str:
     """The swept settings of a run's model, not those of its network."""
-    keys = [key for key in results.order if key not in ("data", "model", "network") and row.get(key) is not None]
+    keys = [
+        key
+        for key in results.order
+        if key not in ("data", "model", "network") and row.get(key) is not None
+    ]
     settings = json.loads(row["settings"])["model"]["settings"] if keys else {}
     return ", ".join(setting_said(key, row[key]) for key in keys if has_key(settings, key))
 
@@ -157,7 +187,9 @@ def by_model(troubles: Sequence[Trouble]) -> list[tuple[str, int]]:
 def unconverged_said(results: Results) -> list[str]:
     """How many runs of whom did not converge, in a line; none if all did."""
     found = by_model(unconverged(results))
-    told = ", ".join(f"{count:,} {'run' if count == 1 else 'runs'} of {model}" for model, count in found)
+    told = ", ".join(
+        f"{count:,} {'run' if count == 1 else 'runs'} of {model}" for model, count in found
+    )
     return [f"Did not converge: {told}"] if found else []
 
 
@@ -175,7 +207,8 @@ def notes(results: Results) -> list[Entry]:
     return [
         (
             next(iter(texts)),
-            ", ".join(models) + (f"; {len(texts) - 1} more with other numbers" if len(texts) > 1 else ""),
+            ", ".join(models)
+            + (f"; {len(texts) - 1} more with other numbers" if len(texts) > 1 else ""),
         )
         for texts, models in found.values()
     ]

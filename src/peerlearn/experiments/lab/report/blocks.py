@@ -1,8 +1,9 @@
 """Blocks of a test: what models are compared on, each of them measured by the same runs.
 
-A block is a data set (Demšar, JMLR 2006), so that blocks are independent; of a single data set it is a run. Only data
-sets that have the metric count, for it may be of one task. Whatever tells runs of a block apart, as folds or networks,
-is averaged over. A run that a model lacks counts for nobody.
+A block is a data set (Demšar, JMLR 2006), so that blocks are independent; of a single data set it
+is a run. Only data sets that have the metric count, for it may be of one task. Whatever tells runs
+of a block apart, as folds or networks, is averaged over. A run that a model lacks counts for
+nobody.
 """
 
 from __future__ import annotations
@@ -50,16 +51,21 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
     """What the specification says, beside the runs where there is a single data set."""
     apart, shared = _swept_settings(results)
     rows = [
-        {**row, TREATMENT: _treatment(row, apart)} for row in of_its_task(results.rows, spec.metric) or results.rows
+        {**row, TREATMENT: _treatment(row, apart)}
+        for row in of_its_task(results.rows, spec.metric) or results.rows
     ]
-    names = list(dict.fromkeys(row[TREATMENT] for row in sorted(rows, key=lambda row: _rank(results, row))))
+    names = list(
+        dict.fromkeys(row[TREATMENT] for row in sorted(rows, key=lambda row: _rank(results, row)))
+    )
     averaged = len({row["data"] for row in rows if row["status"] == "done"}) > 1
     columns = list(dict.fromkeys([*spec.over, *(() if averaged else RUNS)]))
     values, unpaired, runs = list[Array](), 0, 0
     found = _measured(results, spec.metric, rows, names, columns, shared)
     for place in Cells(results, spec.metric, (*columns, TREATMENT), rows).places(columns):
         measured = found[place]
-        mean, lacking = _paired(np.array([numbers for numbers, _ in measured]), np.array([has for _, has in measured]))
+        mean, lacking = _paired(
+            np.array([numbers for numbers, _ in measured]), np.array([has for _, has in measured])
+        )
         values.append(mean)
         unpaired, runs = unpaired + lacking, runs + len(measured)
     table = np.array(values).reshape(-1, len(names))
@@ -71,14 +77,23 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
         tuple(column for k, column in enumerate(columns) if len({place[k] for place in found}) > 1),
         averaged,
         tuple(key for key in ("network", *shared) if key not in columns and _varied(rows, key)),
-        tuple((name, _why(rows, name)) for name, own in zip(names, has.tolist(), strict=True) if not own),
+        tuple(
+            (name, _why(rows, name))
+            for name, own in zip(names, has.tolist(), strict=True)
+            if not own
+        ),
         unpaired,
         runs,
     )
 
 
 def _measured(
-    results: Results, metric: str, rows: Sequence[Row], names: Sequence[str], columns: list[str], shared: list[str]
+    results: Results,
+    metric: str,
+    rows: Sequence[Row],
+    names: Sequence[str],
+    columns: list[str],
+    shared: list[str],
 ) -> dict[Place, list[tuple[list[float], list[bool]]]]:
     """By block, and there by run: the value of each model, and whether it has one (which may be no number)."""
     wanted = list(dict.fromkeys([*columns, "network", *shared]))
@@ -132,7 +147,9 @@ def _swept_settings(results: Results) -> tuple[list[str], list[str]]:
         own = {key for key in keys if row.get(key) is not None and has_key(settings, key)}
         models.setdefault(row["model"], set()).update(own)
     every, some = set.intersection(*models.values()), set.union(*models.values())
-    return [key for key in keys if key in some - every], [key for key in keys if key not in some - every]
+    return [key for key in keys if key in some - every], [
+        key for key in keys if key not in some - every
+    ]
 
 
 def _treatment(row: Row, apart: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Rows gathered into cells: the runs that share whatever a table or a figure sets side by side.
 
-A run that knows nothing of a column belongs to all its values: who is centralised is so for any number of agents, and
+A run that knows nothing of a column belongs to all its values: who is centralised is so for any
+number of agents, and
 who has no max_iterations is compared with those who have, at each of them.
 """
 
@@ -50,7 +51,9 @@ class Cell:
 
     @property
     def mean(self) -> float:
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite ones of both signs, or nearly so
+        with np.errstate(
+            invalid="ignore", over="ignore"
+        ):  # infinite ones of both signs, or nearly so
             return float(np.mean(self.values)) if self.values else math.nan
 
     @property
@@ -64,7 +67,8 @@ class Cell:
 
     def band(self, log: bool) -> tuple[float, float]:
         """What is drawn around the mean; of a single run nothing. Logarithms have no room for a standard deviation
-        below the mean, which may be less than nothing, and so there the band is of the runs themselves."""
+        below the mean, which may be less than nothing, and so there the band is of the runs
+        themselves."""
         if len(self.values) < 2:
             return self.mean, self.mean
         if log:
@@ -99,18 +103,26 @@ def number(row: Row, metric: str) -> float | None:
 
 def chosen(results: Results, where: Conditions) -> list[Row]:
     """The rows that fit; a list of values means any of them."""
-    return [row for row in results.rows if all(_fits(known(row, key), value) for key, value in where.items())]
+    return [
+        row
+        for row in results.rows
+        if all(_fits(known(row, key), value) for key, value in where.items())
+    ]
 
 
 def of_its_task(rows: Sequence[Row], metric: str) -> list[Row]:
     """Without data sets on which runs were done and none has such a number, for it is of another task."""
     done = [row for row in rows if row["status"] == "done"]
-    without = {row["data"] for row in done} - {row["data"] for row in done if number(row, metric) is not None}
+    without = {row["data"] for row in done} - {
+        row["data"] for row in done if number(row, metric) is not None
+    }
     return [row for row in rows if row["data"] not in without]
 
 
 def _fits(value: Any, wanted: Any) -> bool:
-    return value is None or (value in wanted if isinstance(wanted, list | tuple) else value == wanted)
+    return value is None or (
+        value in wanted if isinstance(wanted, list | tuple) else value == wanted
+    )
 
 
 @dataclass(frozen=True)
@@ -123,7 +135,9 @@ class Cells:
     rows: Sequence[Row]
 
     @classmethod
-    def of(cls, results: Results, metric: str, columns: Sequence[str], where: Conditions | None = None) -> Cells:
+    def of(
+        cls, results: Results, metric: str, columns: Sequence[str], where: Conditions | None = None
+    ) -> Cells:
         return cls(results, metric, tuple(columns), chosen(results, where or {}))
 
     @cached_property
@@ -134,13 +148,21 @@ class Cells:
         return found
 
     def at(self, place: Place) -> Cell:
-        rows = [row for row in self.rows_at(place) if row["network"] or self.metric not in SENT]  # nobody to send to
+        rows = [
+            row for row in self.rows_at(place) if row["network"] or self.metric not in SENT
+        ]  # nobody to send to
         values = (number(row, self.metric) for row in rows if row["status"] == "done")
         return Cell(
             tuple(value for value in values if value is not None),
             sum(row["status"] == "failed" for row in rows),
             sum(row["status"] == "not applicable" for row in rows),
-            len({(row["data"], row["repetition"], row["fold"]) for row in rows if row["status"] == "done"}),
+            len(
+                {
+                    (row["data"], row["repetition"], row["fold"])
+                    for row in rows
+                    if row["status"] == "done"
+                }
+            ),
         )
 
     def rows_at(self, place: Place) -> list[Row]:
@@ -159,9 +181,13 @@ class Cells:
         narrow = [
             each
             for each in found
-            if None not in each or not any(each != other and _covers(each, other) for other in found)
+            if None not in each
+            or not any(each != other and _covers(each, other) for other in found)
         ]
-        return sorted(narrow, key=lambda place: tuple(self._rank(*each) for each in zip(columns, place, strict=True)))
+        return sorted(
+            narrow,
+            key=lambda place: tuple(self._rank(*each) for each in zip(columns, place, strict=True)),
+        )
 
     def values(self, column: str) -> list[Any]:
         return [place[0] for place in self.places([column])]
@@ -171,7 +197,10 @@ class Cells:
         others = [column for column in self.results.order if column not in self.columns]
         found = {}
         for column in others:
-            if any(len({known(row, column) for row in rows} - {None}) > 1 for rows in self.groups.values()):
+            if any(
+                len({known(row, column) for row in rows} - {None}) > 1
+                for rows in self.groups.values()
+            ):
                 values = {known(row, column) for row in self.rows} - {None}
                 found[column] = sorted(values, key=partial(self._rank, column))
         return found

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from peerlearn.experiments.lab.results import Results
 
 SHARES = ("error", "balanced_error")  # shown in percent
-APART = ("data", "model", "network", "repetition", "fold")  # what tells runs apart beside what is swept
+APART = (
+    "data",
+    "model",
+    "network",
+    "repetition",
+    "fold",
+)  # what tells runs apart beside what is swept
 EQUAL = 1e-9  # numbers that differ by less, of the larger, differ by rounding
 ENOUGH = 4  # runs that a box is drawn of; fewer are a bar
 
@@ -24,7 +30,9 @@ def shown_tables(results: Results) -> tuple[TableSpec, ...]:
     if results.layout.tables:
         return results.layout.tables
     rows = ("data", *varied(results, "network"), *swept(results))
-    return tuple(TableSpec(metric, metric, rows, unit=unit_of(metric)) for metric in measured(results))
+    return tuple(
+        TableSpec(metric, metric, rows, unit=unit_of(metric)) for metric in measured(results)
+    )
 
 
 def shown_figures(results: Results) -> tuple[FigureSpec, ...]:
@@ -35,8 +43,15 @@ def shown_figures(results: Results) -> tuple[FigureSpec, ...]:
         for figure in results.layout.figures or _figures(results)
     )
     drawn = {figure.y for figure in figures if figure.kind == "ranks"}
-    tests = [each.metric for each in results.layout.statistics if "friedman" in each.tests and each.metric not in drawn]
-    return (*figures, *(FigureSpec(f"ranks-{metric}", "ranks", metric) for metric in dict.fromkeys(tests)))
+    tests = [
+        each.metric
+        for each in results.layout.statistics
+        if "friedman" in each.tests and each.metric not in drawn
+    ]
+    return (
+        *figures,
+        *(FigureSpec(f"ranks-{metric}", "ranks", metric) for metric in dict.fromkeys(tests)),
+    )
 
 
 def _figures(results: Results) -> list[FigureSpec]:
@@ -47,7 +62,9 @@ def _figures(results: Results) -> list[FigureSpec]:
     drawn = list[FigureSpec]()
     for metric in measured(results):
         lines = [figure for key in keys for figure in _against(results, metric, key)]
-        drawn += lines or _each_network(results, FigureSpec(metric, kind, metric, unit=unit_of(metric)))
+        drawn += lines or _each_network(
+            results, FigureSpec(metric, kind, metric, unit=unit_of(metric))
+        )
     for name in curves(results):
         drawn += _each_network(results, FigureSpec(name.removeprefix(CURVE), "curves", name))
     return drawn
@@ -64,20 +81,31 @@ def _each_network(results: Results, figure: FigureSpec) -> list[FigureSpec]:
 
 def _against(results: Results, metric: str, key: str) -> list[FigureSpec]:
     """The metric over a swept key, if it varies over it: of the models that have the key and, as levels, of those that
-    have no swept one. Who has another alone would be a mean over all its values, which says nothing here."""
-    whole, others = FigureSpec(f"{metric}-against-{key}", "lines", metric, key, unit=unit_of(metric)), swept(results)
+    have no swept one. Who has another alone would be a mean over all its values, which says
+    nothing here."""
+    whole, others = (
+        FigureSpec(f"{metric}-against-{key}", "lines", metric, key, unit=unit_of(metric)),
+        swept(results),
+    )
     of_network = any(row["network"] for row in results.rows if known(row, key) is not None)
     found = []
     for figure in _each_network(results, whole) if of_network else [whole]:
         rows = chosen(results, figure.where)
-        own = {model: [row for row in rows if row["model"] == model] for model in results.order["model"]}
+        own = {
+            model: [row for row in rows if row["model"] == model]
+            for model in results.order["model"]
+        }
         shown = [
             model
             for model, rows in own.items()
             if _several(rows, key) or not any(_several(rows, each) for each in ("network", *others))
         ]
         only = {} if len(shown) == len(own) else {"model": shown}
-        found += [replace(figure, where={**figure.where, **only})] if _varies(rows, metric, key, others) else []
+        found += (
+            [replace(figure, where={**figure.where, **only})]
+            if _varies(rows, metric, key, others)
+            else []
+        )
     return found
 
 
@@ -86,7 +114,9 @@ def _varies(rows: Sequence[Row], metric: str, key: str, keys: Sequence[str]) -> 
     same = [*APART, *(each for each in keys if each != key)]
     found: dict[Place, list[float]] = {}
     for row in rows:
-        value = number(row, metric) if row["status"] == "done" and known(row, key) is not None else None
+        value = (
+            number(row, metric) if row["status"] == "done" and known(row, key) is not None else None
+        )
         if value is not None:
             found.setdefault(tuple(known(row, column) for column in same), []).append(value)
     return any(max(own) - min(own) > EQUAL * max(map(abs, own)) for own in found.values())
@@ -101,7 +131,9 @@ def measured(results: Results) -> list[str]:
     asked = [*results.facts.get("metrics", ()), *METRICS, *results.facts.get("words", {})]
     found = [name for name in dict.fromkeys(asked) if _has(results, name)]
     if not any(row["status"] == "done" for row in results.rows):
-        found = list(results.facts.get("metrics", ()))  # so that there is a place to say that all have failed
+        found = list(
+            results.facts.get("metrics", ())
+        )  # so that there is a place to say that all have failed
     sent = any(row.get("bytes") for row in results.rows)
     return list(dict.fromkeys([*found, "seconds", *(("bytes",) if sent else ())]))
 
@@ -113,7 +145,11 @@ def curves(results: Results) -> list[str]:
 
 def swept(results: Results) -> list[str]:
     """Keys that have more than one value."""
-    return [key for key in results.order if key not in ("data", "model", "network") and varied(results, key)]
+    return [
+        key
+        for key in results.order
+        if key not in ("data", "model", "network") and varied(results, key)
+    ]
 
 
 def varied(results: Results, column: str) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """What is expected beside what the rows say: within, outside, explained, or not run.
 
-A number is met if the mean of our runs is within their spread of it; a bound, if the mean keeps it; a claim, if the
-means of two selections of runs stand in the relation that is claimed. Outside with a reason is explained.
+A number is met if the mean of our runs is within their spread of it; a bound, if the mean keeps it;
+a claim, if the means of two selections of runs stand in the relation that is claimed. Outside with
+a reason is explained.
 """
 
 from __future__ import annotations
@@ -69,16 +70,27 @@ def _judge(results: Results, expectation: Expectation) -> Judgement:
     instead = ", ".join(dict.fromkeys((*ours.instead, *(other.instead if other else ()))))
     about = f"{expectation.source}, {what(expectation)}" + (f" ({instead})" if instead else "")
     if why := ours.missing or (other.missing if other else ""):
-        return Judgement(expectation, None, None, "not run", f"{about} was not run: {why}", reason=why)
-    met = _claim_holds(expectation, ours.mean, other.mean) if other else _number_met(expectation, ours.mean)
+        return Judgement(
+            expectation, None, None, "not run", f"{about} was not run: {why}", reason=why
+        )
+    met = (
+        _claim_holds(expectation, ours.mean, other.mean)
+        if other
+        else _number_met(expectation, ours.mean)
+    )
     compared = other.mean if other else None
     reason = "" if met else expectation.reason or (f"of other data: {instead}" if instead else "")
     verdict: Verdict = "within" if met else "explained" if reason else "outside"
-    found, failed = _found(ours.mean, ours.spread, ours.runs, compared), ours.failed + (other.failed if other else 0)
+    found, failed = (
+        _found(ours.mean, ours.spread, ours.runs, compared),
+        ours.failed + (other.failed if other else 0),
+    )
     sentence = f"{about} is {found} ({_counted(ours.runs)}), expected {theirs(expectation)}: "
     sentence += f"outside, and explained: {reason}" if verdict == "explained" else verdict
     sentence += f"; {_counted(failed)} failed and not counted" if failed else ""
-    return Judgement(expectation, ours.mean, ours.spread, verdict, sentence, ours.runs, compared, reason, instead)
+    return Judgement(
+        expectation, ours.mean, ours.spread, verdict, sentence, ours.runs, compared, reason, instead
+    )
 
 
 def _number_met(expectation: Expectation, mean: float) -> bool:
@@ -110,7 +122,9 @@ class _Side:
     runs: int = 0
     failed: int = 0
     missing: str = ""  # why there is no mean
-    instead: tuple[str, ...] = ()  # data sets that were used for others, or are left out, as they could not be had
+    instead: tuple[
+        str, ...
+    ] = ()  # data sets that were used for others, or are left out, as they could not be had
 
     @classmethod
     def of(cls, results: Results, expectation: Expectation, where: Conditions) -> _Side:
@@ -124,14 +138,25 @@ class _Side:
         values = done.values(expectation.metric, expectation.at)
         if len(values) == 0:
             return cls(missing=f"no run measured {expectation.metric}")
-        mean, spread = done.mean(expectation.metric, expectation.at), done.spread(expectation.metric, expectation.at)
-        return cls(mean, spread, len(values), len(failed), instead=_instead(results, done.rows, where))
+        mean, spread = (
+            done.mean(expectation.metric, expectation.at),
+            done.spread(expectation.metric, expectation.at),
+        )
+        return cls(
+            mean, spread, len(values), len(failed), instead=_instead(results, done.rows, where)
+        )
 
 
-def _instead(results: Results, rows: Sequence[Mapping[str, Any]], where: Conditions) -> tuple[str, ...]:
+def _instead(
+    results: Results, rows: Sequence[Mapping[str, Any]], where: Conditions
+) -> tuple[str, ...]:
     used = dict.fromkeys(row["data"] for row in rows)
     others = [f"{other} for {name}" for name in used if (other := stand_in(results, name))]
-    absent = [name for name in _any_of(where.get("data")) if name in results.layout.missing and name not in used]
+    absent = [
+        name
+        for name in _any_of(where.get("data"))
+        if name in results.layout.missing and name not in used
+    ]
     return *others, *(f"without {name}" for name in absent)
 
 
@@ -139,13 +164,21 @@ def stand_in(results: Results, name: str) -> str:
     """The data set that was used in place of this one, which could not be had; empty if it was itself, or none."""
     if name not in results.layout.missing:
         return ""
-    return next((str(json.loads(row["settings"])["data"]["source"]) for row in results.where({"data": name}).rows), "")
+    return next(
+        (
+            str(json.loads(row["settings"])["data"]["source"])
+            for row in results.where({"data": name}).rows
+        ),
+        "",
+    )
 
 
 def _nowhere(results: Results, where: Conditions) -> str:
     """No row fits: a data set that could not be had, or which condition is to blame."""
     for name, why in results.layout.missing.items():
-        if name in _any_of(where.get("data")) and not results.where({"data": name}).rows:  # nor another for it
+        if (
+            name in _any_of(where.get("data")) and not results.where({"data": name}).rows
+        ):  # nor another for it
             return why
     alone = [key for key, value in where.items() if not results.where({key: value}).rows]
     named = ", ".join(_condition(key, where[key]) for key in (alone or where))
@@ -174,7 +207,9 @@ def theirs(expectation: Expectation) -> str:
     if expectation.relation is None:
         spread = "" if expectation.spread is None else f" ± {number(expectation.spread)}"
         return number(expectation.value) + spread
-    other = {key: value for key, value in expectation.to.items() if expectation.where.get(key) != value}
+    other = {
+        key: value for key, value in expectation.to.items() if expectation.where.get(key) != value
+    }
     name, share = _conditions(other or expectation.to), f"{100 * expectation.within:.3g} %"
     if expectation.relation == "equal":
         return f"within {share} of {name}"

@@ -62,10 +62,17 @@ def only_said(where: Mapping[str, Any]) -> str:
     told = []
     for column, wanted in where.items():
         values = wanted if isinstance(wanted, list | tuple) else [wanted]
-        told.append(setting_said(column, values[0]) + "".join(f" or {value_said(value)}" for value in values[1:]))
+        told.append(
+            setting_said(column, values[0])
+            + "".join(f" or {value_said(value)}" for value in values[1:])
+        )
     return ", ".join(told)
 
 
 def setting_said(column: str, value: Any) -> str:
     """As one of several in a line: names speak for themselves, numbers say of what."""
-    return value_said(value) if column in ("data", "model", "network") else f"{column} = {value_said(value)}"
+    return (
+        value_said(value)
+        if column in ("data", "model", "network")
+        else f"{column} = {value_said(value)}"
+    )

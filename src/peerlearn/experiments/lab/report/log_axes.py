@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def drawable(results: Results, spec: FigureSpec) -> tuple[FigureSpec, list[str]]:
     """The figure with those of its logarithmic axes that can be drawn, and a sentence for each other one."""
     drawn = {"x": _across, "y": _up}
-    linear = [axis for axis in spec.log if any(number <= 0 for number in drawn[axis](results, spec))]
+    linear = [
+        axis for axis in spec.log if any(number <= 0 for number in drawn[axis](results, spec))
+    ]
     kept = "".join(axis for axis in spec.log if axis not in linear)
     why = "is linear, for a logarithm has no room for its values of zero or less"
     return replace(spec, log=kept), [f"The axis of {axis} {why}." for axis in linear]
@@ -31,7 +33,11 @@ def _across(results: Results, spec: FigureSpec) -> Iterator[float]:
             at, values = row.get(f"{_metric(spec)}.at"), row.get(_metric(spec))
             yield from at or (range(1) if values else ())
     elif spec.kind == "lines":
-        yield from (value for value in _cells(results, spec).values(spec.x) if isinstance(value, int | float))
+        yield from (
+            value
+            for value in _cells(results, spec).values(spec.x)
+            if isinstance(value, int | float)
+        )
 
 
 def _up(results: Results, spec: FigureSpec) -> Iterator[float]:

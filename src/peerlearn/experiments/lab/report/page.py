@@ -36,13 +36,17 @@ class Picture:
         return f"data:image/svg+xml;base64,{base64.b64encode(self.svg).decode()}"
 
 
-def page(results: Results, tables: list[Table], pictures: list[Picture], networks: Picture | None) -> str:
+def page(
+    results: Results, tables: list[Table], pictures: list[Picture], networks: Picture | None
+) -> str:
     """The page as text."""
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError:
         raise MissingExtra("the page of a report", "jinja2", "lab") from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.globals.update(unrepeated=unrepeated)
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     judgements = judged(results)
@@ -110,7 +114,16 @@ def _shown(found: Examined) -> dict[str, Any]:
         if ranks and {pair.first, pair.second} <= set(ranks.models):
             nemenyi = number(ranks.nemenyi(pair.first, pair.second))
         told = f"{pair.wins} : {pair.losses}"
-        pairs.append((pair, told, number(pair.p), number(pair.corrected), nemenyi, pair.corrected <= found.spec.level))
+        pairs.append(
+            (
+                pair,
+                told,
+                number(pair.p),
+                number(pair.corrected),
+                nemenyi,
+                pair.corrected <= found.spec.level,
+            )
+        )
     mean_ranks = [(ranks.models[k], f"{ranks.ranks[k]:.2f}") for k in ranks.order] if ranks else []
     return {"found": found, "pairs": pairs, "ranks": mean_ranks}
 

@@ -70,7 +70,11 @@ def examined(results: Results, spec: StatisticsSpec) -> Examined:
 def _what_a_block_is(blocks: Blocks) -> str:
     count, names = len(blocks.values), [said(column) for column in blocks.columns]
     if not blocks.averaged:
-        mean = f" averaged over {_listed([said(key) for key in blocks.mixed])}," if blocks.mixed else ""
+        mean = (
+            f" averaged over {_listed([said(key) for key in blocks.mixed])},"
+            if blocks.mixed
+            else ""
+        )
         return (
             f"A block of the tests is one run ({_listed(names) or 'there is one'}),{mean} {count} in all. They share "
             "rows, so that p-values speak of this data set alone."
@@ -102,7 +106,9 @@ def _in_pairs(blocks: Blocks, spec: StatisticsSpec) -> tuple[list[Pair], list[st
             f"Wilcoxon's signed-rank test, corrected by Holm, tells no two models apart at level {spec.level:g}."
         ]
     told = [f"{winner} is better than {_listed(names)}" for winner, names in losers.items()]
-    return pairs, [f"By Wilcoxon's signed-rank test, corrected by Holm for {len(pairs)} pairs: {'; '.join(told)}."]
+    return pairs, [
+        f"By Wilcoxon's signed-rank test, corrected by Holm for {len(pairs)} pairs: {'; '.join(told)}."
+    ]
 
 
 def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None, list[str]]:
@@ -115,7 +121,11 @@ def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None
         ]
     found = friedman(models, values, spec.level, smaller=smaller_is_better(spec.metric))
     a, b = found.freedom
-    verdict = "the models differ" if found.p <= spec.level else "no difference between the models is shown"
+    verdict = (
+        "the models differ"
+        if found.p <= spec.level
+        else "no difference between the models is shown"
+    )
     f = "unbounded" if np.isinf(found.f) else f"{found.f:.3g}"
     told = [
         f"Friedman's test over {len(values)} blocks with the correction of Iman and Davenport: F({a}, {b}) is {f}, "
@@ -124,13 +134,21 @@ def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None
     if found.p <= spec.level:
         worse = {
             found.models[k]: [
-                found.models[j] for j in found.order if found.ranks[j] - found.ranks[k] > found.difference
+                found.models[j]
+                for j in found.order
+                if found.ranks[j] - found.ranks[k] > found.difference
             ]
             for k in found.order
         }
-        readings = [f"{model} ranks better than {_listed(others)}" for model, others in worse.items() if others]
+        readings = [
+            f"{model} ranks better than {_listed(others)}"
+            for model, others in worse.items()
+            if others
+        ]
         reading = "; ".join(readings) or "no two models are as far apart"
-        told.append(f"Nemenyi's critical difference of mean ranks is {found.difference:.3g}: {reading}.")
+        told.append(
+            f"Nemenyi's critical difference of mean ranks is {found.difference:.3g}: {reading}."
+        )
     return found, told
 
 

@@ -4,9 +4,10 @@
     F    = (N - 1) chi2 / (N (k - 1) - chi2)                     Iman, Davenport, 1980: F with k - 1, (k - 1)(N - 1)
     CD   = q sqrt(k (k + 1) / (6 N))                             Nemenyi, 1963: q of the studentized range / sqrt 2
 
-as in Demšar, Statistical comparisons of classifiers over multiple data sets, JMLR 2006. Ties share their mean rank,
-which makes Friedman's test a little careful. In a signed-rank test (Wilcoxon, 1945) the ranks of zero differences go
-half to either side. Pairs are corrected for their number by Holm's method (1979).
+as in Demšar, Statistical comparisons of classifiers over multiple data sets, JMLR 2006. Ties share
+their mean rank, which makes Friedman's test a little careful. In a signed-rank test (Wilcoxon,
+1945) the ranks of zero differences go half to either side. Pairs are corrected for their number by
+Holm's method (1979).
 """
 
 from __future__ import annotations
@@ -70,7 +71,10 @@ class Friedman:
         order, groups = self.order, list[tuple[int, int]]()
         for start in range(len(order)):
             end = start
-            while end + 1 < len(order) and self.ranks[order[end + 1]] - self.ranks[order[start]] <= self.difference:
+            while (
+                end + 1 < len(order)
+                and self.ranks[order[end + 1]] - self.ranks[order[start]] <= self.difference
+            ):
                 end += 1
             if end > start and (not groups or end > groups[-1][1]):
                 groups.append((start, end))
@@ -90,7 +94,9 @@ def ranks(values: Array, *, smaller: bool = True) -> Array:
     return np.asarray(stats.rankdata(rounded if smaller else -rounded, axis=1))
 
 
-def friedman(models: Sequence[str], values: Array, level: float, *, smaller: bool = True) -> Friedman:
+def friedman(
+    models: Sequence[str], values: Array, level: float, *, smaller: bool = True
+) -> Friedman:
     N, k = values.shape
     mean = ranks(values, smaller=smaller).mean(axis=0)
     chi2 = max(0.0, float(12 * N / (k * (k + 1)) * (np.sum(mean**2) - k * (k + 1) ** 2 / 4)))
@@ -101,7 +107,9 @@ def friedman(models: Sequence[str], values: Array, level: float, *, smaller: boo
     else:  # all blocks rank the models alike: of all ways to rank them, k! in (k!)^N
         f, p = math.inf, float(math.factorial(k)) ** (1 - N)
     chi2_p = float(stats.chi2.sf(chi2, k - 1))
-    return Friedman(tuple(models), tuple(mean), N, level, chi2, chi2_p, f, p, critical_difference(k, N, level))
+    return Friedman(
+        tuple(models), tuple(mean), N, level, chi2, chi2_p, f, p, critical_difference(k, N, level)
+    )
 
 
 def critical_difference(models: int, blocks: int, level: float) -> float:
@@ -120,7 +128,9 @@ def wilcoxon(models: Sequence[str], values: Array, *, smaller: bool = True) -> l
         wins, losses = int(np.sum(apart > 0)), int(np.sum(apart < 0))
         first_is_better = np.sum(np.sign(apart) * stats.rankdata(abs(apart))) >= 0
         names, counts = (
-            ((models[i], models[j]), (wins, losses)) if first_is_better else ((models[j], models[i]), (losses, wins))
+            ((models[i], models[j]), (wins, losses))
+            if first_is_better
+            else ((models[j], models[i]), (losses, wins))
         )
         found.append(Pair(*names, len(apart), *counts, statistic, p, math.nan))
     corrected = holm([pair.p for pair in found])

@@ -28,7 +28,9 @@ LATEX = {
     "±": r"$\pm$",
 }
 LONG = 14  # letters of a key that stand on one line
-NARROW = 11  # letters that the name of a column may have on a line, wherever its numbers are shorter
+NARROW = (
+    11  # letters that the name of a column may have on a line, wherever its numbers are shorter
+)
 MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&])")
 
 
@@ -39,7 +41,8 @@ def printed(console: Console, table: Table) -> None:
         last = columns
         while last > first + 1 and _width(console, _grid(table, first, last)) > console.width:
             last -= 1
-        # As the grid's own title it would be broken in the middle of words, where the grid is narrow.
+        # As the grid's own title it would be broken in the middle of words, where the grid is
+        # narrow.
         console.print(table.title + (" (continued)" if first else ""), markup=False, style="bold")
         console.print(_grid(table, first, last))
         first = max(last, 1)
@@ -98,11 +101,25 @@ def as_csv(table: Table) -> str:
     """A line per cell with numbers as they were measured: no unit, no rounding."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow([*table.spec.rows, table.spec.columns, "metric", "mean", "spread", "runs", "failed", "status"])
+    lines.writerow(
+        [
+            *table.spec.rows,
+            table.spec.columns,
+            "metric",
+            "mean",
+            "spread",
+            "runs",
+            "failed",
+            "status",
+        ]
+    )
     for line in table.lines:
         for column, entry in zip(table.columns, line.entries, strict=True):
             cell = entry.cell
-            numbers = [_digits(cell.mean) if cell.runs else "", _digits(cell.spread) if cell.runs > 1 else ""]
+            numbers = [
+                _digits(cell.mean) if cell.runs else "",
+                _digits(cell.spread) if cell.runs > 1 else "",
+            ]
             key = ["" if value is None else value for value in (*line.place, column)]
             lines.writerow([*key, table.spec.metric, *numbers, cell.runs, cell.failed, cell.status])
     return text.getvalue()
@@ -155,7 +172,10 @@ def as_latex(table: Table) -> str:
     for line in table.lines:
         if before and len(line.labels) > 1 and line.labels[0] != before[0]:
             lines.append(r"\addlinespace")
-        cells = (rf"\textbf{{{_latex_entry(entry)}}}" if entry.best else _latex_entry(entry) for entry in line.entries)
+        cells = (
+            rf"\textbf{{{_latex_entry(entry)}}}" if entry.best else _latex_entry(entry)
+            for entry in line.entries
+        )
         lines.append(" & ".join([*map(latex, unrepeated(line.labels, before)), *cells]) + r" \\")
         before = line.labels
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table}"]) + "\n"
@@ -167,7 +187,9 @@ def _latex_entry(entry: Entry) -> str:
 
 
 def latex(text: str) -> str:
-    return "".join(LATEX.get(letter) or _greek(letter) or letter for letter in " ".join(text.split()))
+    return "".join(
+        LATEX.get(letter) or _greek(letter) or letter for letter in " ".join(text.split())
+    )
 
 
 def _greek(letter: str) -> str:

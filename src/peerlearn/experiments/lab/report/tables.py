@@ -16,9 +16,24 @@ import numpy as np
 from rich.console import Console
 
 from peerlearn.experiments.lab.layout import TableSpec
-from peerlearn.experiments.lab.report.cells import SENT, Cell, Cells, Place, Row, chosen, of_its_task
+from peerlearn.experiments.lab.report.cells import (
+    SENT,
+    Cell,
+    Cells,
+    Place,
+    Row,
+    chosen,
+    of_its_task,
+)
 from peerlearn.experiments.lab.report.defaults import shown_tables
-from peerlearn.experiments.lab.report.labels import factor, only_said, said, smaller_is_better, value_said, with_unit
+from peerlearn.experiments.lab.report.labels import (
+    factor,
+    only_said,
+    said,
+    smaller_is_better,
+    value_said,
+    with_unit,
+)
 from peerlearn.experiments.lab.report.significance import examined
 from peerlearn.experiments.lab.report.table_text import printed
 from peerlearn.experiments.lab.results import CHOSEN, Results
@@ -41,7 +56,9 @@ class Entry:
     @property
     def word(self) -> str:
         """Where there is no mean."""
-        return {"failed": f"failed ({self.cell.failed})", "not applicable": "n/a"}.get(self.cell.status, "-")
+        return {"failed": f"failed ({self.cell.failed})", "not applicable": "n/a"}.get(
+            self.cell.status, "-"
+        )
 
 
 @dataclass(frozen=True)
@@ -86,10 +103,18 @@ def table_of(results: Results, spec: TableSpec) -> Table:
     rows = of_its_task(chosen(results, spec.where), spec.metric)
     cells = Cells(results, spec.metric, (*spec.rows, spec.columns), rows)
     across = cells.values(spec.columns)
-    grid = {place: [cells.at((*place, column)) for column in across] for place in cells.places(spec.rows)}
-    # A metric is not of every task nor of every model: lines without a number or failure, and columns of dashes, go.
-    grid = {place: own for place, own in grid.items() if any(cell.runs or cell.failed for cell in own)}
-    kept = [k for k in range(len(across)) if any(own[k].status != "not run" for own in grid.values())]
+    grid = {
+        place: [cells.at((*place, column)) for column in across]
+        for place in cells.places(spec.rows)
+    }
+    # A metric is not of every task nor of every model: lines without a number or failure, and
+    # columns of dashes, go.
+    grid = {
+        place: own for place, own in grid.items() if any(cell.runs or cell.failed for cell in own)
+    }
+    kept = [
+        k for k in range(len(across)) if any(own[k].status != "not run" for own in grid.values())
+    ]
     columns = [across[k] for k in kept]
     grid = {place: [own[k] for k in kept] for place, own in grid.items()}
     lines = _marked(spec, _written(grid, factor(spec.unit)))
@@ -127,14 +152,19 @@ def _written(grid: dict[Place, list[Cell]], times: float) -> list[Line]:
         labels, decimals = tuple(value_said(value) for value in place), whole
         if decimals is None:
             decimals = _decimals(cells, times)
-        entries = [_entry(cell, times, _decimals([cell], times) if decimals is None else decimals) for cell in cells]
+        entries = [
+            _entry(cell, times, _decimals([cell], times) if decimals is None else decimals)
+            for cell in cells
+        ]
         lines.append(Line(place, labels, tuple(entries)))
     return lines
 
 
 def _decimals(cells: Sequence[Cell], times: float) -> int | None:
     """How many, or None if the means differ too much in size, or need exponents."""
-    means = np.array([abs(cell.mean) * times for cell in cells if math.isfinite(cell.mean) and cell.mean != 0])
+    means = np.array(
+        [abs(cell.mean) * times for cell in cells if math.isfinite(cell.mean) and cell.mean != 0]
+    )
     if not len(means):
         return 0
     if means.max() > ALIKE * means.min() or means.min() < PLAIN[0] or means.max() >= PLAIN[1]:
@@ -143,14 +173,19 @@ def _decimals(cells: Sequence[Cell], times: float) -> int | None:
     if all(float(number).is_integer() for number in (*means, *spreads)):
         return 0
     least, most = (math.floor(math.log10(number)) for number in (means.min(), means.max()))
-    return max(0, min(2 - least, 3 - most))  # three digits of the smallest, unless the largest has four already
+    return max(
+        0, min(2 - least, 3 - most)
+    )  # three digits of the smallest, unless the largest has four already
 
 
 def _entry(cell: Cell, times: float, decimals: int | None) -> Entry:
     if not cell.runs:
         return Entry(cell)
     if cell.lost:
-        return Entry(cell, f"{cell.mean} ({cell.lost} of {cell.runs} runs)" if cell.runs > 1 else f"{cell.mean}")
+        return Entry(
+            cell,
+            f"{cell.mean} ({cell.lost} of {cell.runs} runs)" if cell.runs > 1 else f"{cell.mean}",
+        )
     if cell.mean == 0 and cell.spread == 0:
         return Entry(cell, "0")
     spread = _number(cell.spread * times, decimals) if math.isfinite(cell.spread) else ""
@@ -159,7 +194,11 @@ def _entry(cell: Cell, times: float, decimals: int | None) -> Entry:
 
 def _number(value: float, decimals: int | None) -> str:
     if decimals is None:
-        return f"{value:.2e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e") if value else "0"
+        return (
+            f"{value:.2e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+            if value
+            else "0"
+        )
     return f"{value:,.{decimals}f}"
 
 
@@ -178,12 +217,19 @@ def _best(metric: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     if metric in SENT:  # who sends nothing at all does not take part
         rivals = [entry for entry in rivals if entry.cell.mean]
     if rivals:  # who was measured on fewer rows, or failed more often, is compared with nobody
-        most, least = max(entry.cell.splits for entry in rivals), min(entry.cell.failed for entry in rivals)
-        rivals = [entry for entry in rivals if (entry.cell.splits, entry.cell.failed) == (most, least)]
+        most, least = (
+            max(entry.cell.splits for entry in rivals),
+            min(entry.cell.failed for entry in rivals),
+        )
+        rivals = [
+            entry for entry in rivals if (entry.cell.splits, entry.cell.failed) == (most, least)
+        ]
     if len({entry.mean for entry in rivals}) < 2:
         return entries  # nobody to be better than
     first = (min if smaller_is_better(metric) else max)(rivals, key=lambda entry: entry.cell.mean)
-    return tuple(replace(entry, best=entry in rivals and entry.mean == first.mean) for entry in entries)
+    return tuple(
+        replace(entry, best=entry in rivals and entry.mean == first.mean) for entry in entries
+    )
 
 
 def _marks(metric: str, lines: Sequence[Line]) -> str:
@@ -192,7 +238,9 @@ def _marks(metric: str, lines: Sequence[Line]) -> str:
         return ""
     most = "smallest" if smaller_is_better(metric) else "largest"
     who = " of models that send" if metric in SENT else ""
-    return f"the best of its line, which is the {most} mean{who}" + (FEWER if _passed_over(metric, lines) else "")
+    return f"the best of its line, which is the {most} mean{who}" + (
+        FEWER if _passed_over(metric, lines) else ""
+    )
 
 
 def _passed_over(metric: str, lines: Sequence[Line]) -> bool:
@@ -216,8 +264,13 @@ def _notes(spec: TableSpec, cells: Cells, lines: list[Line]) -> list[str]:
     notes = [f"Only {only_said(spec.where)}."] if spec.where else []
     notes += ["One run each." if runs == [1] else f"Mean ± standard deviation over {over} runs."]
     for column, values in cells.mixed().items():
-        notes.append(f"Means run over {column} as well: {', '.join(value_said(value) for value in values)}.")
-    missing = {entry.cell.status for line in lines for entry in line.entries} & {"not run", "not measured"}
+        notes.append(
+            f"Means run over {column} as well: {', '.join(value_said(value) for value in values)}."
+        )
+    missing = {entry.cell.status for line in lines for entry in line.entries} & {
+        "not run",
+        "not measured",
+    }
     return notes + ([f"-: {' or '.join(sorted(missing, reverse=True))}."] if missing else [])
 
 

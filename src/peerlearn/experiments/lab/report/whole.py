@@ -53,7 +53,10 @@ def report_of(folder: str | os.PathLike[str]) -> Report:
     path = results.folder / PAGE
     write(path, page(results, tables, pictures, networks))
     _remove_earlier(results.folder, written)
-    return Report([*written, path], [*unconverged_said(results), *(each.caption for each in pictures if not each.svg)])
+    return Report(
+        [*written, path],
+        [*unconverged_said(results), *(each.caption for each in pictures if not each.svg)],
+    )
 
 
 def _remove_earlier(folder: Path, written: list[Path]) -> None:
@@ -118,7 +121,9 @@ def _captions(results: Results, spec: FigureSpec) -> tuple[str, str]:
         caption += _missing(cells)
         for column, values in cells.mixed().items():
             put_together = ", ".join(map(value_said, values))
-            caption.append(f"Runs of all values of {said(column, words)} are put together: {put_together}.")
+            caption.append(
+                f"Runs of all values of {said(column, words)} are put together: {put_together}."
+            )
     return " ".join(caption), spec.title or what
 
 
@@ -149,4 +154,6 @@ def _networks(results: Results, place: Path) -> Picture | None:
     if drawn is None and not told:
         return None
     caption = " ".join(["The graphs of the first repetition." if drawn else "", told]).strip()
-    return Picture("networks", caption, "graphs of the networks", drawn[1].read_bytes() if drawn else b"")
+    return Picture(
+        "networks", caption, "graphs of the networks", drawn[1].read_bytes() if drawn else b""
+    )

@@ -25,13 +25,18 @@ def attempt(trial: Trial) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            why = protocol.refuses(trial.data, trial.model)  # imports what the model needs, before threads are counted
+            why = protocol.refuses(
+                trial.data, trial.model
+            )  # imports what the model needs, before threads are counted
             if why:
                 row = row_of(trial, NOT_APPLICABLE, failure=why)
             else:
                 with _one_thread(), drawing_from(trial.seed("model")):
                     row = row_of(trial, DONE, protocol.run(trial))
-        except (Exception, SystemExit) as error:  # a model may do anything, and only Ctrl-C is to stop all runs
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a model may do anything, and only Ctrl-C is to stop all runs
             row = row_of(trial, FAILED, failure=_sentence(error), traceback=traceback.format_exc())
     return {**row, "warnings": _lines(caught), "total_seconds": time.perf_counter() - start}
 

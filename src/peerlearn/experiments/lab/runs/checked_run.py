@@ -19,8 +19,9 @@ def run(
 ) -> Results:
     """All runs of a comparison that the folder does not have yet, and the results of all.
 
-    jobs: runs at a time, each in a process of its own; if not given, as many as there are cores, or as joblib's
-    parallel_config says, whose back end is used. watch: called whenever a run has ended. A run that failed has a row
-    that says why, and is tried again next time.
+    jobs: runs at a time, each in a process of its own; if not given, as many as there are cores, or
+    as joblib's
+    parallel_config says, whose back end is used. watch: called whenever a run has ended. A run that
+    failed has a row that says why, and is tried again next time.
     """
     return running.run(checked(comparison), output, jobs=jobs, watch=watch)

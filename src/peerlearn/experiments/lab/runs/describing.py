@@ -21,7 +21,10 @@ GRAPHS = "graphs"
 
 
 def describe(
-    folder: Path, comparison: Comparison, trials: Sequence[Trial], columns: Sequence[Mapping[str, Any]]
+    folder: Path,
+    comparison: Comparison,
+    trials: Sequence[Trial],
+    columns: Sequence[Mapping[str, Any]],
 ) -> None:
     """Everything but the rows; rows of another description are no longer results, though they stay in runs/."""
     protocol, keys = comparison.protocol, list(columns[0])
@@ -38,7 +41,10 @@ def describe(
         "words": {**protocol.measures, **protocol.curves},
         "graphs": _graphs(folder, trials),
     }
-    file, text = folder / COMPARISON, description(comparison.layout, order_of(trials, columns, keys), facts)
+    file, text = (
+        folder / COMPARISON,
+        description(comparison.layout, order_of(trials, columns, keys), facts),
+    )
     if file.exists() and file.read_bytes() == text.encode():
         return
     for made_of_them in (ROWS, PAGE):
@@ -66,11 +72,15 @@ def _graphs(folder: Path, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     found = []
     for network, seed in seeds.values():
         swept = plain(network.swept)
-        name = file_name(" ".join([network.name, *(f"{key} {value}" for key, value in swept.items())]))
+        name = file_name(
+            " ".join([network.name, *(f"{key} {value}" for key, value in swept.items())])
+        )
         with suppress(PeerlearnError):  # of a graph that cannot be drawn, the runs say why
             lines = nx.generate_graphml(_bare(graph_of(network, seed)))
             write(result_folder(folder / GRAPHS) / f"{name}.graphml", "\n".join(lines) + "\n")
-            found.append({"file": f"{GRAPHS}/{name}.graphml", "network": network.name, "swept": swept})
+            found.append(
+                {"file": f"{GRAPHS}/{name}.graphml", "network": network.name, "swept": swept}
+            )
     return found
 
 

@@ -24,7 +24,9 @@ def counts(results: Results) -> str:
 def failures(results: Results) -> list[str]:
     """A line for each kind of failure; where there are many, how many more there are."""
     found = Counter(
-        (row["model"], row["data"], row["network"], row["failure"]) for row in results.rows if row["status"] == FAILED
+        (row["model"], row["data"], row["network"], row["failure"])
+        for row in results.rows
+        if row["status"] == FAILED
     )
     lines = [
         f"{number:,} of {model} on {data}{f' over {network}' if network else ''}: {error}"

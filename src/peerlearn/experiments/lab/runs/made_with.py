@@ -18,7 +18,9 @@ def of_other_versions(rows: Iterable[Mapping[str, Any]], folder: Path) -> list[s
     here, found = json.loads(versions()), Counter[str]()
     for text, number in Counter(str(row["versions"]) for row in rows).items():
         made = json.loads(text)
-        other = [f"{name} {made[name]}" for name in COUNT if made.get(name, here[name]) != here[name]]
+        other = [
+            f"{name} {made[name]}" for name in COUNT if made.get(name, here[name]) != here[name]
+        ]
         if other:
             found[", ".join(other)] += number
     return [

@@ -21,8 +21,8 @@ log = logging.getLogger("peerlearn.lab")
 def finished(shared: Shared, numbers: Sequence[int], jobs: int) -> Generator[tuple[int, Row]]:
     """The runs of these numbers, begun in this order, each with its row as soon as it has ended.
 
-    Where a process is ended from outside, the runs that it may have been at are made one by one when all others are
-    done, and fail if it happens again.
+    Where a process is ended from outside, the runs that it may have been at are made one by one
+    when all others are done, and fail if it happens again.
     """
     left, suspects = dict.fromkeys(numbers), list[int]()
     if jobs > 1:
@@ -34,13 +34,19 @@ def finished(shared: Shared, numbers: Sequence[int], jobs: int) -> Generator[tup
                     del left[number]
                     yield number, row
             except BrokenExecutor:
-                there = {number: found for number in left if (found := shared.store.find(shared.keys[number]))}
+                there = {
+                    number: found
+                    for number in left
+                    if (found := shared.store.find(shared.keys[number]))
+                }
                 under_way = [number for number in left if number not in there][:jobs]
                 names = "; or ".join(told(shared.trials[number]) for number in under_way)
                 log.warning("a process was ended from outside, which may have run: %s", names)
                 yield from there.items()
                 suspects += under_way
-                left = dict.fromkeys(number for number in left if number not in {*there, *under_way})
+                left = dict.fromkeys(
+                    number for number in left if number not in {*there, *under_way}
+                )
         for number in suspects:
             try:
                 yield from _made(shared, [number], jobs)

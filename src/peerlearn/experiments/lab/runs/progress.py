@@ -12,7 +12,9 @@ from peerlearn.experiments.lab.rows import FAILED
 from peerlearn.experiments.lab.runs.sweeping import swept_of
 from peerlearn.experiments.lab.trial import Trial
 
-Kind = tuple[int, int, int]  # a data set, a model, a network: such runs take about as long as each other
+Kind = tuple[
+    int, int, int
+]  # a data set, a model, a network: such runs take about as long as each other
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """A comparison sent to other processes once, as a file in its folder, however many runs they make of it.
 
-A run holds the whole comparison, and that may hold data sets: pickled with every run, it would cost more than many a
+A run holds the whole comparison, and that may hold data sets: pickled with every run, it would cost
+more than many a
 run does. Another machine sees the folder, or it could not leave its rows there either.
 """
 
@@ -44,11 +45,17 @@ class Shared:
     def send(self) -> None:
         """Leave the file that other processes read."""
         try:
-            whole = wrap_non_picklable_objects((self.comparison, self.store, own_code.known), keep_wrapper=False)
+            whole = wrap_non_picklable_objects(
+                (self.comparison, self.store, own_code.known), keep_wrapper=False
+            )
             content = pickle.dumps(whole)  # also of classes that only the user's own script has
         except Exception as error:  # whatever an object of the user's says when it is pickled
-            raise InputError(f"this comparison cannot be sent to other processes ({error}): use one job") from error
-        self.file = self.store.folder / f".comparison-{hashlib.sha256(content).hexdigest()[:20]}.pickle"
+            raise InputError(
+                f"this comparison cannot be sent to other processes ({error}): use one job"
+            ) from error
+        self.file = (
+            self.store.folder / f".comparison-{hashlib.sha256(content).hexdigest()[:20]}.pickle"
+        )
         write(self.file, content)
 
     def close(self) -> None:

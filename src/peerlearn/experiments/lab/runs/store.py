@@ -2,8 +2,9 @@
 
 FOLDER/runs/KEY.parquet  FOLDER/runs/batch-*.parquet
 
-Whoever finishes a run writes its row, so a process that is killed loses the run it was at, and no other. A batch is
-there before its parts are removed: a row may be there twice, and is never nowhere.
+Whoever finishes a run writes its row, so a process that is killed loses the run it was at, and no
+other. A batch is there before its parts are removed: a row may be there twice, and is never
+nowhere.
 """
 
 from __future__ import annotations
@@ -87,16 +88,26 @@ class Store:
                     rows = {row["run"]: _own(row) for row in stored.read().to_pylist()}
             except DataError as error:
                 aside = file.replace(file.with_suffix(".damaged"))
-                log.warning("%s; it is put aside as %s, and its runs are done again", error, aside.name)
+                log.warning(
+                    "%s; it is put aside as %s, and its runs are done again", error, aside.name
+                )
                 continue
             # Of two rows of one run the newer counts, unless it failed and the other did not.
-            found |= {key: row for key, row in rows.items() if row["status"] != FAILED or _failed(found.get(key))}
+            found |= {
+                key: row
+                for key, row in rows.items()
+                if row["status"] != FAILED or _failed(found.get(key))
+            }
         return found
 
 
 def _own(row: Row) -> Row:
     """Without the columns that only other rows of its file have."""
-    return {name: value for name, value in row.items() if value is not None or name in TYPES or name in SECONDS}
+    return {
+        name: value
+        for name, value in row.items()
+        if value is not None or name in TYPES or name in SECONDS
+    }
 
 
 def _failed(row: Row | None) -> bool:

@@ -17,7 +17,11 @@ TAKEN = {*TYPES, *SECONDS} - {"agents"}  # the agents of a network are a column,
 
 def swept_of(trial: Trial) -> dict[str, Any]:
     """What a run has of the swept keys; lists and tables as text."""
-    found = {**trial.data.swept, **trial.model.swept, **(trial.network.swept if trial.network else {})}
+    found = {
+        **trial.data.swept,
+        **trial.model.swept,
+        **(trial.network.swept if trial.network else {}),
+    }
     return {key: _word(plain(value)) for key, value in found.items()}
 
 
@@ -27,7 +31,9 @@ def swept_keys(comparison: Comparison) -> list[str]:
     keys = list(dict.fromkeys(key for entry in entries for key in entry.swept))
     for key in keys:
         if key in {*TAKEN, *comparison.metrics, *comparison.protocol.measures}:
-            raise InputError(f"{key} cannot be swept, for every row has another column of that name: give one value")
+            raise InputError(
+                f"{key} cannot be swept, for every row has another column of that name: give one value"
+            )
     return keys
 
 
@@ -52,7 +58,9 @@ def order_of(
     trials: Sequence[Trial], columns: Sequence[Mapping[str, Any]], keys: Iterable[str]
 ) -> dict[str, list[Any]]:
     """The values of names and swept keys, in the file's order."""
-    entries = {name: [entry.name for trial in trials if (entry := getattr(trial, name))] for name in NAMES}
+    entries = {
+        name: [entry.name for trial in trials if (entry := getattr(trial, name))] for name in NAMES
+    }
     swept = {key: [each[key] for each in columns if each[key] is not None] for key in keys}
     return {name: list(dict.fromkeys(values)) for name, values in {**entries, **swept}.items()}
 

@@ -74,7 +74,9 @@ class _View:
         done = now.kept + now.done
         bar = ProgressBar(total=max(done + len(now.left), 1), completed=done, width=30)
         running = now.now()
-        names = running[:MOST_SHOWN] + ([f"and {len(running) - MOST_SHOWN} more"] if len(running) > MOST_SHOWN else [])
+        names = running[:MOST_SHOWN] + (
+            [f"and {len(running) - MOST_SHOWN} more"] if len(running) > MOST_SHOWN else []
+        )
         doing = names or ["making tables, figures and the page"]
         lines = [Text(f"  {each}", "dim", no_wrap=True, overflow="ellipsis") for each in doing]
         head = Table.grid(padding=(0, 2))

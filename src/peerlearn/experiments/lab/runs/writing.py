@@ -1,7 +1,7 @@
 """results.parquet while runs are being made: all rows that there are, in the file's order, each with what was swept.
 
-Written from the rows of earlier times before the first run, and then again and again, so that a report can be made of
-what there is, whoever is killed and when.
+Written from the rows of earlier times before the first run, and then again and again, so that a
+report can be made of what there is, whoever is killed and when.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ SHARE = 0.02  # of the time that goes into it at most
 class Written:
     """The file of a folder. keys: of all runs, in order; columns: what was swept, of each of them."""
 
-    def __init__(self, folder: Path, keys: Sequence[str], columns: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, folder: Path, keys: Sequence[str], columns: Sequence[Mapping[str, Any]]
+    ) -> None:
         self._file, self._keys, self._columns = folder / ROWS, keys, columns
         self._types = types_of(columns, columns[0])
         self._next = 0.0

@@ -100,7 +100,11 @@ def _source(entry: Mapping[str, Any]) -> str:
 def _shown(sources: Iterable[str]) -> tuple[str, ...]:
     """Tables and figures, each once and without the letter of a part."""
     return tuple(
-        dict.fromkeys(found for source in sources for found in re.findall(r"(?:table|figure) [\d.]*\d", source))
+        dict.fromkeys(
+            found
+            for source in sources
+            for found in re.findall(r"(?:table|figure) [\d.]*\d", source)
+        )
     )
 
 

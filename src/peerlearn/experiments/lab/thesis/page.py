@@ -2,8 +2,8 @@
 
 python -m peerlearn.experiments.lab.thesis.page FOLDER > docs/reproduction.md
 
-With --seconds FILE, how long each reproduction took is noted there as well; experiments/seconds.csv is what the list of
-`peerlearn reproduce` tells.
+With --seconds FILE, how long each reproduction took is noted there as well; experiments/seconds.csv
+is what the list of `peerlearn reproduce` tells.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ import click
 from peerlearn.data.known_files import KNOWN_FILES
 from peerlearn.errors import InputError, PeerlearnError
 from peerlearn.experiments.files import write
-from peerlearn.experiments.lab.report.expectations import VERDICTS, Judgement, counted, judged, stand_in
+from peerlearn.experiments.lab.report.expectations import (
+    VERDICTS,
+    Judgement,
+    counted,
+    judged,
+    stand_in,
+)
 from peerlearn.experiments.lab.results import COMPARISON, Results
 from peerlearn.experiments.lab.rows import DONE
 from peerlearn.experiments.lab.thesis.files import chapter_of
@@ -41,8 +47,13 @@ def results_in(folder: Path) -> dict[str, Results]:
     """Name of the reproduction -> its results, by chapter."""
     names = [path.parent.name for path in folder.glob(f"*/{COMPARISON}")]
     if not names:
-        raise InputError(f"{folder} holds no reproductions: make them with peerlearn reproduce all --output {folder}")
-    return {name: Results.read(folder / name) for name in sorted(names, key=lambda name: (chapter_of(name), name))}
+        raise InputError(
+            f"{folder} holds no reproductions: make them with peerlearn reproduce all --output {folder}"
+        )
+    return {
+        name: Results.read(folder / name)
+        for name in sorted(names, key=lambda name: (chapter_of(name), name))
+    }
 
 
 def seconds_of(results: Results) -> float:
@@ -55,16 +66,30 @@ def note_seconds(file: Path, found: dict[str, Results]) -> None:
     times: dict[tuple[str, str], float] = {}
     if file.exists():
         with file.open(newline="", encoding="utf-8") as lines:
-            times = {(line["name"], line["size"]): float(line["seconds"]) for line in csv.DictReader(lines)}
+            times = {
+                (line["name"], line["size"]): float(line["seconds"])
+                for line in csv.DictReader(lines)
+            }
     times |= {(name, results.layout.size): seconds_of(results) for name, results in found.items()}
     kept = sorted(times.items(), key=lambda item: (chapter_of(item[0][0]), item[0]))
-    write(file, "name,size,seconds\n" + "".join(f"{name},{size},{took:.0f}\n" for (name, size), took in kept))
+    write(
+        file,
+        "name,size,seconds\n"
+        + "".join(f"{name},{size},{took:.0f}\n" for (name, size), took in kept),
+    )
 
 
 def _top(found: dict[str, Results]) -> str:
     sizes = Counter(results.layout.size for results in found.values())
     told = " and ".join(f"{count} at size {size}" for size, count in sizes.items())
-    heads = ("Name", "What", "Size", "Runs", *(verdict.capitalize() for verdict in VERDICTS), f"Time on {CORES} cores")
+    heads = (
+        "Name",
+        "What",
+        "Size",
+        "Runs",
+        *(verdict.capitalize() for verdict in VERDICTS),
+        f"Time on {CORES} cores",
+    )
     rows = [_summary(name, results) for name, results in found.items()]
     return f"""# The thesis and ours
 
@@ -86,12 +111,23 @@ def _summary(name: str, results: Results) -> Sequence[str]:
     counts = counted(judged(results))
     done = sum(row["status"] == DONE for row in results.rows)
     took = duration(seconds_of(results))
-    return (name, results.layout.title, results.layout.size, f"{done:,}", *map(str, counts.values()), took)
+    return (
+        name,
+        results.layout.title,
+        results.layout.size,
+        f"{done:,}",
+        *map(str, counts.values()),
+        took,
+    )
 
 
 def _chapter(chapter: int, found: dict[str, Results]) -> str:
     parts = [f"## Chapter {chapter}\n"]
-    parts += [_reproduction(name, results) for name, results in found.items() if chapter_of(name) == chapter]
+    parts += [
+        _reproduction(name, results)
+        for name, results in found.items()
+        if chapter_of(name) == chapter
+    ]
     return "\n".join(parts)
 
 
@@ -110,7 +146,15 @@ def _reproduction(name: str, results: Results) -> str:
 
 def _line(each: Judgement) -> tuple[str, ...]:
     runs = str(each.runs) if each.runs else ""
-    return each.expectation.source, each.what, each.theirs, each.found, runs, each.verdict, each.reason
+    return (
+        each.expectation.source,
+        each.what,
+        each.theirs,
+        each.found,
+        runs,
+        each.verdict,
+        each.reason,
+    )
 
 
 def _absent(name: str, results: Results) -> str:
@@ -129,7 +173,11 @@ def _often(results: Results) -> str:
 def _versions(found: dict[str, Results]) -> str:
     """Of all rows, but for the machine."""
     told = dict.fromkeys(
-        ", ".join(f"{name} {version}" for name, version in json.loads(row["versions"]).items() if name != "platform")
+        ", ".join(
+            f"{name} {version}"
+            for name, version in json.loads(row["versions"]).items()
+            if name != "platform"
+        )
         for results in found.values()
         for row in results.rows
     )
@@ -138,7 +186,12 @@ def _versions(found: dict[str, Results]) -> str:
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--seconds", type=click.Path(path_type=Path), metavar="FILE", help="Note there how long each took.")
+@click.option(
+    "--seconds",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Note there how long each took.",
+)
 def main(folder: Path, seconds: Path | None) -> None:
     """Write the page of the reproductions in FOLDER to standard output."""
     try:

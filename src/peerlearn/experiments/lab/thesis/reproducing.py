@@ -13,7 +13,13 @@ from peerlearn.errors import DataError, PeerlearnError
 from peerlearn.experiments.files import result_folder, write, write_table
 from peerlearn.experiments.lab.file.reading import read
 from peerlearn.experiments.lab.file.sizes import Size
-from peerlearn.experiments.lab.report.expectations import VERDICTS, Judgement, Verdict, counted, judged
+from peerlearn.experiments.lab.report.expectations import (
+    VERDICTS,
+    Judgement,
+    Verdict,
+    counted,
+    judged,
+)
 from peerlearn.experiments.lab.report.whole import Report, report_of
 from peerlearn.experiments.lab.results import Results
 from peerlearn.experiments.lab.runs.failures import failures
@@ -42,7 +48,10 @@ class Reproduced:
     @property
     def counts(self) -> Mapping[Verdict, int]:
         if self.results is None:
-            return {verdict: self.reproduction.expected if verdict == "not run" else 0 for verdict in VERDICTS}
+            return {
+                verdict: self.reproduction.expected if verdict == "not run" else 0
+                for verdict in VERDICTS
+            }
         return counted(self.judgements)
 
     @property
@@ -74,12 +83,22 @@ def reproduce(
     """Run it into a folder of its name, make its report, and judge it. Data sets that are not at hand are fetched."""
     start, folder = time.perf_counter(), Path(output).expanduser() / reproduction.name
     comparison, reports = read(reproduction.path, size=size, without_missing=True), list[Report]()
-    results = run(comparison, folder, jobs=jobs, watch=watch, then=lambda place: reports.append(report_of(place)))
+    results = run(
+        comparison,
+        folder,
+        jobs=jobs,
+        watch=watch,
+        then=lambda place: reports.append(report_of(place)),
+    )
     seconds = time.perf_counter() - start
-    return Reproduced(reproduction, size, folder, seconds, results, judged(results), reports[0].said)
+    return Reproduced(
+        reproduction, size, folder, seconds, results, judged(results), reports[0].said
+    )
 
 
-def attempt(make: Callable[[], Reproduced], reproduction: Reproduction, output: Path, size: Size) -> Reproduced:
+def attempt(
+    make: Callable[[], Reproduced], reproduction: Reproduction, output: Path, size: Size
+) -> Reproduced:
     """What `make` makes of it; whatever goes wrong is told in the result, so that others can follow."""
     start, folder = time.perf_counter(), output.expanduser() / reproduction.name
     try:
@@ -91,7 +110,9 @@ def attempt(make: Callable[[], Reproduced], reproduction: Reproduction, output: 
     except Exception as error:
         write(result_folder(folder) / ERROR, traceback.format_exc())
         why, broken = f"{type(error).__name__}: {error} ({folder / ERROR} has the traceback)", True
-    return Reproduced(reproduction, size, folder, time.perf_counter() - start, why_not=why, broken=broken)
+    return Reproduced(
+        reproduction, size, folder, time.perf_counter() - start, why_not=why, broken=broken
+    )
 
 
 @dataclass(frozen=True)
@@ -115,7 +136,8 @@ def write_summary(folder: Path, done: Sequence[Reproduced]) -> list[Path]:
     write_table(files[0], [_line(each) for each in done])
     heads = ("Name", *(verdict.capitalize() for verdict in VERDICTS), "Time", "Note")
     rows = [
-        (each.reproduction.name, *map(str, each.counts.values()), duration(each.seconds), each.note) for each in done
+        (each.reproduction.name, *map(str, each.counts.values()), duration(each.seconds), each.note)
+        for each in done
     ]
     total = [sum(each.counts[verdict] for each in done) for verdict in VERDICTS]
     rows.append(("all", *map(str, total), duration(sum(each.seconds for each in done)), ""))

@@ -15,19 +15,34 @@ from peerlearn.experiments.words import duration
 
 NAMED = 2  # expectations with one reason that are named one by one
 BADNESS: tuple[Verdict, ...] = ("outside", "explained", "within")
-STYLES: dict[Verdict, str] = {"within": "green", "outside": "bold red", "explained": "yellow", "not run": "dim"}
+STYLES: dict[Verdict, str] = {
+    "within": "green",
+    "outside": "bold red",
+    "explained": "yellow",
+    "not run": "dim",
+}
 
 
 def show_reproductions(console: Console, known: Sequence[Reproduction]) -> None:
     """The list: what each shows, the data it needs and whether they are at hand, and about how long it takes."""
     table = terminal_table(
-        "Reproductions of the thesis", ("Name", "Thesis", "What it shows", "Data"), ("Time", "Quick")
+        "Reproductions of the thesis",
+        ("Name", "Thesis", "What it shows", "Data"),
+        ("Time", "Quick"),
     )
     for place in (0, 4, 5):  # names are to be copied
         table.columns[place].no_wrap = True
     for each in known:
-        times = [duration(each.seconds[size]) if size in each.seconds else "-" for size in ("full", "quick")]
-        table.add_row(*map(escape, (each.name, _place(each), each.title, ", ".join(each.needs) or "generated", *times)))
+        times = [
+            duration(each.seconds[size]) if size in each.seconds else "-"
+            for size in ("full", "quick")
+        ]
+        table.add_row(
+            *map(
+                escape,
+                (each.name, _place(each), each.title, ", ".join(each.needs) or "generated", *times),
+            )
+        )
     console.print(table)
     say(console, "", *_not_at_hand(known))
 
@@ -45,11 +60,23 @@ def _not_at_hand(known: Sequence[Reproduction]) -> list[str]:
     """Data sets that this machine does not have, and what becomes of the reproductions that need them."""
     absent = dict.fromkeys(name for each in known for name in each.absent)
     fetched = [name for name in absent if any(name in each.fetched for each in known)]
-    replaced = [name for name in absent if name not in fetched and any(name in each.replaced for each in known)]
+    replaced = [
+        name
+        for name in absent
+        if name not in fetched and any(name in each.replaced for each in known)
+    ]
     left = [name for name in absent if name not in {*fetched, *replaced}]
     told = [f"Fetched   {', '.join(fetched)}: from OpenML, when first needed"] if fetched else []
-    told += [f"Replaced  {', '.join(replaced)}: not here, and others like them are used"] if replaced else []
-    told += [f"Missing   {', '.join(left)}: what needs them is left out; peerlearn data tells more"] if left else []
+    told += (
+        [f"Replaced  {', '.join(replaced)}: not here, and others like them are used"]
+        if replaced
+        else []
+    )
+    told += (
+        [f"Missing   {', '.join(left)}: what needs them is left out; peerlearn data tells more"]
+        if left
+        else []
+    )
     return told
 
 
@@ -58,7 +85,9 @@ def show_reproduced(console: Console, done: Reproduced, *, brief: bool = False) 
     if done.results is None:
         say(console, f"Not run   {done.why_not}")
         return
-    shown = [each for each in done.judgements if not brief or each.verdict in ("outside", "explained")]
+    shown = [
+        each for each in done.judgements if not brief or each.verdict in ("outside", "explained")
+    ]
     table = terminal_table("", ("Source", "What", "Expected", "Ours", "Verdict"), ())
     for each in shown:
         words = (each.expectation.source, each.what, each.theirs, each.found or "-")
@@ -80,7 +109,9 @@ def _reasons(judgements: Sequence[Judgement]) -> list[str]:
     for each in judgements:
         if each.reason:
             about.setdefault((each.verdict, each.reason), []).append(each)
-    return [f"{verdict.capitalize():<10}{_places(of)}: {why}" for (verdict, why), of in about.items()]
+    return [
+        f"{verdict.capitalize():<10}{_places(of)}: {why}" for (verdict, why), of in about.items()
+    ]
 
 
 def _places(of: Sequence[Judgement]) -> str:
@@ -91,7 +122,9 @@ def _places(of: Sequence[Judgement]) -> str:
 
 
 def _told(done: Reproduced) -> str:
-    return ", ".join(f"{count} {verdict}" for verdict, count in done.counts.items() if count) or "none"
+    return (
+        ", ".join(f"{count} {verdict}" for verdict, count in done.counts.items() if count) or "none"
+    )
 
 
 def _verdict(each: Reproduced) -> str:
@@ -104,7 +137,9 @@ def _verdict(each: Reproduced) -> str:
 
 def show_summary(console: Console, done: Sequence[Reproduced]) -> None:
     """Names and verdicts."""
-    table = terminal_table("\nThe thesis and ours", ("Name", "Verdict"), (*map(str.capitalize, VERDICTS), "Time"))
+    table = terminal_table(
+        "\nThe thesis and ours", ("Name", "Verdict"), (*map(str.capitalize, VERDICTS), "Time")
+    )
     table.columns[0].no_wrap = True
     for each in done:
         numbers = [str(count) if count else "-" for count in each.counts.values()]

@@ -22,7 +22,9 @@ def fitted(estimator: Any, *given: Any) -> float:
     return time.perf_counter() - start
 
 
-def fitted_alone(estimator: Any, shares: Sequence[Share], fold: Fold, tests: Sequence[Any] = ()) -> Trained:
+def fitted_alone(
+    estimator: Any, shares: Sequence[Share], fold: Fold, tests: Sequence[Any] = ()
+) -> Trained:
     """One copy per agent, on its share; whoever has rows of one class only always says that class.
 
     tests: what each agent sees of the test rows, if not all of them.

@@ -4,8 +4,9 @@
     labelled     of the other rows so many, any of them or as many of each class
     unlabelled   the rest, or so many; their label is -1
 
-Classes are called 0, 1, .. in the order of their labels: sets that call one of theirs -1 would say that it is unknown.
-All is drawn from the run's seeds, so that every model and network sees the same rows.
+Classes are called 0, 1, .. in the order of their labels: sets that call one of theirs -1 would say
+that it is unknown. All is drawn from the run's seeds, so that every model and network sees the same
+rows.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ from peerlearn.experiments.lab.facts import facts_of, source_of
 from peerlearn.experiments.lab.sweeps import with_key
 from peerlearn.experiments.lab.training.drawing import drawing_from
 from peerlearn.experiments.lab.training.kept import Asked, key_of
-from peerlearn.experiments.lab.training.loading import FOLDS_KEPT, Fold, fold_key, prepared, split, table_of
+from peerlearn.experiments.lab.training.loading import (
+    FOLDS_KEPT,
+    Fold,
+    fold_key,
+    prepared,
+    split,
+    table_of,
+)
 from peerlearn.experiments.lab.training.making import configured, kind_of, parameters_of
 from peerlearn.experiments.lab.trial import Trial
 from peerlearn.toml_reader import near
@@ -41,7 +49,8 @@ class Labelling:
     """labelled, unlabelled, tested: numbers of rows, for all data sets or by the name of each. 0 unlabelled: all that
     are left; 0 tested: those that the comparison holds out.
 
-    labels: which rows keep theirs. classes: by data set, the labels of the classes to tell apart; rows of others are
+    labels: which rows keep theirs. classes: by data set, the labels of the classes to tell apart;
+    rows of others are
     left out. tuned: by data set and model, settings that a model has for that set alone.
     """
 
@@ -62,10 +71,16 @@ class Labelling:
             raise InputError(f"labels is {self.labels!r}: choose 'at random' or 'per class'")
         for name, kept in self.classes.items():
             if not isinstance(kept, list | tuple) or len(set(kept)) < 2:
-                raise InputError(f"classes.{name} is {kept!r}: give the labels of two classes or more")
+                raise InputError(
+                    f"classes.{name} is {kept!r}: give the labels of two classes or more"
+                )
         for name, models in self.tuned.items():
-            if not isinstance(models, Mapping) or not all(isinstance(each, Mapping) for each in models.values()):
-                raise InputError(f"tuned.{name} is {models!r:.80}: give a table of settings by the name of the model")
+            if not isinstance(models, Mapping) or not all(
+                isinstance(each, Mapping) for each in models.values()
+            ):
+                raise InputError(
+                    f"tuned.{name} is {models!r:.80}: give a table of settings by the name of the model"
+                )
 
     def count(self, key: str, entry: Data) -> int:
         """How many rows of one kind are to be drawn from this data set."""
@@ -73,7 +88,9 @@ class Labelling:
         if not isinstance(given, Mapping):
             return given
         if LEAST[key] and entry.name not in given:
-            raise InputError(f"{key} of the protocol says nothing of data set {entry.name}: give it a number there")
+            raise InputError(
+                f"{key} of the protocol says nothing of data set {entry.name}: give it a number there"
+            )
         return given.get(entry.name, 0)
 
     def only(self, entry: Data) -> Data:
@@ -92,12 +109,17 @@ class Labelling:
 
     def settings(self, entry: Data, model: Model) -> dict[str, Any]:
         """What the model has for this data set alone; what it cannot have is refused."""
-        tuned, kind = dict(self.tuned.get(entry.name, {}).get(model.name, {})), kind_of(model, "classification")
+        tuned, kind = (
+            dict(self.tuned.get(entry.name, {}).get(model.name, {})),
+            kind_of(model, "classification"),
+        )
         settings, taken = dict(model.settings), parameters_of(kind)
         for key, value in tuned.items():
             if key.partition(".")[0] not in taken:
                 whose = f"tuned.{entry.name}.{model.name} of the protocol"
-                raise InputError(f"{whose} has {key}, which is no parameter of {kind.__name__}{near(key, taken)}")
+                raise InputError(
+                    f"{whose} has {key}, which is no parameter of {kind.__name__}{near(key, taken)}"
+                )
             settings = with_key(settings, key, value)
         configured(model, kind, settings)
         return tuned
@@ -121,11 +143,17 @@ class Labelling:
             train, test = split(trial, codes, stratify=True)
             train = rng.permutation(train)
         known = self._known(codes[train], trial.data)
-        others = np.setdiff1d(np.arange(len(train)), known)[: self.count("unlabelled", trial.data) or None]
+        others = np.setdiff1d(np.arange(len(train)), known)[
+            : self.count("unlabelled", trial.data) or None
+        ]
         rows = train[np.concatenate([known, others])]
         y = np.where(np.arange(len(rows)) < len(known), codes[rows], UNKNOWN)
-        with drawing_from(trial.seed("model")):  # as in loading: rows that are kept leave the generator as new ones do
-            X, X_test = prepared(trial.data, table.X[rows], table.X[test], y=y, seed=trial.seed("model"))
+        with drawing_from(
+            trial.seed("model")
+        ):  # as in loading: rows that are kept leave the generator as new ones do
+            X, X_test = prepared(
+                trial.data, table.X[rows], table.X[test], y=y, seed=trial.seed("model")
+            )
         return Fold("classification", X, y, X_test, codes[test])
 
     def _known(self, codes: Indices, entry: Data) -> Indices:
@@ -155,7 +183,9 @@ def _of_the_labelled(trial: Trial, whole: Fold) -> Fold:
             "rows a label, or labels = 'per class'"
         )
     rng = np.random.default_rng(trial.seed("split"))
-    held = np.sort(known[partition.stratified_rows(y[known], trial.comparison.folds, rng)[trial.fold]])
+    held = np.sort(
+        known[partition.stratified_rows(y[known], trial.comparison.folds, rng)[trial.fold]]
+    )
     kept = np.setdiff1d(np.arange(len(y)), held)
     return Fold(whole.task, X[kept], y[kept], X[held], y[held])
 
@@ -164,7 +194,9 @@ def of_classes(table: DataSet, kept: tuple[Any, ...]) -> DataSet:
     """Only the rows of these classes."""
     there = np.unique(table.y).tolist()
     if missing := [label for label in kept if label not in there]:
-        raise DataError(f"data set {table.name} has no class {missing[0]!r} to be told apart: it has {there}")
+        raise DataError(
+            f"data set {table.name} has no class {missing[0]!r} to be told apart: it has {there}"
+        )
     own = np.isin(table.y, kept)
     return DataSet(table.name, table.X[own], table.y[own], table.task, table.source, table.scaling)
 

@@ -60,8 +60,12 @@ def _fold(asked: Asked[Trial]) -> Fold:
     table = table_of(trial)
     train, test = split(trial, table.y, stratify=table.task == "classification")
     y = table.y[train]
-    with drawing_from(trial.seed("model")):  # rows that are kept leave the generator as rows made anew do
-        X, X_test = prepared(trial.data, table.X[train], table.X[test], y=y, seed=trial.seed("model"))
+    with drawing_from(
+        trial.seed("model")
+    ):  # rows that are kept leave the generator as rows made anew do
+        X, X_test = prepared(
+            trial.data, table.X[train], table.X[test], y=y, seed=trial.seed("model")
+        )
     return Fold(table.task, X, y, X_test, table.y[test])
 
 
@@ -74,7 +78,9 @@ def table_of(trial: Trial) -> DataSet:
         return replace(table, X=table.X[train], y=table.y[train])
     if trial.data.given is not None:
         return trial.data.given
-    return as_task(_loaded(trial.data.source or trial.data.name, trial.seed("data")), trial.data.task)
+    return as_task(
+        _loaded(trial.data.source or trial.data.name, trial.seed("data")), trial.data.task
+    )
 
 
 @lru_cache(maxsize=KEPT)
@@ -89,12 +95,16 @@ def split(trial: Trial, y: Any, *, stratify: bool) -> tuple[Rows, Rows]:
         kind = StratifiedShuffleSplit if stratify else ShuffleSplit
         splitter = kind(1, test_size=whole.test_fraction, random_state=seed)
     else:
-        splitter = (StratifiedKFold if stratify else KFold)(whole.folds, shuffle=True, random_state=seed)
+        splitter = (StratifiedKFold if stratify else KFold)(
+            whole.folds, shuffle=True, random_state=seed
+        )
     train, test = list(splitter.split(np.zeros(len(y)), y))[trial.fold]
     return train, test
 
 
-def prepared(entry: Data, X: Array, *others: Array, y: AnyArray | None = None, seed: int = 0) -> tuple[Array, ...]:
+def prepared(
+    entry: Data, X: Array, *others: Array, y: AnyArray | None = None, seed: int = 0
+) -> tuple[Array, ...]:
     """Training rows X and other rows, scaled and then transformed, by what X (and y, of the same rows) is like."""
     tables = (X, *others)
     scale = scale_of(entry, X)

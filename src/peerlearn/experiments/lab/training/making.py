@@ -40,7 +40,9 @@ def kind_of(model: Model, task: Task) -> type[Any]:
         return type(model.estimator)
     if model.kind in FAMILIES:
         asked = OURS.get(model.kind + ENDINGS[task])
-        return asked or next(OURS[name] for ending in ENDINGS.values() if (name := model.kind + ending) in OURS)
+        return asked or next(
+            OURS[name] for ending in ENDINGS.values() if (name := model.kind + ending) in OURS
+        )
     return OURS[model.kind] if model.kind in OURS else imported(model.kind)
 
 
@@ -49,7 +51,9 @@ def imported(path: str) -> type[Any]:
     """A class by its import path, such as sklearn.svm.SVC."""
     module, _, name = path.rpartition(".")
     if not module.strip(".") or path.startswith("."):
-        raise InputError(f"{path!r} is no model of peerlearn and no import path{near(path, {*OURS, *FAMILIES})}")
+        raise InputError(
+            f"{path!r} is no model of peerlearn and no import path{near(path, {*OURS, *FAMILIES})}"
+        )
     try:
         found = getattr(import_module(module), name, None)
     except ModuleNotFoundError as error:
@@ -59,12 +63,16 @@ def imported(path: str) -> type[Any]:
         ) from None
     except (Exception, SystemExit) as error:  # a module may do anything while it is imported
         what = f"{type(error).__name__}: {error}"
-        raise InputError(f"{path} cannot be imported ({what}): mend {module}, or install what it needs") from None
+        raise InputError(
+            f"{path} cannot be imported ({what}): mend {module}, or install what it needs"
+        ) from None
     if found is None:
         known = [each for each, kind in vars(import_module(module)).items() if isclass(kind)]
         raise InputError(f"{module} has no {name}{near(name, known)}")
     if not isclass(found):
-        raise InputError(f"{path} is no class: give the import path of an estimator, such as sklearn.svm.SVC")
+        raise InputError(
+            f"{path} is no class: give the import path of an estimator, such as sklearn.svm.SVC"
+        )
     kind: type[Any] = found
     return kind
 
@@ -104,7 +112,8 @@ def within(model: Model, kind: type[Any], settings: Settings) -> set[str]:
 def estimator_of(trial: Trial, network: SimulatedNetwork | None = None, **more: Any) -> Any:
     """The unfitted estimator of a run: settings of its data set, then of its model, then `more`.
 
-    Of the first and the last those that the estimator has: one search serves several models, as one data set does.
+    Of the first and the last those that the estimator has: one search serves several models, as one
+    data set does.
     """
     given, kind = trial.model.estimator, kind_of(trial.model, facts_of(trial.data).task)
     taken = parameters_of(kind)
@@ -122,7 +131,9 @@ def estimator_of(trial: Trial, network: SimulatedNetwork | None = None, **more: 
 def settings_of(data: Data, model: Model, kind: type[Any]) -> dict[str, Any]:
     """Those of the data set that such a model has, and its own, which win."""
     taken = parameters_of(kind)
-    return {key: value for key, value in data.settings.items() if key in taken} | dict(model.settings)
+    return {key: value for key, value in data.settings.items() if key in taken} | dict(
+        model.settings
+    )
 
 
 def configured(model: Model, kind: type[Any], settings: Mapping[str, Any]) -> Any:
@@ -148,7 +159,9 @@ def _objects(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _nested(value: Any) -> Any:
     if _has_kind(value):
-        return made(imported(value["kind"]), {key: each for key, each in value.items() if key != "kind"})
+        return made(
+            imported(value["kind"]), {key: each for key, each in value.items() if key != "kind"}
+        )
     return [_nested(each) for each in value] if isinstance(value, list) else value
 
 
@@ -177,5 +190,9 @@ def graph_of(net: Net, seed: int) -> nx.Graph:
     if net.fixed is not None:
         return net.fixed
     generator = graphs.GENERATORS[net.graph]
-    given = {key: value for key, value in (("n", net.agents), ("seed", seed)) if key in signature(generator).parameters}
+    given = {
+        key: value
+        for key, value in (("n", net.agents), ("seed", seed))
+        if key in signature(generator).parameters
+    }
     return generator(**(given | dict(net.parameters)))

@@ -39,16 +39,22 @@ class Trained:
     coefficients: Any = None
     distances: Sequence[float] = ()
     report: Report | None = None
-    vote_every: int = ADMM.vote_every  # iterations between two residuals, where not every one has its own
+    vote_every: int = (
+        ADMM.vote_every
+    )  # iterations between two residuals, where not every one has its own
     note: str = ""
 
 
-def trained(estimator: Any, X_test: Any, seconds: float, distances: Sequence[float] = ()) -> Trained:
+def trained(
+    estimator: Any, X_test: Any, seconds: float, distances: Sequence[float] = ()
+) -> Trained:
     """A fitted estimator, tested: as every agent of its network, or as the only one."""
     many = hasattr(estimator, "agent_predictions")
     return Trained(
         seconds,
-        estimator.agent_predictions(X_test) if many else np.asarray(estimator.predict(X_test))[None],
+        estimator.agent_predictions(X_test)
+        if many
+        else np.asarray(estimator.predict(X_test))[None],
         getattr(estimator, "coefficients_", None),
         distances,
         getattr(estimator, "report_", None),
@@ -59,7 +65,9 @@ def trained(estimator: Any, X_test: Any, seconds: float, distances: Sequence[flo
 def outcome_of(trial: Trial, fold: Fold, found: Trained, best: Mapping[str, Any]) -> Outcome:
     """Metrics of the predictions, and of the rest what the comparison asks for; best: settings that a search found."""
     asked, agents, report = trial.comparison.metrics, len(found.predictions), found.report
-    values, own = metrics.measured(asked, fold.task, fold.y_test, found.predictions, trial.model.name)
+    values, own = metrics.measured(
+        asked, fold.task, fold.y_test, found.predictions, trial.model.name
+    )
     if "disagreement" in asked and trial.network is not None:
         values["disagreement"] = metrics.disagreement(found.coefficients, found.predictions)
     if "distance" in asked and found.distances:

@@ -2,8 +2,9 @@
 
     r[n] = mean_k |b_k[n] - z_k[n]|            Boyd et al., 2011, section 3.3; thesis, section 9.6.2
 
-ADMM stops by another number, which bounds the distance to the answer, and keeps no record of this one. What the agents'
-own steps are given, p[n] = z[n-1] - u[n-1], and what they give, b[n], tell z[n] where b is not over-relaxed:
+ADMM stops by another number, which bounds the distance to the answer, and keeps no record of this
+one. What the agents' own steps are given, p[n] = z[n-1] - u[n-1], and what they give, b[n], tell
+z[n] where b is not over-relaxed:
 
     p[n+1] = z[n] - u[n],   u[n] = u[n-1] + b[n] - z[n]     =>     z[n] = (z[n-1] + b[n] + p[n+1] - p[n]) / 2
 """

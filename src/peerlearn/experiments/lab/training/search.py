@@ -1,8 +1,9 @@
 """Settings by grid search inside the training rows: every candidate is trained and tested on folds of these alone, be
 they rows, sequences, or rows with a label.
 
-One model may search for all (thesis, section 4.3.2: the centralised one), or each for itself; in one place, or over the
-network. A candidate is run as any other model is, by the protocol of the comparison; the first of equals is taken.
+One model may search for all (thesis, section 4.3.2: the centralised one), or each for itself; in
+one place, or over the network. A candidate is run as any other model is, by the protocol of the
+comparison; the first of equals is taken.
 """
 
 from __future__ import annotations
@@ -43,18 +44,24 @@ class Search:
 
     def __post_init__(self) -> None:
         if not self.grid:
-            raise InputError("a search needs a grid: give a list of values for one setting at least")
+            raise InputError(
+                "a search needs a grid: give a list of values for one setting at least"
+            )
         for key, values in self.grid.items():
             if not isinstance(values, list | tuple) or not values:
                 raise InputError(f"grid.{key} is {values!r}: give a list of values to try")
             if twice := [value for k, value in enumerate(values) if value in values[:k]]:
                 raise InputError(f"grid.{key} has {twice[0]!r:.80} twice: give each value once")
         if not is_whole(self.folds) or self.folds < 2:
-            raise InputError(f"folds of the search is {self.folds!r}: give a whole number, 2 or more")
+            raise InputError(
+                f"folds of the search is {self.folds!r}: give a whole number, 2 or more"
+            )
         if self.metric and self.metric not in METRICS:
             raise InputError(f"metric of the search is {self.metric!r}{near(self.metric, METRICS)}")
         if self.where not in ("centralised", "network"):
-            raise InputError(f"where of the search is {self.where!r}: choose centralised or network")
+            raise InputError(
+                f"where of the search is {self.where!r}: choose centralised or network"
+            )
 
     def candidates(self, keys: Sequence[str]) -> Iterator[dict[str, Any]]:
         """All combinations of the values of these keys, in the order of the grid."""
@@ -95,9 +102,13 @@ def keys_of(search: Search, data: Data, model: Model) -> list[str]:
 def _searching(trial: Trial, search: Search) -> Trial:
     """The run of the model that searches: in one place, unless the search and both models are over the network."""
     model = _model_of(trial, search)
-    together = search.where == "network" and model.where != "centralised" and trial.network is not None
+    together = (
+        search.where == "network" and model.where != "centralised" and trial.network is not None
+    )
     model = model if together else replace(model, where="centralised")
-    return replace(trial, model=replace(model, swept={}), network=trial.network if together else None)
+    return replace(
+        trial, model=replace(model, swept={}), network=trial.network if together else None
+    )
 
 
 def _model_of(trial: Trial, search: Search) -> Model:
@@ -107,7 +118,9 @@ def _model_of(trial: Trial, search: Search) -> Model:
         if model.name == search.model:
             return model
     names = {model.name for model in trial.comparison.models}
-    raise InputError(f"the search is to be done by {search.model!r}, which is no model{near(search.model, names)}")
+    raise InputError(
+        f"the search is to be done by {search.model!r}, which is no model{near(search.model, names)}"
+    )
 
 
 @lru_cache(maxsize=FOUND_KEPT)
@@ -117,7 +130,9 @@ def _found(asked: Asked[Trial]) -> dict[str, Any]:
     assert search is not None
     metric = search.metric_of(trial)
     candidates = list(search.candidates(keys_of(search, trial.data, trial.model)))
-    scores = [[_score(trial, one, metric, fold) for one in candidates] for fold in range(search.folds)]
+    scores = [
+        [_score(trial, one, metric, fold) for one in candidates] for fold in range(search.folds)
+    ]
     losses = np.mean(scores, axis=0) * (-1 if metric.larger_is_better else 1)
     return candidates[int(np.argmin(np.where(np.isnan(losses), np.inf, losses)))]
 
@@ -129,6 +144,14 @@ def _score(trial: Trial, candidate: Mapping[str, Any], metric: Metric, fold: int
     assert trial.comparison.search is not None
     folds = trial.comparison.search.folds
     alone = replace(trial.comparison, folds=folds, search=None, metrics=(metric.name,))
-    run = replace(trial, comparison=alone, model=replace(trial.model, settings=settings), fold=fold, within=trial)
-    with drawing_from(run.seed("model")):  # so that nothing hangs on whether the search was done here, or before
+    run = replace(
+        trial,
+        comparison=alone,
+        model=replace(trial.model, settings=settings),
+        fold=fold,
+        within=trial,
+    )
+    with drawing_from(
+        run.seed("model")
+    ):  # so that nothing hangs on whether the search was done here, or before
         return alone.protocol.run(run).values[metric.name]
