@@ -7,6 +7,7 @@ agent is there in half a second.
 
 from __future__ import annotations
 
+import json
 import logging
 import multiprocessing
 import os
@@ -157,6 +158,8 @@ def hang(network: Any, round: int) -> None:
 def tell(network: Any, path: Path) -> None:
     while True:
         path.write_text(f"{network.round} {network.state}")
+        deleted = {neighbor: link.outbox.dropped for neighbor, link in network._neighbors.items()}
+        path.with_name("deleted.json").write_text(json.dumps(deleted))
         time.sleep(0.02)
 
 
@@ -240,6 +243,14 @@ class Ring:
             lambda: self.round(agent) >= number, f"agent {agent} to come to round {number}"
         )
 
+    def wait_until_deleted(self, neighbor: int) -> None:
+        """Wait until all agents beside this one have deleted some of the rounds they sent to it."""
+        for agent in GRAPH[neighbor]:
+            self.wait_until(
+                lambda agent=agent: self.deleted(agent, neighbor) > 0,
+                f"agent {agent} to delete what agent {neighbor} has saved",
+            )
+
     def wait_for_log(self, agent: int, words: str) -> None:
         self.wait_until(lambda: words in self.log(agent), f"agent {agent} to say {words!r}")
 
@@ -281,6 +292,14 @@ class Ring:
             return int((self.path(agent) / "round.txt").read_text().partition(" ")[0])
         except (OSError, ValueError):
             return 0
+
+    def deleted(self, agent: int, neighbor: int) -> int:
+        """Return up to which round the agent has deleted what it sent to the neighbor."""
+        try:
+            deleted = json.loads((self.path(agent) / "deleted.json").read_text())
+        except (OSError, ValueError):  # not yet there, or just being written
+            return 0
+        return int(deleted[str(neighbor)])
 
     def state(self, agent: int) -> str:
         return (self.path(agent) / "round.txt").read_text().partition(" ")[2]

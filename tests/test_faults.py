@@ -144,10 +144,8 @@ def test_a_torn_checkpoint_is_noticed_and_the_one_before_will_do(ring):
 
 
 def test_a_lost_checkpoint_is_said_to_whoever_lost_it(ring):
-    ring.start(
-        silence=0.4
-    )  # agents tell often what they have saved, so that neighbors have nothing left of it
-    ring.wait_for_round(MIDDLE)
+    ring.start(silence=0.4)
+    ring.wait_until_deleted(3)
     ring.kill(3)
     kept = ring.path(3) / "checkpoints"
     kept.rename(ring.path(3) / "elsewhere")
