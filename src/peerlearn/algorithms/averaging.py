@@ -40,7 +40,7 @@ from peerlearn.errors import InputError, NetworkError, warn_not_converged
 from peerlearn.network.base import Network
 from peerlearn.rounds import chebyshev_interval, chebyshev_rounds, plain_rounds
 
-__all__ = ["Averaging", "average", "total"]
+__all__ = ["Averaging", "average", "iterates", "total"]
 
 Method = Literal["auto", "plain", "chebyshev", "tree"]
 Stopping = Literal["bound", "messages", "oracle", "thesis"]

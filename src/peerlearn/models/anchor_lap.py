@@ -44,6 +44,8 @@ from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, labelled
 from peerlearn.network import Network
 
+__all__ = ["AnchorLapClassifier"]
+
 NUMBERS = ("n_anchors", "n_local", "n_nearest", "rank")
 ANCHORS = "the anchors"
 SOLVED_ALIKE = (

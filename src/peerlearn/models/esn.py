@@ -39,6 +39,8 @@ from peerlearn.models.settings import number_between, whole_from
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 
+__all__ = ["ESNRegressor"]
+
 PENALTIES: dict[str, type[Ridge] | type[Lasso]] = {"ridge": Ridge, "lasso": Lasso}
 RESERVOIR = "the reservoir"
 

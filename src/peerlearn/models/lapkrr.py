@@ -43,6 +43,8 @@ from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, labelled
 from peerlearn.network import Network
 
+__all__ = ["LapKRRClassifier"]
+
 PRIVACY: Family[Privacy] = Family("peerlearn.local.privacy", "drawn", "privacy")
 SHARED, TRANSFORM = "what agents share", "their transform"
 AT_ONCE = 10_000_000  # entries of a kernel matrix when predicting

@@ -43,6 +43,8 @@ from peerlearn.models.shares import chunk_of, encode_shares
 from peerlearn.models.streams import Rows, Stream, StreamModel
 from peerlearn.network import Network
 
+__all__ = ["RVFLClassifier", "RVFLRegressor"]
+
 FEATURES = "the features"
 
 

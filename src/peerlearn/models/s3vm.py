@@ -55,6 +55,8 @@ from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
 from peerlearn.network import Network
 
+__all__ = ["S3VMClassifier"]
+
 SUMS = Averaging(tolerance=1e-9)  # exact, but where messages get lost
 
 

@@ -48,6 +48,8 @@ from peerlearn.models.settings import network_fitted_over, one_agent
 from peerlearn.models.targets import Targets
 from peerlearn.network import Network
 
+__all__ = ["VerticalRVFLClassifier", "VerticalRVFLRegressor"]
+
 ROWS = ("refuse", "intersection")
 FEATURES, HASHES, TIES = "the features", "the hashes of identifiers", "ties of votes"
 SAME_ORDER = "give all agents the same rows in the same order"
