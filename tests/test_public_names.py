@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import pickle
 import subprocess
@@ -20,6 +21,14 @@ from tests import stubs
 
 ROOT = Path(__file__).parent.parent
 HEAVY = ("sklearn", "numba", "matplotlib", "networkx", "grpc", "pandas", "pyarrow", "rich", "scipy")
+
+
+# What may be imported inside a function: it takes long, or may be missing.
+DELAYED = (
+    "cryptography", "cvxpy", "grpc", "mpi4py", "numba", "pyarrow", "resource", "scipy.signal",
+    "scipy.stats", "sklearn", "peerlearn.local.register_product",
+)  # fmt: skip
+DELAYING = ("cli", "experiments")  # commands import what they run; --help must not wait for it
 
 
 def run(program):
@@ -130,3 +139,26 @@ def test_not_converged_is_the_warning_of_scikit_learn():
         "import pickle; assert pickle.loads(pickle.dumps(errors.NotConverged)) is errors.NotConverged"
     )
     assert run(program) == ""
+
+
+def imports_inside_functions(path):
+    """Yield the modules that are imported inside functions of a file."""
+    for function in ast.walk(ast.parse(path.read_text())):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom):
+                    yield node.module
+                elif isinstance(node, ast.Import):
+                    yield from (each.name for each in node.names)
+
+
+def test_functions_import_only_what_is_worth_the_delay():
+    """Anything else is imported at the top of its file, where readers look for it."""
+    found = [
+        f"{path.relative_to(public_names.HOME)}: {module}"
+        for path in public_names.HOME.rglob("*.py")
+        if path.relative_to(public_names.HOME).parts[0] not in DELAYING
+        for module in imports_inside_functions(path)
+        if not module.startswith(DELAYED)
+    ]
+    assert found == []

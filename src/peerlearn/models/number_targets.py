@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from peerlearn.arrays import Array
@@ -22,7 +23,7 @@ class NumberTargets(RegressorMixin, Targets):
     _single_output: bool
     _n_outputs: int
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ArrayLike) -> Array:
         """f(x) by the first hosted agent's coefficients: one number per row, or one per row and output."""
         predicted: Array = super().predict(X)
         return predicted
