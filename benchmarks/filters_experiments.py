@@ -32,7 +32,7 @@ from peerlearn import LMSFilter, SimulatedNetwork, SplineFilter, graphs
 from peerlearn.arrays import Array
 from peerlearn.data import WienerSignals, wiener
 from peerlearn.experiments.figures.filters import draw_filters
-from peerlearn.models.filters import FilterRun, decibels
+from peerlearn.models.filter_run import FilterRun, decibels
 
 SAMPLES, EARLY, SEED, WINDOW = 25_000, 5000, 0, 100
 AT_EARLY, AT_END = slice(EARLY - 500, EARLY), slice(-2000, None)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -59,18 +60,25 @@ class Used:
     megabytes: float
 
 
+MORE_THAN_NUMPY = 0.35  # CPU seconds of an import and of --help, at most
+AGENT = Used(1.6, 240.0)  # at most
+
+
 def used(*processes: subprocess.Popen[str]) -> Used:
     """Wait for the processes; return the most that one of them took."""
     found = []
     for process in processes:
-        told, _ = process.communicate()
+        output, _ = process.communicate()
         assert process.returncode == 0, f"{process.args} failed"
-        found.append(Used(*map(float, told.split()[-2:])))
+        found.append(Used(*map(float, output.split()[-2:])))
     return max(found, key=lambda each: each.seconds)
 
 
 def python(*arguments: str, cwd: Path | None = None) -> subprocess.Popen[str]:
-    """Start Python from a small process, which tells what it took: Linux counts the memory of whoever starts one."""
+    """Start Python from a small process, which prints what it took.
+
+    Linux counts the memory of the process that starts another as memory of that other.
+    """
     command = [sys.executable, "-S", "-c", LAUNCHER, sys.executable, *arguments]
     return subprocess.Popen(
         command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -108,13 +116,23 @@ def agents() -> Used:
         )
 
 
-def median(found: list[Used]) -> Used:
+def median(runs: list[Used]) -> Used:
+    """Return the median of seconds and that of megabytes."""
     return Used(
-        *(
-            float(np.median([getattr(each, field) for each in found]))
-            for field in ("seconds", "megabytes")
-        )
+        float(np.median([each.seconds for each in runs])),
+        float(np.median([each.megabytes for each in runs])),
     )
+
+
+def row(name: str, took: Used, rival: Used, limit: Used | None) -> list[str]:
+    """Return a line of the table: what a process took, and whether that is within its limit."""
+    cells = [name, f"{took.seconds:.2f}", f"{took.megabytes:.0f}"]
+    cells.append(f"{took.seconds / rival.seconds:.2f}")
+    if limit is None:
+        return [*cells, "-", ""]
+    excess = max(took.seconds / limit.seconds, took.megabytes / limit.megabytes)
+    memory = "" if limit.megabytes == inf else f", {limit.megabytes:.0f} MB"
+    return [*cells, f"{limit.seconds:.2f} s{memory}", holds(excess, 1.0)]
 
 
 def main() -> None:
@@ -125,29 +143,17 @@ def main() -> None:
         "peerlearn --help": lambda: used(python("-m", "peerlearn", "--help")),
         "an agent": agents,
     }
-    turns = {
-        name: [task() for _ in range(TURNS + 1)][1:] for name, task in tasks.items()
-    }  # the first fills caches
-    found = {name: median(runs) for name, runs in turns.items()}
+    found: dict[str, Used] = {}
+    for name, task in tasks.items():
+        task()  # fills caches
+        found[name] = median([task() for _ in range(TURNS)])
     numpy, base = found["import numpy"], found["import sklearn.base"]
-    limits = {
-        "import peerlearn": (numpy.seconds + 0.35, 0.0),
-        "peerlearn --help": (numpy.seconds + 0.35, 0.0),
-    }
-    limits["an agent"] = (1.6, 240.0)
-    rows = []
-    for name, each in found.items():
-        seconds, megabytes = limits.get(name, (0.0, 0.0))
-        verdict = ""
-        if seconds:
-            fine = each.seconds <= seconds and (not megabytes or each.megabytes <= megabytes)
-            verdict = holds(0.0 if fine else 2.0, 1.0)
-        rival = base if name == "an agent" else numpy
-        limit = (
-            f"{seconds:.2f} s" + (f", {megabytes:.0f} MB" if megabytes else "") if seconds else "-"
-        )
-        ratio = f"{each.seconds / rival.seconds:.2f}"
-        rows.append([name, f"{each.seconds:.2f}", f"{each.megabytes:.0f}", ratio, limit, verdict])
+    light = Used(numpy.seconds + MORE_THAN_NUMPY, inf)
+    limits = {"import peerlearn": light, "peerlearn --help": light, "an agent": AGENT}
+    rows = [
+        row(name, each, base if name == "an agent" else numpy, limits.get(name))
+        for name, each in found.items()
+    ]
     show("What starting takes", ["process", "CPU s", "MB", "CPU / rival", "limit", ""], rows)
     console.print(
         "The rival is import numpy; of an agent it is import sklearn.base.", highlight=False

@@ -179,8 +179,11 @@ def test_python_blocks_of_the_pages_run(page, tmp_path, monkeypatch):
         exec(compile(block, page, "exec", dont_inherit=True), vars(module))
 
 
-def copy_of_the_tree(folder, file, block):
-    """A copy of the package and its tests with one of CONTRIBUTING's examples as a file: formatted and typed."""
+def copy_of_the_tree(folder, file, block, name):
+    """A copy of the package and its tests with one of CONTRIBUTING's examples as a file.
+
+    The file is formatted and typed, and its class can be imported from peerlearn.
+    """
     for part in ("src", "tests", "pyproject.toml", "README.md"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, folder / part)
@@ -188,7 +191,12 @@ def copy_of_the_tree(folder, file, block):
     recipe.write_text(python_blocks("CONTRIBUTING.md")[block])
     run("ruff", "check", recipe, cwd=folder)
     run("ruff", "format", "--check", recipe, cwd=folder)
+    run("tests.stubs", cwd=folder, path=folder / "src")
     run("mypy", cwd=folder)
+    (folder / "use.py").write_text(f"from peerlearn import {name}\n\nprint({name}.__module__)\n")
+    run("mypy", "use.py", cwd=folder)
+    module = f"peerlearn.{file.removesuffix('.py').replace('/', '.')}"
+    assert run("use", cwd=folder, path=folder / "src") == f"{module}\n"
     return recipe
 
 
@@ -210,7 +218,9 @@ def run_tests(folder, chosen, *files):
 
 def test_the_recipe_for_a_new_algorithm_holds(tmp_path):
     """CONTRIBUTING's example, saved as a file in a copy of the tree: found, and tested."""
-    recipe = copy_of_the_tree(tmp_path, "algorithms/readout/exact_diffusion.py", 0)
+    recipe = copy_of_the_tree(
+        tmp_path, "algorithms/readout/exact_diffusion.py", 0, "ExactDiffusion"
+    )
     assert lines_of_code(recipe.read_text()) <= 40
     chosen = "ExactDiffusion or exact-diffusion or found_by_their_names"
     assert "passed" in run_tests(
@@ -220,7 +230,7 @@ def test_the_recipe_for_a_new_algorithm_holds(tmp_path):
 
 def test_the_recipe_for_a_new_model_holds(tmp_path):
     """CONTRIBUTING's example, saved as a file in a copy of the tree, is known everywhere without another change."""
-    recipe = copy_of_the_tree(tmp_path, "models/logistic.py", 2)
+    recipe = copy_of_the_tree(tmp_path, "models/logistic.py", 2, "LogisticClassifier")
     assert lines_of_code(recipe.read_text()) <= 110
     said = run_tests(
         tmp_path, "logistic", "recipe_logistic.py", "test_every_model.py", "test_models_apart.py"

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, default_rng
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from peerlearn.arrays import Indices
@@ -21,24 +22,24 @@ from peerlearn.errors import DataError
 Share: TypeAlias = tuple[Any, Any]
 
 
-def even(X: Any, y: Any, agents: int, *, seed: int = 0) -> list[Share]:
+def even(X: ArrayLike, y: ArrayLike, agents: int, *, seed: int = 0) -> list[Share]:
     """Rows at random; sizes differ by at most one."""
     return _shares(X, y, even_rows(_rows(X, y), agents, default_rng(seed)))
 
 
-def stratified(X: Any, y: Any, agents: int, *, seed: int = 0) -> list[Share]:
+def stratified(X: ArrayLike, y: ArrayLike, agents: int, *, seed: int = 0) -> list[Share]:
     """Every class spread over the agents as evenly as possible; sizes differ by at most one."""
     _rows(X, y)
     return _shares(X, y, stratified_rows(y, agents, default_rng(seed)))
 
 
-def sized(X: Any, y: Any, sizes: Sequence[int], *, seed: int = 0) -> list[Share]:
+def sized(X: ArrayLike, y: ArrayLike, sizes: Sequence[int], *, seed: int = 0) -> list[Share]:
     """Rows at random, sizes[k] of them to agent k."""
     return _shares(X, y, sized_rows(_rows(X, y), sizes, default_rng(seed)))
 
 
 def dirichlet(
-    X: Any, y: Any, agents: int, *, concentration: float = 0.5, seed: int = 0
+    X: ArrayLike, y: ArrayLike, agents: int, *, concentration: float = 0.5, seed: int = 0
 ) -> list[Share]:
     """Classes skewed over the agents, the more the smaller the concentration (see `dirichlet_rows`)."""
     _rows(X, y)
@@ -46,18 +47,10 @@ def dirichlet(
 
 
 def columns(
-    X: Any, agents: int, *, seed: int | None = 0, sizes: Sequence[int] | None = None
+    X: ArrayLike, agents: int, *, seed: int | None = 0, sizes: Sequence[int] | None = None
 ) -> list[Any]:
     """One block of columns per agent, those of `column_blocks`; all agents hold all rows."""
-    blocks = column_blocks(_width(X), agents, seed=seed, sizes=sizes)
-    if sparse.issparse(X):
-        table = X.tocsc()
-        return [table[:, block].asformat(X.format) for block in blocks]
-    if hasattr(X, "iloc"):
-        return [X.iloc[:, block] for block in blocks]
-    if hasattr(X, "shape"):
-        return [X[:, block] for block in blocks]
-    return [[[row[j] for j in block] for row in X] for block in blocks]
+    return _pick_columns(X, column_blocks(_width(X), agents, seed=seed, sizes=sizes))
 
 
 def column_blocks(
@@ -85,7 +78,7 @@ def sized_rows(n: int, sizes: Sequence[int], rng: Generator) -> list[Indices]:
     return _cut(rng.permutation(n), sizes, "rows")
 
 
-def stratified_rows(y: Any, agents: int, rng: Generator) -> list[Indices]:
+def stratified_rows(y: ArrayLike, agents: int, rng: Generator) -> list[Indices]:
     """Rows laid out class by class and dealt like cards.
 
     A class is a run of that line, so its counts differ by at most one between agents, and so do the
@@ -98,7 +91,9 @@ def stratified_rows(y: Any, agents: int, rng: Generator) -> list[Indices]:
     return [rng.permutation(line[agent::agents]) for agent in range(agents)]
 
 
-def dirichlet_rows(y: Any, agents: int, concentration: float, rng: Generator) -> list[Indices]:
+def dirichlet_rows(
+    y: ArrayLike, agents: int, concentration: float, rng: Generator
+) -> list[Indices]:
     """Each class is cut among the agents by its own draw of proportions.
 
         p_c ~ Dirichlet(concentration, .., concentration)      agent k gets the fraction p_ck of class c
@@ -161,6 +156,18 @@ def _classes(y: Any) -> Indices:
 
 def _shares(X: Any, y: Any, dealt: list[Indices]) -> list[Share]:
     return list(zip(_picked(X, dealt), _picked(y, dealt), strict=True))
+
+
+def _pick_columns(X: Any, blocks: list[Indices]) -> list[Any]:
+    """Return each block of columns, of the kind that X is."""
+    if sparse.issparse(X):
+        table = X.tocsc()
+        return [table[:, block].asformat(X.format) for block in blocks]
+    if hasattr(X, "iloc"):
+        return [X.iloc[:, block] for block in blocks]
+    if hasattr(X, "shape"):
+        return [X[:, block] for block in blocks]
+    return [[[row[j] for j in block] for row in X] for block in blocks]
 
 
 def _picked(data: Any, dealt: list[Indices]) -> list[Any]:

@@ -19,6 +19,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
@@ -133,7 +134,7 @@ NAMES: dict[str, Callable[[nx.Graph], sparse.csr_array]] = {
 }
 
 
-def named(weights: Any, graph: nx.Graph) -> sparse.csr_array:
+def named(weights: str | ArrayLike | sparse.sparray, graph: nx.Graph) -> sparse.csr_array:
     """The mixing matrix that `weights` stands for: one of NAMES, or a matrix, which is checked."""
     if not isinstance(weights, str):
         return checked(weights, graph)
@@ -142,7 +143,7 @@ def named(weights: Any, graph: nx.Graph) -> sparse.csr_array:
     raise WeightsError(f"there are no weights called {weights!r}: {_known(name, NAMES)}")
 
 
-def checked(C: Any, graph: nx.Graph) -> sparse.csr_array:
+def checked(C: ArrayLike | sparse.sparray, graph: nx.Graph) -> sparse.csr_array:
     """A given matrix as sparse weights of the graph, what rounding left unequal made equal, or the reason why not."""
     links, C = _links(graph), _matrix(C)
     if C.shape != links.shape:
@@ -172,7 +173,7 @@ def checked(C: Any, graph: nx.Graph) -> sparse.csr_array:
     return _averaging((C + C.T) / 2)
 
 
-def spectrum(C: Any) -> tuple[float, float]:
+def spectrum(C: ArrayLike | sparse.sparray) -> tuple[float, float]:
     """Largest and smallest eigenvalue of C, the eigenvalue 1 of the constant vector set apart; (0, 0) for one agent.
 
     The constant vector is moved to the mean c of the other eigenvalues, which lies between them:
@@ -197,12 +198,12 @@ def spectrum(C: Any) -> tuple[float, float]:
     return largest, smallest
 
 
-def contraction(C: Any) -> float:
+def contraction(C: ArrayLike | sparse.sparray) -> float:
     """rho(C - 11'/L): the factor by which one round shrinks the distance to the average, at worst."""
     return max(map(abs, spectrum(C)))
 
 
-def rounds_to(C: Any, accuracy: float, method: str = "plain") -> int:
+def rounds_to(C: ArrayLike | sparse.sparray, accuracy: float, method: str = "plain") -> int:
     """Rounds until the distance to the average (Frobenius, over all agents) is at most `accuracy` times what it was.
 
     By "plain" rounds x <- C x, or by the "chebyshev" polynomial of C; the formulas are in

@@ -30,9 +30,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.sums import sum_everywhere
 from peerlearn.arrays import Array, norms, per_agent
@@ -40,7 +41,7 @@ from peerlearn.errors import InputError, NetworkError, warn_not_converged
 from peerlearn.network.base import Network
 from peerlearn.rounds import chebyshev_interval, chebyshev_rounds, plain_rounds
 
-__all__ = ["Averaging", "average", "total"]
+__all__ = ["Averaging", "average", "iterates", "total"]
 
 Method = Literal["auto", "plain", "chebyshev", "tree"]
 Stopping = Literal["bound", "messages", "oracle", "thesis"]
@@ -101,7 +102,7 @@ class Averaging:
         """Whether all agents end with the same bits."""
         return network.size == 1 or self.method_on(network) == "tree"
 
-    def average(self, network: Network, x: Any) -> Array:
+    def average(self, network: Network, x: ArrayLike) -> Array:
         rows = per_agent(x, len(network.hosted))
         if network.size == 1:
             return rows.copy()
@@ -115,7 +116,7 @@ class Averaging:
             return self._by_messages(network, rows)
         return self._by_oracle(network, rows)
 
-    def total(self, network: Network, x: Any) -> Array:
+    def total(self, network: Network, x: ArrayLike) -> Array:
         """Return the sum of all agents' x at every agent: see sums.py."""
         sums: Array = sum_everywhere(network, x, self)
         return sums
@@ -228,7 +229,7 @@ class Averaging:
 
 def average(
     network: Network,
-    x: Any,
+    x: ArrayLike,
     *,
     tolerance: float = 1e-6,
     max_rounds: int | None = None,
@@ -246,7 +247,7 @@ def average(
 
 def total(
     network: Network,
-    x: Any,
+    x: ArrayLike,
     *,
     tolerance: float = 1e-6,
     max_rounds: int | None = None,
@@ -262,7 +263,7 @@ def total(
     return Averaging(method, tolerance, max_rounds, stopping).total(network, x)
 
 
-def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Array]:
+def iterates(network: Network, x: ArrayLike, method: Method = "plain") -> Iterator[Array]:
     """x after one round, two rounds, and so on without end: for watching how agents come to agree."""
     now = before = per_agent(x, len(network.hosted))
     for a, b, c in recurrence(network, chebyshev=method == "chebyshev"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from peerlearn.arrays import Array, per_agent
 from peerlearn.network.base import Network
@@ -17,7 +18,7 @@ from peerlearn.network.base import Network
 __all__ = ["everyone", "maximum"]
 
 
-def maximum(network: Network, x: Any) -> Array:
+def maximum(network: Network, x: ArrayLike) -> Array:
     """Return the largest of all agents' x, entry by entry, at every agent and with the same bits.
 
     >>> from peerlearn import SimulatedNetwork, graphs
@@ -41,7 +42,7 @@ def everyone(network: Network, flags: Any) -> bool:
     return not dissent[0].any()  # after the flood the first hosted agent knows what all know
 
 
-def broadcast_from_center(network: Network, x: Any) -> Array:
+def broadcast_from_center(network: Network, x: ArrayLike) -> Array:
     """Return one agent's x at every agent, with the same bits: that of the agent in the middle of the graph.
 
     Whoever has it hands it on to all neighbors further out, once; where messages get lost, in every

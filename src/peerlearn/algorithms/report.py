@@ -10,6 +10,8 @@ from peerlearn.arrays import is_real
 from peerlearn.errors import InputError
 from peerlearn.network.base import Counts
 
+__all__ = ["Report"]
+
 SMALLEST_TOLERANCE = 1e-12
 
 

@@ -21,7 +21,7 @@ averaging. A merge is associative, and no sum: R factors are stacked and factori
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
@@ -30,8 +30,21 @@ from peerlearn.arrays import Addends, Array, addends_per_agent
 from peerlearn.errors import InputError
 from peerlearn.network.base import Message, Network
 
-if TYPE_CHECKING:
-    from peerlearn.algorithms.averaging import Averaging
+
+class Averager(Protocol):
+    """What sums need of `averaging.Averaging`, which is built on them."""
+
+    def exact_on(self, network: Network) -> bool:
+        """Return whether sums are made over a tree here."""
+        ...
+
+    def check_rounds(self, network: Network) -> None:
+        """Raise NetworkError where a tree takes more rounds than are allowed."""
+        ...
+
+    def average(self, network: Network, x: Any) -> Array:
+        """Return the average of all agents' rows at every agent."""
+        ...
 
 
 def sum_to_root(network: Network, x: Any) -> Any:
@@ -47,7 +60,7 @@ def broadcast_from_root(network: Network, x: Any) -> Any:
     return _send_down(network, addends_per_agent(x, len(network.hosted)).copy())
 
 
-def sum_everywhere(network: Network, x: Any, averaging: Averaging) -> Any:
+def sum_everywhere(network: Network, x: Any, averaging: Averager) -> Any:
     """Return the sum of all agents' rows at every agent.
 
     Over a tree the result has the type of x. By gossip it is float64, and sums modulo 2^64 are
@@ -63,7 +76,7 @@ def sum_everywhere(network: Network, x: Any, averaging: Averaging) -> Any:
     return network.size * averaging.average(network, x)
 
 
-def sum_alike(network: Network, x: Array, averaging: Averaging) -> Array:
+def sum_alike(network: Network, x: Array, averaging: Averager) -> Array:
     """Return the sum of all agents' rows, with the same bits at every agent."""
     sums = cast(Array, sum_everywhere(network, x, averaging))
     return sums if averaging.exact_on(network) else broadcast_from_center(network, sums)

@@ -1,4 +1,7 @@
-"""The command peerlearn: thin doors to what Python users can call as well."""
+"""The command peerlearn: thin doors to what Python users can call as well.
+
+A command imports what it runs when it runs, so that --help does not wait for scikit-learn.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from peerlearn.errors import InputError, MissingExtra, PeerlearnError, Stopped
-from peerlearn.network.mpi import end_job
 
 CTRL_C = 130  # what shells expect of a program ended by Ctrl-C
 UNUSABLE = 2  # of what has to be changed first: what was given, or what is installed
@@ -23,11 +22,18 @@ class Doors(click.Group):
         except PeerlearnError as error:
             click.echo(f"peerlearn: {error}", err=True)
             code = _code(error)
-            end_job(code)  # other ranks of an MPI job would wait for this one
+            _end_other_ranks(code)
             ctx.exit(code)
         except KeyboardInterrupt:
             click.echo("peerlearn: stopped by Ctrl-C; files already written are whole", err=True)
             ctx.exit(CTRL_C)
+
+
+def _end_other_ranks(code: int) -> None:
+    """End the other ranks of an MPI job, which would wait for this one."""
+    from peerlearn.network.mpi import end_job  # imports numpy and scipy; --help needs neither
+
+    end_job(code)
 
 
 def _code(error: PeerlearnError) -> int:

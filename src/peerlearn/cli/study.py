@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from peerlearn import errors
 from peerlearn.cli.paths import PATH
-from peerlearn.errors import NotConverged
 
 
 @click.command()
@@ -73,7 +73,7 @@ def demo(agents: int, seed: int, output: Path, engine: str) -> None:
     from peerlearn.experiments.tables import console_of_terminal, say, show_results
 
     with warnings.catch_warnings(), _progress("dealing the rows") as watch:
-        warnings.simplefilter("ignore", NotConverged)  # the table says so
+        warnings.simplefilter("ignore", errors.NotConverged)  # the table says so
         done = run_demo(output, agents=agents, seed=seed, engine=engine, watch=watch)
     if not done.results:
         return  # another rank shows them

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from sklearn import datasets
 
 from peerlearn.data.catalogue import is_at_hand
 from peerlearn.data.folder import VARIABLE, fetched_folder
@@ -78,6 +77,8 @@ def by_hand(name: str) -> str:
 
 def _downloaded(name: str, source: Source) -> Arrays:
     """OpenML's table as our arrays; every objection names the data set and how to get it by hand."""
+    from sklearn import datasets  # takes .1 s; few data sets are fetched
+
     parser = (
         "pandas" if find_spec("pandas") else "liac-arff"
     )  # the same table; the second takes longer

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from sklearn.datasets import make_moons
 
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
@@ -42,6 +41,8 @@ def two_moons(n: int = 400, noise: float = 0.15, seed: int = 0) -> tuple[Array, 
         raise DataError(
             f"two-moons cannot be drawn with noise {noise}: give a standard deviation of zero or more"
         )
+    from sklearn.datasets import make_moons  # takes .1 s; agents read files of their own
+
     X, lower = make_moons(n, noise=noise, random_state=seed)
     return np.ascontiguousarray(X, dtype=np.float64), np.where(lower == 0, 1, -1).astype(np.int64)
 

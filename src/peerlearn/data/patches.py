@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils import check_random_state
@@ -65,7 +65,7 @@ class Patches(TransformerMixin, BaseEstimator):
         self.n_samples = n_samples
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         for name in ("n_patches", "size", "step", "n_samples"):
             if not is_whole(value := getattr(self, name)) or value < 1:
                 raise InputError(f"{name} of Patches is {value!r}: give a whole number, 1 or more")
@@ -90,7 +90,7 @@ class Patches(TransformerMixin, BaseEstimator):
         )
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
         images = self._images(validate_data(self, X, dtype=np.float64, reset=False))
         pieces = [

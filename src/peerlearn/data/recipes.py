@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sklearn import datasets
 
 from peerlearn.arrays import Array
 from peerlearn.data.dataset import AnyArray, DataSet, Task, scale, targets
@@ -48,10 +47,19 @@ def _generated(
 
 
 def _bundled(
-    name: str, task: Task, rows: int, columns: int, to: Range, loader: Callable[[], Any], text: str
+    name: str,
+    task: Task,
+    rows: int,
+    columns: int,
+    to: Range,
+    loader: str,
+    text: str,
+    **options: Any,
 ) -> Recipe:
     def make(_seed: int) -> Made:
-        bunch = loader()
+        from sklearn import datasets  # takes .1 s; agents read files of their own
+
+        bunch = getattr(datasets, loader)(**options)
         extras = {"features": np.asarray(bunch.feature_names)}
         if task == "classification":
             extras["classes"] = np.asarray(bunch.target_names)
@@ -69,15 +77,16 @@ RECIPES: dict[str, Recipe] = {
                    "two Gaussian clouds in 50 dimensions, Bayes error 5 %; columns to [-1, 1]"),
         _generated("two-moons", 400, 2, None, lambda seed: two_moons(seed=seed),
                    "two interleaved half circles with noise 0.15; columns as drawn"),
-        _bundled("digits", "classification", 1797, 64, UNIT, datasets.load_digits,
+        _bundled("digits", "classification", 1797, 64, UNIT, "load_digits",
                  "handwritten digits, 8 x 8 pixels, ten classes; columns to [0, 1]"),
-        _bundled("breast-cancer", "classification", 569, 30, SIGNED, datasets.load_breast_cancer,
+        _bundled("breast-cancer", "classification", 569, 30, SIGNED, "load_breast_cancer",
                  "cell nuclei, malignant (0) or benign (1); columns to [-1, 1]"),
-        _bundled("iris", "classification", 150, 4, SIGNED, datasets.load_iris,
+        _bundled("iris", "classification", 150, 4, SIGNED, "load_iris",
                  "three species of iris; columns to [-1, 1]"),
-        _bundled("wine", "classification", 178, 13, SIGNED, datasets.load_wine,
+        _bundled("wine", "classification", 178, 13, SIGNED, "load_wine",
                  "wines of three growers by chemistry; columns to [-1, 1]"),
-        _bundled("diabetes", "regression", 442, 10, SIGNED, lambda: datasets.load_diabetes(scaled=False),
-                 "progression of diabetes after one year; columns to [-1, 1], targets as found"),
+        _bundled("diabetes", "regression", 442, 10, SIGNED, "load_diabetes",
+                 "progression of diabetes after one year; columns to [-1, 1], targets as found",
+                 scaled=False),
     )
 }  # fmt: skip

@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.integrate import solve_ivp
-from scipy.signal import lfilter
 
 from peerlearn.arrays import Array, is_real, is_whole
 from peerlearn.errors import DataError
@@ -133,6 +132,8 @@ def integrate_mackey_glass(start: Array, delay: int, h: float, steps: int) -> Ar
     linear, and a step
     of Runge-Kutta is  x[n+1] = R x[n] + h (w0 g[n] + w1 g[n+1/2] + w2 g[n+1]),  a recursive filter.
     """
+    from scipy.signal import lfilter  # takes .1 s; no other series needs it
+
     z = BETA * h
     R = 1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24
     w0, w1, w2 = (1 + z + z**2 / 2 + z**3 / 4) / 6, (4 + 2 * z + z**2 / 2) / 6, 1 / 6

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.signal import lfilter
 
 from peerlearn.arrays import Array, is_whole
 from peerlearn.errors import DataError
@@ -67,6 +66,8 @@ def wiener(
     if not isinstance(nonlinearity, str) or nonlinearity not in NONLINEARITIES:
         known = " or ".join(repr(name) for name in NONLINEARITIES)
         raise DataError(f"a Wiener system has no nonlinearity {nonlinearity!r}: choose {known}")
+    from scipy.signal import lfilter  # takes .1 s; other data sets do without
+
     f0 = NONLINEARITIES[nonlinearity]
     w0 = np.random.default_rng((seed, SYSTEM)).standard_normal(order)
     w0 /= np.linalg.norm(w0)

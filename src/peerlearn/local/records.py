@@ -16,7 +16,8 @@ from operator import itemgetter
 import numpy as np
 
 from peerlearn.arrays import Array
-from peerlearn.local.sparse_product import LANES, SparseRows, aligned
+from peerlearn.local.lanes import LANES
+from peerlearn.local.sparse_product import SparseRows, aligned
 
 TIMES = 256  # steps whose rows are held at a time
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from peerlearn.arrays import Array, Indices
 from peerlearn.compiled import compiled
-from peerlearn.local.sparse_product import CHAINS, LANES
+from peerlearn.local.lanes import CHAINS, LANES
 
 tools: Any = cgutils  # numba's own, without types
 ir = tools.ir

@@ -22,8 +22,9 @@ import numpy as np
 from peerlearn.arrays import HUGE, Array
 from peerlearn.errors import InputError
 from peerlearn.local.closed_loop import Ran, closed_loop
+from peerlearn.local.lanes import LANES
 from peerlearn.local.records import TIMES, Records
-from peerlearn.local.sparse_product import LANES, SparseRows
+from peerlearn.local.sparse_product import SparseRows
 from peerlearn.local.spectral_radius import spectral_radius as spectral_radius_of
 
 SPARSE = 0.5  # of the entries: below it a sparse product takes less time

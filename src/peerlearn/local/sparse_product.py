@@ -14,9 +14,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from peerlearn.arrays import Array, Indices
-
-LANES = 8  # one vector register where it has 512 bits
-CHAINS = 4  # sums that grow side by side: one alone would wait for every addition
+from peerlearn.local.lanes import CHAINS
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,8 @@ class SparseRows:
 
     def times(self, s: Array, z: Array) -> None:
         """s: stacks x columns x LANES -> z: stacks x rows x LANES"""
-        from peerlearn.local.register_product import (
-            multiply,
-        )  # imports numba, which takes half a second
+        # This imports numba, which takes half a second.
+        from peerlearn.local.register_product import multiply
 
         multiply(self.ends, self.columns, self.values, s, z)
 

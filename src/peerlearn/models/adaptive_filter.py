@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
 from peerlearn.algorithms.agreement import check_same_settings
@@ -89,7 +90,7 @@ class AdaptiveFilter(NetworkModel):
         """Return the spline of the filter, if it has one."""
         return None
 
-    def run(self, x: Any, d: Any, truth: Any = None) -> FilterRun:
+    def run(self, x: ArrayLike, d: ArrayLike, truth: Any = None) -> FilterRun:
         """Learn from recorded signals, hosted agents x samples (of one agent also one row), beginning anew.
 
         All agents call it at the same time, with equally many samples. truth: the system that made
@@ -109,7 +110,7 @@ class AdaptiveFilter(NetworkModel):
             record[0], d - record[0], record[1] if of_w else None, record[2] if of_q else None, sent
         )
 
-    def step(self, x: Any, d: Any) -> Array:
+    def step(self, x: ArrayLike, d: ArrayLike) -> Array:
         """Go on with the next sample of each hosted agent, or with a block of them: agents x samples.
 
         Outputs, in the shape of x, are those of the filter before it learned from each sample. All
@@ -129,7 +130,7 @@ class AdaptiveFilter(NetworkModel):
         stepped: Array = record[0].reshape(np.shape(x))
         return stepped
 
-    def predict(self, x: Any) -> Array:
+    def predict(self, x: ArrayLike) -> Array:
         """What the filter of each hosted agent makes of a signal of its own, x as in `run`. Nothing is learned or sent.
 
         Before the first sample there was silence, whatever the filter has heard.

@@ -26,6 +26,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.anchors import Anchoring
@@ -43,6 +44,8 @@ from peerlearn.models.settings import number_between
 from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, labelled
 from peerlearn.network import Network
+
+__all__ = ["AnchorLapClassifier"]
 
 NUMBERS = ("n_anchors", "n_local", "n_nearest", "rank")
 ANCHORS = "the anchors"
@@ -177,7 +180,7 @@ class AnchorLapClassifier(PartlyLabelled):
     def _keep(self, graph: AnchorGraph) -> None:
         self._graph, self.anchors_, self.width_ = graph, graph.A, graph.width
 
-    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Array:
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
         finite_rows(rows, "")
         outputs: Array = self._graph.features(rows) @ self.coefficients_[agents]

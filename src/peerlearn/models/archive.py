@@ -45,11 +45,14 @@ class Saved:
     target: str | None
     about: dict[str, Any] = field(repr=False)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Any:
         """Of rows as they were measured: (x - center) / scale is done here."""
         inputs = self.model.n_features_in_
+        given: Any = X
         try:
-            rows = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, dtype=np.float64)
+            if scipy.sparse.issparse(given):
+                given = given.toarray()
+            rows = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise DataError(
                 f"what was given is no table of numbers ({error}): give one table with the model's {inputs} columns, "

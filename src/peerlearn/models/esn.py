@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.agreement import Drawn, probe
 from peerlearn.algorithms.averaging import total
@@ -38,6 +39,8 @@ from peerlearn.models.sequences import Sequences
 from peerlearn.models.settings import number_between, whole_from
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
+
+__all__ = ["ESNRegressor"]
 
 PENALTIES: dict[str, type[Ridge] | type[Lasso]] = {"ridge": Ridge, "lasso": Lasso}
 RESERVOIR = "the reservoir"
@@ -124,7 +127,7 @@ class ESNRegressor(ReservoirArchive):
         self.network = network
         self.random_state = random_state
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn from the next samples of each hosted agent's one sequence, which goes on from call to call.
 
         partial_fit(shares) takes a list of (X_k, y_k), one per hosted agent, with one sample or

@@ -14,11 +14,11 @@ from peerlearn.arrays import Array
 from peerlearn.errors import DataError
 from peerlearn.local.splines import Spline
 from peerlearn.models.adaptive_filter import AdaptiveFilter
-from peerlearn.models.filter_run import FilterRun, decibels
+from peerlearn.models.filter_run import decibels
 from peerlearn.models.signals import numbers_or_none, true_coefficients
 from peerlearn.network import Network
 
-__all__ = ["FilterRun", "LMSFilter", "SplineFilter", "decibels"]
+__all__ = ["LMSFilter", "SplineFilter", "decibels"]
 
 
 class SplineFilter(AdaptiveFilter):

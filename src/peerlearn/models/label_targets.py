@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -29,11 +29,11 @@ class LabelTargets(ClassifierMixin, Targets):
 
     classes_: np.ndarray[Any, Any]
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Any:
         """The class of each row, by the first hosted agent's coefficients."""
         return super().predict(X)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: ArrayLike) -> Array:
         """f(x): one number per row for two classes (above 0 means classes_[1]), else one per row and class."""
         return self._shape_decision(self.agent_outputs(X, slice(1))[0])
 
@@ -75,6 +75,8 @@ class LabelTargets(ClassifierMixin, Targets):
         return self.classes_[self._choose(outputs)]
 
     def _measure(self, y: Any, predicted: Any) -> float:
+        from sklearn.metrics import accuracy_score  # takes .1 s; training needs no metric
+
         return float(accuracy_score(y, predicted))
 
     def begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,6 +43,8 @@ from peerlearn.models.settings import network_fitted_over, number_between, one_a
 from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, labelled
 from peerlearn.network import Network
+
+__all__ = ["LapKRRClassifier"]
 
 PRIVACY: Family[Privacy] = Family("peerlearn.local.privacy", "drawn", "privacy")
 SHARED, TRANSFORM = "what agents share", "their transform"
@@ -193,14 +196,14 @@ class LapKRRClassifier(PartlyLabelled):
             return OwnAnswer(coefficients, Report("LapKRR of each agent alone", True, 0, ()))
         return OwnAnswer(*self._together(setup, self._manifold, self.patterns_, outputs))
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: ArrayLike) -> Array:
         """f(x): one number per row for two classes (above 0 means classes_[1]), else one per row and class.
 
         All agents call it at the same time with the same rows.
         """
         return super().decision_function(X)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Any:
         """The class of each row. All agents call it at the same time with the same rows."""
         return super().predict(X)
 
@@ -250,7 +253,7 @@ class LapKRRClassifier(PartlyLabelled):
         note = f"{note}, completed by {completion.name}"
         return completed.D, replace(completed.report, solver="LapKRR", note=note)
 
-    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> list[Array]:
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> list[Array]:
         """Return f(X) as each of these hosted agents knows it; it differs only where each agent learned alone."""
         check_is_fitted(self)
         network = self._network_to_predict()

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,7 +39,7 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
         False  # whether it is from a file whose inputs are standardised, and outputs are not
     )
 
-    def predict(self, X: Any, y_known: Any = None) -> Any:
+    def predict(self, X: ArrayLike, y_known: ArrayLike | None = None) -> Any:
         """The output at every time step of a sequence, from state zero, by the first hosted agent's coefficients.
 
         Of a list of sequences, a list. Where outputs are fed back, y_known are the known outputs of
@@ -48,27 +49,27 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
         predicted = [one[0] for one in self._predicted(X, y_known, slice(1))]
         return predicted if given.are_many(X) else predicted[0]
 
-    def agent_predictions(self, X: Any, y_known: Any = None) -> Any:
+    def agent_predictions(self, X: ArrayLike, y_known: ArrayLike | None = None) -> Any:
         """As `predict`, by every hosted agent's own coefficients: agents x times, or x times x outputs."""
         predicted = self._predicted(X, y_known, slice(None))
         return predicted if given.are_many(X) else predicted[0]
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """1 - nrmse(X, y)^2: R^2 over all samples after the washout of all sequences together; 1 is best."""
         return 1 - self.nrmse(X, y) ** 2
 
-    def nrmse(self, X: Any, y: Any) -> float:
+    def nrmse(self, X: ArrayLike, y: ArrayLike) -> float:
         """sqrt(sum |y[n] - d[n]|^2 / (K variance of d)), over the K samples after the washout of all sequences.
 
         Where outputs are fed back, those of the washout are known, and after it the model's own.
         """
         return float(self._nrmse(X, y, slice(1))[0])
 
-    def agent_scores(self, X: Any, y: Any) -> Array:
+    def agent_scores(self, X: ArrayLike, y: ArrayLike) -> Array:
         """The score of every hosted agent's own coefficients: as `score`, one number per agent."""
         return 1 - self.agent_nrmse(X, y) ** 2
 
-    def agent_nrmse(self, X: Any, y: Any) -> Array:
+    def agent_nrmse(self, X: ArrayLike, y: ArrayLike) -> Array:
         """As `nrmse`, one number per hosted agent."""
         check_is_fitted(self)
         b = self.coefficients_
@@ -76,7 +77,7 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
             return np.repeat(self._nrmse(X, y, slice(1)), len(b))
         return self._nrmse(X, y, slice(None))
 
-    def forecast(self, n: int, X: Any = None, y: Any = None) -> Array:
+    def forecast(self, n: int, X: ArrayLike | None = None, y: ArrayLike | None = None) -> Array:
         """What comes after X, n samples ahead, where each output is the next input: closed loop.
 
         For a model that was trained to give the next input. It goes on from the end of X, or of X

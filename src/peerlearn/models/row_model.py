@@ -12,6 +12,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -32,7 +33,7 @@ class RowModel(Targets, FittedModel):
 
     seeds: ClassVar[tuple[str, ...]] = (DEALING,)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Train on X, y: dealt to the agents if all of them are hosted here, this agent's share if it is the only one.
 
         fit(shares) takes a list of (X_k, y_k), one per hosted agent, as `peerlearn.partition` makes
@@ -56,7 +57,7 @@ class RowModel(Targets, FittedModel):
         targets as numbers.
         """
 
-    def rows_to_predict(self, X: Any) -> Any:
+    def rows_to_predict(self, X: ArrayLike) -> Any:
         """Return rows as numbers if the model is fitted, and fitted to such columns."""
         check_is_fitted(self)
         sparse = "csr" if get_tags(self).input_tags.sparse else False

@@ -18,6 +18,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.agreement import Drawn
@@ -42,6 +43,8 @@ from peerlearn.models.row_model import RowModel
 from peerlearn.models.shares import chunk_of, encode_shares
 from peerlearn.models.streams import Rows, Stream, StreamModel
 from peerlearn.network import Network
+
+__all__ = ["RVFLClassifier", "RVFLRegressor"]
 
 FEATURES = "the features"
 
@@ -113,7 +116,7 @@ class _RVFL(StreamModel, RowModel):
                 f"above 0, or n_hidden to {N} or less"
             )
 
-    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Array:
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
         H = self.features_(rows)
         b = self.coefficients_[agents]
@@ -207,7 +210,9 @@ class RVFLClassifier(LabelTargets, _RVFL):
     True
     """
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None
+    ) -> Self:
         """Learn from one more chunk of a stream.
 
         Row i of the stream goes to agent i mod L if all agents are hosted here; a process that
@@ -224,6 +229,6 @@ class RVFLRegressor(NumberTargets, _RVFL):
     Parameters and attributes are those of `RVFLClassifier`, without classes.
     """
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn from one more chunk of a stream: as `RVFLClassifier.partial_fit`, without classes."""
         return self.learn_chunk(X, y)

@@ -38,6 +38,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.agreement import check_coefficients
 from peerlearn.algorithms.averaging import Averaging
@@ -54,6 +55,8 @@ from peerlearn.models.fitted_model import Answer
 from peerlearn.models.targets import LARGEST, finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
 from peerlearn.network import Network
+
+__all__ = ["S3VMClassifier"]
 
 SUMS = Averaging(tolerance=1e-9)  # exact, but where messages get lost
 
@@ -169,7 +172,7 @@ class S3VMClassifier(PartlyLabelled):
         answer: Answer = replace(found, apart=None)
         return answer
 
-    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Array:
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
         finite_rows(rows, "")
         w = self.coefficients_[agents]

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from peerlearn.models.base import DEALING, Setup, Takes
 from peerlearn.models.fitted_model import Answer, FittedModel
@@ -27,7 +28,7 @@ class SequenceModel(FittedModel):
     _single_output: bool  # whether y has no second axis
     _n_outputs: int
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Train on X, y: one sequence, an array of time x inputs, or a list of them (or a 3-D array), and y likewise.
 
         Where all agents of a network are hosted here, many sequences are dealt to them evenly, and

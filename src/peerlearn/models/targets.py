@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
@@ -27,15 +28,15 @@ class Targets(ABC):
     gives.
     """
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Any:
         """Return the prediction of each row, by the first hosted agent's coefficients."""
         return self.decode(self.agent_outputs(X, slice(1))[0])
 
-    def agent_predictions(self, X: Any) -> Any:
+    def agent_predictions(self, X: ArrayLike) -> Any:
         """As `predict`, one line per hosted agent, by what that agent knows: agents x rows, or x rows x outputs."""
         return np.stack([self.decode(outputs) for outputs in self.agent_outputs(X)])
 
-    def agent_scores(self, X: Any, y: Any) -> Array:
+    def agent_scores(self, X: ArrayLike, y: ArrayLike) -> Array:
         """As `score`, one number per hosted agent."""
         return self._score_agents(y, self.agent_predictions(X))
 
@@ -44,7 +45,7 @@ class Targets(ABC):
         return np.array([self._measure(y, predicted) for predicted in predictions])
 
     @abstractmethod
-    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Sequence[Array] | Array:
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Sequence[Array] | Array:
         """Return f(X) as each of these hosted agents knows it: rows x M each."""
 
     @abstractmethod

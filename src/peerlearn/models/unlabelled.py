@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -38,7 +38,7 @@ class PartlyLabelled(LabelTargets, RowModel):
 
     partly_labelled: ClassVar = True
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Train on X, y: dealt to the agents if all of them are hosted here, this agent's share if it is the only one.
 
         fit(shares) takes a list of (X_k, y_k), one per hosted agent. Rows with the label -1 have

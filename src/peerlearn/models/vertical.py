@@ -18,6 +18,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -47,6 +48,8 @@ from peerlearn.models.number_targets import NumberTargets
 from peerlearn.models.settings import network_fitted_over, one_agent
 from peerlearn.models.targets import Targets
 from peerlearn.network import Network
+
+__all__ = ["VerticalRVFLClassifier", "VerticalRVFLRegressor"]
 
 ROWS = ("refuse", "intersection")
 FEATURES, HASHES, TIES = "the features", "the hashes of identifiers", "ties of votes"
@@ -92,7 +95,7 @@ class _Vertical(Targets, FittedModel):
         self.row_key = row_key
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, ids: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, ids: ArrayLike | None = None) -> Self:
         """Train on X, y: columns are dealt to the agents if all are hosted here, the agent's own if it is the only one.
 
         fit(tables, y) takes a list with the columns of each hosted agent, as `partition.columns`
@@ -101,11 +104,11 @@ class _Vertical(Targets, FittedModel):
         """
         return self.fit_over_network(X, y, ids)
 
-    def agent_predictions(self, X: Any, ids: Any = None) -> Any:
+    def agent_predictions(self, X: ArrayLike, ids: ArrayLike | None = None) -> Any:
         """As `predict`, one line per hosted agent: alike, unless each predicts by its own columns (solver="local")."""
         return np.stack([self.decode(outputs) for outputs in self.agent_outputs(X, ids=ids)])
 
-    def agent_scores(self, X: Any, y: Any, ids: Any = None) -> Array:
+    def agent_scores(self, X: ArrayLike, y: ArrayLike, ids: ArrayLike | None = None) -> Array:
         """As `score`, one number per hosted agent."""
         return self._score_agents(y, self.agent_predictions(X, ids))
 
@@ -208,7 +211,9 @@ class _Vertical(Targets, FittedModel):
         )
         return shares
 
-    def agent_outputs(self, X: Any, agents: slice = slice(None), ids: Any = None) -> Array:
+    def agent_outputs(
+        self, X: ArrayLike, agents: slice = slice(None), ids: ArrayLike | None = None
+    ) -> Array:
         """As for every model; all agents of the network call it at the same time."""
         return self._outputs(X, ids)[agents]
 
@@ -296,14 +301,14 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
     True
     """
 
-    def decision_function(self, X: Any, ids: Any = None) -> Array:
+    def decision_function(self, X: ArrayLike, ids: ArrayLike | None = None) -> Array:
         """f(x): one number per row for two classes (above 0 means classes_[1]), else one per row and class.
 
         All agents call it at the same time, each with its own columns.
         """
         return self._shape_decision(self._outputs(X, ids)[0])
 
-    def predict(self, X: Any, ids: Any = None) -> Any:
+    def predict(self, X: ArrayLike, ids: ArrayLike | None = None) -> Any:
         """The class of each row. All agents call it at the same time, each with its own columns."""
         return self.decode(self._outputs(X, ids)[0])
 
@@ -330,7 +335,7 @@ class VerticalRVFLRegressor(NumberTargets, _Vertical):
     averages.
     """
 
-    def predict(self, X: Any, ids: Any = None) -> Array:
+    def predict(self, X: ArrayLike, ids: ArrayLike | None = None) -> Array:
         """f(x): one number per row, or one per row and output. All agents call it at the same time."""
         predicted: Array = self.decode(self._outputs(X, ids)[0])
         return predicted

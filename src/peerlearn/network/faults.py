@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.stats import nbinom
 
 from peerlearn import weights as weightings
 from peerlearn.arrays import Array, Indices
@@ -112,6 +111,8 @@ class FaultyLinks:
         """
         if diameter == 0:
             return 0
+        from scipy.stats import nbinom  # takes .3 s; networks without faults do without
+
         failures = nbinom.isf(1e-12 / self._C.shape[0] ** 2, diameter, self.faults.alive)
         return diameter + int(failures)
 

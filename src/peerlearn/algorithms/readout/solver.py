@@ -13,6 +13,8 @@ from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty, Ridge
 from peerlearn.network.base import Network
 
+__all__ = ["Solution", "Solver"]
+
 
 @dataclass(frozen=True)
 class Solution:

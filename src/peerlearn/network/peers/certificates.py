@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerlearn.errors import InputError
+from peerlearn.network.peers.identity import Identity as Identity
 from peerlearn.network.peers.identity import (
-    Identity,
     authority_in,
     key_as_pem,
     key_in,
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
         EllipticCurvePublicKey,
     )
     from cryptography.x509 import Certificate, ExtensionType, KeyUsage, Name
-
-__all__ = ["Identity", "make"]
 
 AUTHORITY = "authority"
 LONGEST_DAYS = 3650  # how long an authority lasts, and so what it signs

@@ -1,0 +1,12 @@
+# Written by python -m tests.stubs.
+from peerlearn.models.anchor_lap import AnchorLapClassifier as AnchorLapClassifier
+from peerlearn.models.esn import ESNRegressor as ESNRegressor
+from peerlearn.models.filters import LMSFilter as LMSFilter
+from peerlearn.models.filters import SplineFilter as SplineFilter
+from peerlearn.models.filters import decibels as decibels
+from peerlearn.models.lapkrr import LapKRRClassifier as LapKRRClassifier
+from peerlearn.models.rvfl import RVFLClassifier as RVFLClassifier
+from peerlearn.models.rvfl import RVFLRegressor as RVFLRegressor
+from peerlearn.models.s3vm import S3VMClassifier as S3VMClassifier
+from peerlearn.models.vertical import VerticalRVFLClassifier as VerticalRVFLClassifier
+from peerlearn.models.vertical import VerticalRVFLRegressor as VerticalRVFLRegressor
