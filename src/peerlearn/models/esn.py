@@ -26,7 +26,7 @@ from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, warn_caller
-from peerlearn.local.harvested import harvested
+from peerlearn.local.harvest import harvest_problems
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 from peerlearn.local.readouts import forced
@@ -215,7 +215,9 @@ class ESNRegressor(ReservoirArchive):
         blocks = self.reservoir_.blocks(
             sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners
         )
-        problems, ends = harvested(blocks, teachers, owners, washout=self.washout, width=width)
+        problems, ends = harvest_problems(
+            blocks, teachers, owners, washout=self.washout, width=width
+        )
         self._end = self._end_of(sequences, teachers, ends)
         self._largest_fitted = max(float(np.abs(d).max(initial=0.0)) for d in sequences.targets)
         return problems

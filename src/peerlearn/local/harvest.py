@@ -62,7 +62,7 @@ class Summed(Kept):
         self.HY += H.T @ Y
 
 
-def harvested(
+def harvest_problems(
     blocks: Blocks, targets: Sequence[Array], owners: Sequence[int], *, washout: int, width: int
 ) -> tuple[LeastSquares, list[Array]]:
     """The problems of agents 0, 1, ..., who own these sequences, and the last row of every sequence."""
