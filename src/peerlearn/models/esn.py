@@ -29,7 +29,7 @@ from peerlearn.errors import DataError, InputError, warn_caller
 from peerlearn.local.harvest import harvest_problems
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
-from peerlearn.local.readouts import forced
+from peerlearn.local.readouts import run_forced
 from peerlearn.local.reservoir import Reservoir
 from peerlearn.models.base import DEALING, Setup
 from peerlearn.models.fitted_model import Answer
@@ -232,7 +232,9 @@ class ESNRegressor(ReservoirArchive):
         h = ends[last][-self.reservoir_.units :]
         if self.noise:  # which was there to learn from: a forecast goes on from what was
             nothing = np.zeros((0, self.reservoir_.width, self._n_outputs))
-            h = forced(self.reservoir_, nothing, [sequences.inputs[last]], [teachers[last]])[1][0]
+            h = run_forced(self.reservoir_, nothing, [sequences.inputs[last]], [teachers[last]])[1][
+                0
+            ]
         return h, sequences.targets[last][-1].copy()
 
     def _check_determined(self, network: Network, problems: LeastSquares) -> None:
