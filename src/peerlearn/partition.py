@@ -23,7 +23,13 @@ from peerlearn.errors import DataError
 Share: TypeAlias = tuple[Any, Any]
 
 
-def even(X: Any, y: Any, agents: int, *, seed: int = 0) -> list[Share]:
+def even(
+    X: Any,
+    y: Any,
+    agents: int,
+    *,
+    seed: int = 0,
+) -> list[Share]:
     """Deal rows at random, as many to each agent; sizes differ by at most one.
 
     Parameters
@@ -53,7 +59,13 @@ def even(X: Any, y: Any, agents: int, *, seed: int = 0) -> list[Share]:
     return _shares(X, y, even_rows(_rows(X, y), agents, default_rng(seed)))
 
 
-def stratified(X: Any, y: Any, agents: int, *, seed: int = 0) -> list[Share]:
+def stratified(
+    X: Any,
+    y: Any,
+    agents: int,
+    *,
+    seed: int = 0,
+) -> list[Share]:
     """Deal every class to the agents as evenly as possible; sizes differ by at most one.
 
     Parameters
@@ -84,7 +96,13 @@ def stratified(X: Any, y: Any, agents: int, *, seed: int = 0) -> list[Share]:
     return _shares(X, y, stratified_rows(y, agents, default_rng(seed)))
 
 
-def sized(X: Any, y: Any, sizes: Sequence[int], *, seed: int = 0) -> list[Share]:
+def sized(
+    X: Any,
+    y: Any,
+    sizes: Sequence[int],
+    *,
+    seed: int = 0,
+) -> list[Share]:
     """Deal rows at random, sizes[k] of them to agent k.
 
     Parameters
@@ -115,7 +133,12 @@ def sized(X: Any, y: Any, sizes: Sequence[int], *, seed: int = 0) -> list[Share]
 
 
 def dirichlet(
-    X: Any, y: Any, agents: int, *, concentration: float = 0.5, seed: int = 0
+    X: Any,
+    y: Any,
+    agents: int,
+    *,
+    concentration: float = 0.5,
+    seed: int = 0,
 ) -> list[Share]:
     """Deal rows so that the agents have different proportions of the classes.
 
@@ -153,7 +176,11 @@ def dirichlet(
 
 
 def columns(
-    X: Any, agents: int, *, seed: int | None = 0, sizes: Sequence[int] | None = None
+    X: Any,
+    agents: int,
+    *,
+    seed: int | None = 0,
+    sizes: Sequence[int] | None = None,
 ) -> list[Any]:
     """Deal columns: one block per agent, with all rows.
 
@@ -194,7 +221,11 @@ def columns(
 
 
 def column_blocks(
-    n_columns: int, agents: int, *, seed: int | None = 0, sizes: Sequence[int] | None = None
+    n_columns: int,
+    agents: int,
+    *,
+    seed: int | None = 0,
+    sizes: Sequence[int] | None = None,
 ) -> list[Indices]:
     """Return the column numbers of each agent, in ascending order.
 
@@ -230,7 +261,11 @@ def column_blocks(
     return [np.sort(block) for block in blocks]
 
 
-def even_rows(n: int, agents: int, rng: Generator) -> list[Indices]:
+def even_rows(
+    n: int,
+    agents: int,
+    rng: Generator,
+) -> list[Indices]:
     """Return n row numbers in random order, cut into as many runs as there are agents.
 
     The first n mod agents runs are longer by one.
@@ -260,7 +295,11 @@ def even_rows(n: int, agents: int, rng: Generator) -> list[Indices]:
     return np.array_split(rng.permutation(n), agents)
 
 
-def sized_rows(n: int, sizes: Sequence[int], rng: Generator) -> list[Indices]:
+def sized_rows(
+    n: int,
+    sizes: Sequence[int],
+    rng: Generator,
+) -> list[Indices]:
     """Return n row numbers in random order, cut into runs of the given sizes.
 
     Parameters
@@ -287,7 +326,11 @@ def sized_rows(n: int, sizes: Sequence[int], rng: Generator) -> list[Indices]:
     return _cut(rng.permutation(n), sizes, "rows")
 
 
-def stratified_rows(y: ArrayLike, agents: int, rng: Generator) -> list[Indices]:
+def stratified_rows(
+    y: ArrayLike,
+    agents: int,
+    rng: Generator,
+) -> list[Indices]:
     """Return row numbers with every class spread over the agents as evenly as possible.
 
     Rows are laid out class by class and dealt like cards. A class is a run of that line, so its
@@ -325,7 +368,10 @@ def stratified_rows(y: ArrayLike, agents: int, rng: Generator) -> list[Indices]:
 
 
 def dirichlet_rows(
-    y: ArrayLike, agents: int, concentration: float, rng: Generator
+    y: ArrayLike,
+    agents: int,
+    concentration: float,
+    rng: Generator,
 ) -> list[Indices]:
     """Return row numbers with different proportions of the classes at each agent.
 
@@ -377,7 +423,10 @@ def dirichlet_rows(
 
 
 def _cut_at_random(
-    rows: Indices, agents: int, concentration: float, rng: Generator
+    rows: Indices,
+    agents: int,
+    concentration: float,
+    rng: Generator,
 ) -> list[Indices]:
     proportions = rng.dirichlet(np.full(agents, concentration))
     ends = np.rint(np.cumsum(proportions)[:-1] * len(rows)).astype(np.intp)
@@ -418,7 +467,11 @@ def _classes(y: Any) -> Indices:
         ) from error
 
 
-def _shares(X: Any, y: Any, dealt: list[Indices]) -> list[Share]:
+def _shares(
+    X: Any,
+    y: Any,
+    dealt: list[Indices],
+) -> list[Share]:
     return list(zip(_pick(X, dealt), _pick(y, dealt), strict=True))
 
 
@@ -433,7 +486,11 @@ def _pick(data: Any, dealt: list[Indices]) -> list[Any]:
     return [[data[row] for row in rows] for rows in dealt]
 
 
-def _cut(order: Indices, sizes: Sequence[int], what: str) -> list[Indices]:
+def _cut(
+    order: Indices,
+    sizes: Sequence[int],
+    what: str,
+) -> list[Indices]:
     for agent, size in enumerate(sizes):
         if not _positive(size):
             raise DataError(
@@ -449,7 +506,11 @@ def _cut(order: Indices, sizes: Sequence[int], what: str) -> list[Indices]:
     return np.split(order, np.cumsum(sizes)[:-1])
 
 
-def _check_counts(n: int, agents: int, what: str) -> None:
+def _check_counts(
+    n: int,
+    agents: int,
+    what: str,
+) -> None:
     if not _positive(agents):
         raise DataError(
             f"agents is {agents!r}, but data is dealt to a whole number of agents: give 1 or more"

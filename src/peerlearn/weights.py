@@ -192,7 +192,11 @@ def _cvxpy() -> Any:
     return cvxpy
 
 
-def _solve(cvxpy: Any, problem: Any, size: int) -> None:
+def _solve(
+    cvxpy: Any,
+    problem: Any,
+    size: int,
+) -> None:
     """Solve by the first installed solver that reaches full accuracy, the best one first."""
     failures = []
     for solver, options in (
@@ -387,7 +391,11 @@ def contraction(C: Any) -> float:
     return max(map(abs, spectrum(C)))
 
 
-def rounds_to(C: Any, accuracy: float, method: str = "plain") -> int:
+def rounds_to(
+    C: Any,
+    accuracy: float,
+    method: str = "plain",
+) -> int:
     """Return how many rounds shrink the distance to the average to `accuracy` times what it was.
 
     The distance is the Frobenius norm over all agents, and the number is that of the worst case.
@@ -426,7 +434,11 @@ def rounds_to(C: Any, accuracy: float, method: str = "plain") -> int:
     return needed if C.shape[0] > 1 else 0
 
 
-def _extreme(C: sparse.csr_array, deflated: LinearOperator, end: str) -> float:
+def _extreme(
+    C: sparse.csr_array,
+    deflated: LinearOperator,
+    end: str,
+) -> float:
     """Return one end of the spectrum, by Lanczos.
 
     Lanczos is slow for long thin graphs. For them it is applied to (C - sigma I)^-1, where sigma

@@ -48,7 +48,11 @@ def pieces(rows: int) -> Iterator[slice]:
     return (slice(first, first + ROWS) for first in range(0, rows, ROWS))
 
 
-def projection(A: Array, width: float, rank: int) -> Array:
+def projection(
+    A: Array,
+    width: float,
+    rank: int,
+) -> Array:
     """Return P, anchors x rank, with columns of zeros for eigenvalues that are too small."""
     S, U = scipy.linalg.eigh(gaussian(squared_distances(A), width))
     S = S[::-1][:rank]
@@ -77,7 +81,12 @@ class AnchorGraph:
             Phi[piece] = gaussian(squared_distances(X[piece], self.A), self.width) @ self.P
         return Phi
 
-    def numbers(self, X: Array, Y: Array, labelled: Indices) -> Array:
+    def numbers(
+        self,
+        X: Array,
+        Y: Array,
+        labelled: Indices,
+    ) -> Array:
         """Return what an agent adds to the sums.
 
         These are the numbers of rows and of labels, the triangles of H'H and Phi_l'Phi_l, and
@@ -99,7 +108,13 @@ class AnchorGraph:
         counts = [len(X), len(labelled)]
         return np.concatenate([counts, graph.numbers(), readout.numbers()])
 
-    def coefficients(self, sums: Array, gamma_A: float, gamma_I: float, power: int) -> Array:
+    def coefficients(
+        self,
+        sums: Array,
+        gamma_A: float,
+        gamma_I: float,
+        power: int,
+    ) -> Array:
         """Return b, r x M, from the sums over all agents."""
         m, r = self.P.shape
         _, graph, readout = np.split(sums, np.cumsum([2, (r + m) * (r + m + 1) // 2]))
@@ -122,7 +137,11 @@ def anchor_weights(D: Array, nearest: int) -> Array:
     return Z
 
 
-def _roughness(HH: Array, r: int, power: int) -> Array:
+def _roughness(
+    HH: Array,
+    r: int,
+    power: int,
+) -> Array:
     """Return Phi'L^q Phi."""
     PhiPhi = HH[:r, :r]
     PhiZ = HH[:r, r:]

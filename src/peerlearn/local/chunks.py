@@ -33,7 +33,10 @@ class Chunk:
 
     @classmethod
     def of_inputs(
-        cls, features: RandomFeatures, X: Sequence[Array], Y: Sequence[Array]
+        cls,
+        features: RandomFeatures,
+        X: Sequence[Array],
+        Y: Sequence[Array],
     ) -> list[Chunk]:
         """Return the chunks of each agent's inputs and targets."""
         chunks = []

@@ -33,7 +33,11 @@ class LoopOutputs:
 
 
 def run_closed_loop(
-    records: Records, x: Sequence[Array], b: Array, limit: float, next_input: float | None
+    records: Records,
+    x: Sequence[Array],
+    b: Array,
+    limit: float,
+    next_input: float | None,
 ) -> LoopOutputs:
     """Run all sequences with their own outputs fed back.
 

@@ -59,7 +59,12 @@ class Group:
 class ColumnBlocks:
     """Blocks H_k of all hosted agents."""
 
-    def __init__(self, groups: Sequence[Group], rows: int, widths: Indices) -> None:
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        rows: int,
+        widths: Indices,
+    ) -> None:
         self.groups = groups
         self.rows = rows  # N
         self.widths = widths  # B_k
@@ -73,7 +78,10 @@ class ColumnBlocks:
 
     @classmethod
     def of_inputs(
-        cls, maps: FeatureMaps, agents: Sequence[int], X: Sequence[Array]
+        cls,
+        maps: FeatureMaps,
+        agents: Sequence[int],
+        X: Sequence[Array],
     ) -> ColumnBlocks:
         """Return the blocks of each agent's columns; `agents` are the numbers of the hosted."""
         features = [maps.draw(agent, x.shape[1]) for agent, x in zip(agents, X, strict=True)]
@@ -85,7 +93,10 @@ class ColumnBlocks:
 
     @classmethod
     def _of(
-        cls, widths: Sequence[int], rows: int, fill: Callable[[int, Array], Any]
+        cls,
+        widths: Sequence[int],
+        rows: int,
+        fill: Callable[[int, Array], Any],
     ) -> ColumnBlocks:
         """Return blocks that `fill(agent, out)` writes to memory."""
         own = np.array(widths, dtype=np.intp)
@@ -173,7 +184,11 @@ def _inverse(G: Array, shift: float) -> Array:
     return inverse(G, shift) if len(G) else G  # empty for an agent without columns
 
 
-def _ridge(H: Array, Y: Array, alpha: float) -> Array:
+def _ridge(
+    H: Array,
+    Y: Array,
+    alpha: float,
+) -> Array:
     N, B = H.shape
     if B == 0:
         return np.zeros((0, Y.shape[1]))

@@ -27,7 +27,12 @@ MANY = 100  # rows that are worth a product of their own
 class RowStore:
     """All rows of one agent."""
 
-    def __init__(self, rows: int, B: int, M: int) -> None:
+    def __init__(
+        self,
+        rows: int,
+        B: int,
+        M: int,
+    ) -> None:
         self.H = np.empty((rows, B))
         self.Y = np.empty((rows, M))
         self.count = 0  # rows that are stored
@@ -72,7 +77,12 @@ class RowSums(RowStore):
 
 
 def harvest_problems(
-    blocks: Blocks, targets: Sequence[Array], owners: Sequence[int], *, washout: int, width: int
+    blocks: Blocks,
+    targets: Sequence[Array],
+    owners: Sequence[int],
+    *,
+    washout: int,
+    width: int,
 ) -> tuple[LeastSquares, list[Array]]:
     """Return the problems of all agents, and the last row of every sequence.
 

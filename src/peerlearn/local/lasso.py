@@ -41,7 +41,11 @@ LET_IN = 4  # one new coefficient may enter for this many active ones
 MOST_ITERATIONS = 10  # per coefficient, before giving up
 
 
-def lasso(G: Array, P: Array, alpha: float) -> tuple[Array, float]:
+def lasso(
+    G: Array,
+    P: Array,
+    alpha: float,
+) -> tuple[Array, float]:
     """Return b, and by how much its worst column misses the conditions of a minimum.
 
     The second number is relative to the column's largest |P|.
@@ -51,7 +55,11 @@ def lasso(G: Array, P: Array, alpha: float) -> tuple[Array, float]:
     return b, max((missed for _, missed in pairs), default=0.0)
 
 
-def _column(G: Array, P: Array, alpha: float) -> tuple[Array, float]:
+def _column(
+    G: Array,
+    P: Array,
+    alpha: float,
+) -> tuple[Array, float]:
     """Return b and its relative error for one column of P."""
     sizes = np.abs(G)
     scale = np.abs(P)
@@ -80,7 +88,11 @@ def _column(G: Array, P: Array, alpha: float) -> tuple[Array, float]:
     return b, relative
 
 
-def _let_in(missed: Array, rounding: Array, active: Flags) -> Indices:
+def _let_in(
+    missed: Array,
+    rounding: Array,
+    active: Flags,
+) -> Indices:
     """Return the coefficients that enter the active set.
 
     They are the worst of those that should not be 0, as soon as they are worse than the active
@@ -96,7 +108,11 @@ def _let_in(missed: Array, rounding: Array, active: Flags) -> Indices:
 
 
 def _direction(
-    G: Array, gradient: Array, s: Array, active: Flags, new: Indices
+    G: Array,
+    gradient: Array,
+    s: Array,
+    active: Flags,
+    new: Indices,
 ) -> tuple[Indices, Array]:
     """Return the active set and Newton's step on it.
 
@@ -122,7 +138,13 @@ def _direction(
     return A, np.full(len(A), np.nan)
 
 
-def _best_on_ray(b: Array, d: Array, Gd: Array, slope: float, alpha: float) -> Array:
+def _best_on_ray(
+    b: Array,
+    d: Array,
+    Gd: Array,
+    slope: float,
+    alpha: float,
+) -> Array:
     """Return b + t d with the best t.
 
     The slope of the objective grows with t, and jumps where a coefficient passes 0.

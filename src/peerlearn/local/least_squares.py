@@ -126,7 +126,10 @@ class LeastSquares:
     """
 
     def __init__(
-        self, groups: Sequence[Wide | Tall], rows: Indices, shape: tuple[int, int]
+        self,
+        groups: Sequence[Wide | Tall],
+        rows: Indices,
+        shape: tuple[int, int],
     ) -> None:
         self.groups = groups
         self.rows = rows  # N_k
@@ -141,7 +144,10 @@ class LeastSquares:
 
     @classmethod
     def of_inputs(
-        cls, features: RandomFeatures, X: Sequence[Array], Y: Sequence[Array]
+        cls,
+        features: RandomFeatures,
+        X: Sequence[Array],
+        Y: Sequence[Array],
     ) -> LeastSquares:
         """Return the problems of each agent's inputs and targets.
 
@@ -154,7 +160,11 @@ class LeastSquares:
 
     @classmethod
     def _of(
-        cls, blocks: Sequence[Blocks], lengths: Sequence[int], Y: Sequence[Array], B: int
+        cls,
+        blocks: Sequence[Blocks],
+        lengths: Sequence[int],
+        Y: Sequence[Array],
+        B: int,
     ) -> LeastSquares:
         rows = np.array(lengths, dtype=np.intp)
         M = Y[0].shape[1]
@@ -264,7 +274,11 @@ class LeastSquares:
             )
 
 
-def _gram_and_moment(blocks: Blocks, Y: Array, B: int) -> tuple[Array, Array]:
+def _gram_and_moment(
+    blocks: Blocks,
+    Y: Array,
+    B: int,
+) -> tuple[Array, Array]:
     """Return H'H and H'Y, summed over blocks of rows; only one triangle of H'H is computed."""
     upper = np.zeros((B, B), order="F")
     HY = np.zeros((B, Y.shape[1]))

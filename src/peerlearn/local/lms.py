@@ -22,7 +22,12 @@ from peerlearn.compiled import compiled
 from peerlearn.local.chunks import Chunk
 
 
-def descend(b: Array, chunks: Sequence[Chunk], step: float, normalised: bool) -> Array:
+def descend(
+    b: Array,
+    chunks: Sequence[Chunk],
+    step: float,
+    normalised: bool,
+) -> Array:
     """Return every agent's b after the rows of its chunk, one after the other."""
     result = b.copy()
     for chunk in chunks:
@@ -32,7 +37,13 @@ def descend(b: Array, chunks: Sequence[Chunk], step: float, normalised: bool) ->
 
 @compiled
 def _step_through_rows(
-    b: Array, agents: Indices, rows: Indices, H: Array, Y: Array, step: float, normalised: bool
+    b: Array,
+    agents: Indices,
+    rows: Indices,
+    H: Array,
+    Y: Array,
+    step: float,
+    normalised: bool,
 ) -> None:
     """Change b in place. h'h and the error are summed in the same pass over the features."""
     B = b.shape[1]

@@ -41,7 +41,12 @@ class Manifold:
     gamma_I: float
     power: int
 
-    def coefficients(self, D: Array, J: Array, y: Sequence[Array]) -> list[Array]:
+    def coefficients(
+        self,
+        D: Array,
+        J: Array,
+        y: Sequence[Array],
+    ) -> list[Array]:
         """Return a for each of several y, from squared distances D between all rows."""
         K = gaussian(D, self.width)
         A = np.multiply(J[:, None], K, order="F")  # as LAPACK wants it

@@ -114,7 +114,11 @@ class LogisticLosses(RowLosses):
         return bend
 
 
-def _check_among(y: Array, known: Sequence[int], words: str) -> None:
+def _check_among(
+    y: Array,
+    known: Sequence[int],
+    words: str,
+) -> None:
     others = np.setdiff1d(y, known)
     if len(others):
         raise DataError(f"a target is {others[0]:g}: targets must be {words}")

@@ -21,7 +21,10 @@ LIMIT = 1e100  # a larger output means that the loop diverges
 
 
 def outputs(
-    reservoir: Reservoir, b: Array, x: Sequence[Array], known: Sequence[Array]
+    reservoir: Reservoir,
+    b: Array,
+    x: Sequence[Array],
+    known: Sequence[Array],
 ) -> list[Array]:
     """Return the outputs of every sequence, times x readouts x outputs.
 
@@ -49,7 +52,12 @@ def outputs(
 
 
 def forecast(
-    reservoir: Reservoir, b: Array, h: Array, y: Array, steps: int, scaling: float
+    reservoir: Reservoir,
+    b: Array,
+    h: Array,
+    y: Array,
+    steps: int,
+    scaling: float,
 ) -> Array:
     """Return the next outputs, steps x outputs; each, divided by the scaling, is the next input.
 
@@ -63,7 +71,10 @@ def forecast(
 
 
 def run_forced(
-    reservoir: Reservoir, b: Array, x: Sequence[Array], d: Sequence[Array] | None
+    reservoir: Reservoir,
+    b: Array,
+    x: Sequence[Array],
+    d: Sequence[Array] | None,
 ) -> tuple[list[Array], Array]:
     """Return the outputs while known outputs d are fed back, and every sequence's last state."""
     K, _, M = b.shape

@@ -45,7 +45,12 @@ class Indefinite(Exception):
     """Equations that are no longer positive definite. The argument is the hosted agent's index."""
 
 
-def start(agents: int, shape: tuple[int, int], alpha: float, forgetting: float) -> State:
+def start(
+    agents: int,
+    shape: tuple[int, int],
+    alpha: float,
+    forgetting: float,
+) -> State:
     """Return the state before the first chunk: b = 0, A = alpha I."""
     B, M = shape
     state = {
@@ -59,7 +64,10 @@ def start(agents: int, shape: tuple[int, int], alpha: float, forgetting: float) 
 
 
 def absorb(
-    state: State, chunks: Sequence[Chunk], alpha: float, forgetting: float
+    state: State,
+    chunks: Sequence[Chunk],
+    alpha: float,
+    forgetting: float,
 ) -> tuple[Array, Callable[[], None]]:
     """Return every agent's b after its chunk, and a function that updates A and P in place.
 
@@ -94,7 +102,11 @@ def symmetrise(triangles: Array) -> Array:
     return lower + _transpose(np.tril(triangles, -1))
 
 
-def _use_covariance(state: State, chunk: Chunk, e: Array) -> tuple[Array, Callable[[], None]]:
+def _use_covariance(
+    state: State,
+    chunk: Chunk,
+    e: Array,
+) -> tuple[Array, Callable[[], None]]:
     """Return G'S e, and a function that updates P and A."""
     A = state["A"]
     P = state["P"]
@@ -124,7 +136,11 @@ def _use_covariance(state: State, chunk: Chunk, e: Array) -> tuple[Array, Callab
 
 
 def _solve_anew(
-    state: State, chunk: Chunk, e: Array, alpha: float, forgetting: float
+    state: State,
+    chunk: Chunk,
+    e: Array,
+    alpha: float,
+    forgetting: float,
 ) -> tuple[Array, Callable[[], None]]:
     """Return A^-1 H'e, and a function that updates A."""
     own = chunk.agents
@@ -143,7 +159,11 @@ def _solve_anew(
     return gain, update
 
 
-def _forget(A: Array, alpha: float, forgetting: float) -> Array:
+def _forget(
+    A: Array,
+    alpha: float,
+    forgetting: float,
+) -> Array:
     """Return f A + (1 - f) alpha I."""
     faded: Array = forgetting * A
     diagonal = np.arange(A.shape[1])
@@ -162,7 +182,11 @@ def _renew(state: State, agents: Indices) -> None:
 # A stacked numpy product would write a whole matrix and then add it, which takes twice the time.
 
 
-def _products(P: Array, own: Indices, H: Array) -> Array:
+def _products(
+    P: Array,
+    own: Indices,
+    H: Array,
+) -> Array:
     """Return H P for each agent."""
     HP = np.empty_like(H)
     for i, k in enumerate(own.tolist()):
@@ -170,13 +194,22 @@ def _products(P: Array, own: Indices, H: Array) -> Array:
     return HP
 
 
-def _add_squares(total: Array, own: Indices, H: Array, sign: float) -> None:
+def _add_squares(
+    total: Array,
+    own: Indices,
+    H: Array,
+    sign: float,
+) -> None:
     """Add sign H'H to the total of each agent, in place."""
     for i, k in enumerate(own.tolist()):
         dsyrk(sign, H[i].T, beta=1.0, c=total[k].T, overwrite_c=1)
 
 
-def _solve(A: Array, own: Indices, rhs: Array) -> Array:
+def _solve(
+    A: Array,
+    own: Indices,
+    rhs: Array,
+) -> Array:
     """Return A^-1 rhs for each agent."""
     solution = np.empty_like(rhs)
     for i, k in enumerate(own.tolist()):

@@ -30,10 +30,23 @@ tools: Any = cgutils  # numba's own, without types
 ir = tools.ir
 
 
-def _in_registers(_: Any, columns: Any, values: Any, start: Any, stop: Any, s: Any, z: Any) -> Any:
+def _in_registers(
+    _: Any,
+    columns: Any,
+    values: Any,
+    start: Any,
+    stop: Any,
+    s: Any,
+    z: Any,
+) -> Any:
     """Generate z[:] = sum over p of values[p] s[columns[p], :], p from start to stop."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: Any,
+        builder: Any,
+        signature: Any,
+        arguments: Any,
+    ) -> Any:
         word = ir.IntType(64)
         vector = ir.VectorType(ir.DoubleType(), LANES)
         nothing = ir.Constant(vector, ir.Undefined)
@@ -73,7 +86,13 @@ _sum: Any = intrinsic(_in_registers)
 
 
 @compiled
-def multiply(ends: Indices, columns: NDArray[np.int32], values: Array, s: Array, z: Array) -> None:
+def multiply(
+    ends: Indices,
+    columns: NDArray[np.int32],
+    values: Array,
+    s: Array,
+    z: Array,
+) -> None:
     """Compute z = A s for rows of A that are given by their ends, columns and values."""
     for c in range(z.shape[0]):
         for i in range(z.shape[1]):

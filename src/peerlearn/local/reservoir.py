@@ -181,7 +181,12 @@ class Reservoir:
             parts.append(run_closed_loop(records, x[some], readouts[some], limit, next_input))
         return LoopOutputs.join(parts)
 
-    def _before(self, sequences: int, h0: Array | None, y0: Array | None) -> tuple[Array, Array]:
+    def _before(
+        self,
+        sequences: int,
+        h0: Array | None,
+        y0: Array | None,
+    ) -> tuple[Array, Array]:
         """Return states and outputs before the first time, zeros by default."""
         h = np.zeros((sequences, self.units)) if h0 is None else h0
         y = np.zeros((sequences, self.fed_back))
@@ -189,7 +194,12 @@ class Reservoir:
             y = y0
         return h, y
 
-    def _records(self, x: Sequence[Array], h0: Array, y0: Array) -> Records:
+    def _records(
+        self,
+        x: Sequence[Array],
+        h0: Array,
+        y0: Array,
+    ) -> Records:
         sizes = (self.inputs, self.units, self.fed_back)
         return Records(self.joined, self.leak, sizes, [len(one) for one in x], h0, y0)
 

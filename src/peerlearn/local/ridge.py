@@ -9,7 +9,11 @@ from peerlearn.arrays import Array
 from peerlearn.errors import DataError
 
 
-def solve_ridge(G: Array, HY: Array, alpha: float) -> Array:
+def solve_ridge(
+    G: Array,
+    HY: Array,
+    alpha: float,
+) -> Array:
     """Return (G + alpha I)^-1 HY by Cholesky, or raise DataError if it is not determined."""
     solution: Array = scipy.linalg.cho_solve(_factor(G, alpha), HY, check_finite=False)
     return solution

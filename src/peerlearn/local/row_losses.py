@@ -32,7 +32,11 @@ class RowLosses(ABC):
     """
 
     def __init__(
-        self, inputs: Sequence[Any], targets: Sequence[Any], m: Any = 0.0, b: float = 0.0
+        self,
+        inputs: Sequence[Any],
+        targets: Sequence[Any],
+        m: Any = 0.0,
+        b: float = 0.0,
     ) -> None:
         rows = [_rows(X, k) for k, X in enumerate(inputs)]
         y = [np.asarray(own, dtype=np.float64) for own in targets]
@@ -109,7 +113,11 @@ def _rows(X: Any, agent: int) -> Any:
     return sp.csr_array(rows)
 
 
-def _copies(m: Any, agents: int, d: int) -> Array:
+def _copies(
+    m: Any,
+    agents: int,
+    d: int,
+) -> Array:
     """Return m with one row per agent, from one row for all or one of each agent."""
     if np.shape(m) not in ((), (d,), (agents, d)):
         raise DataError(

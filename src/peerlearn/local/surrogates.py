@@ -37,7 +37,13 @@ def largest_curvatures(gradient: Product, w: Array) -> Array:
     return sizes
 
 
-def newton_steps(losses: CurvedLosses, w: Array, G: Array, agents: int, alpha: float) -> Array:
+def newton_steps(
+    losses: CurvedLosses,
+    w: Array,
+    G: Array,
+    agents: int,
+    alpha: float,
+) -> Array:
     """Return p_k = -(N P_k + alpha I)^-1 G_k, with P_k the curvature of h_k at w_k.
 
     It is a Newton step under the assumption that all N agents are like this one. By conjugate
@@ -47,7 +53,12 @@ def newton_steps(losses: CurvedLosses, w: Array, G: Array, agents: int, alpha: f
     return _conjugate_gradients(lambda p: agents * curvature(p) + alpha * p, -G)
 
 
-def surrogate_minima(losses: PartlyConvexLosses, w: Array, G: Array, alpha: float) -> Array:
+def surrogate_minima(
+    losses: PartlyConvexLosses,
+    w: Array,
+    G: Array,
+    alpha: float,
+) -> Array:
     """Return u_k = argmin of  l_k(u) + alpha/2 |u|^2 + q_k'u.
 
     l_k is the convex part of h_k, and q_k is all else, linearised at w_k. The gradient at w_k is
