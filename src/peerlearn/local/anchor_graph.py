@@ -58,7 +58,8 @@ def projection(
     S = S[::-1][:rank]
     U = U[:, ::-1][:, :rank]
     used = S / S[0] > SMALLEST
-    P: Array = np.where(used, U, 0.0) / np.sqrt(np.where(used, S, 1.0))
+    roots = np.sqrt(np.where(used, S, 1.0))
+    P: Array = np.where(used, U, 0.0) / roots
     return P
 
 
@@ -78,7 +79,8 @@ class AnchorGraph:
         """Return Phi, rows x r."""
         Phi = np.empty((len(X), self.P.shape[1]))
         for piece in pieces(len(X)):
-            Phi[piece] = gaussian(squared_distances(X[piece], self.A), self.width) @ self.P
+            D = squared_distances(X[piece], self.A)
+            Phi[piece] = gaussian(D, self.width) @ self.P
         return Phi
 
     def numbers(
@@ -96,7 +98,9 @@ class AnchorGraph:
         HH = np.zeros((r + m, r + m))
         for piece in pieces(len(X)):
             D = squared_distances(X[piece], self.A)
-            H = np.hstack([gaussian(D, self.width) @ self.P, anchor_weights(D, self.nearest)])
+            Phi = gaussian(D, self.width) @ self.P
+            Z = anchor_weights(D, self.nearest)
+            H = np.hstack([Phi, Z])
             HH += H.T @ H
         graph = NormalEquations((r + m, 0), G=HH, P=np.zeros((r + m, 0)))
         Phi_l = self.features(X[labelled])
@@ -117,13 +121,19 @@ class AnchorGraph:
     ) -> Array:
         """Return b, r x M, from the sums over all agents."""
         m, r = self.P.shape
-        _, graph, readout = np.split(sums, np.cumsum([2, (r + m) * (r + m + 1) // 2]))
+        start = 2  # after the two counts
+        stop = start + (r + m) * (r + m + 1) // 2
+        graph = sums[start:stop]
+        readout = sums[stop:]
         M = (len(readout) - r * (r + 1) // 2) // r
         HH, _ = NormalEquations.of_numbers(graph, (r + m, 0)).gram()
         G, PY = NormalEquations.of_numbers(readout, (r, M)).gram()
-        e, V = scipy.linalg.eigh(G + gamma_I * _roughness(HH, r, power), check_finite=False)
-        e = np.maximum(e, r * np.finfo(float).eps * e[-1])  # only rounding makes one negative
-        return np.asarray(V @ ((V.T @ PY) / (e + gamma_A)[:, None]))
+        A = G + gamma_I * _roughness(HH, r, power)
+        e, V = scipy.linalg.eigh(A, check_finite=False)
+        rounding = r * np.finfo(float).eps * e[-1]
+        e = np.maximum(e, rounding)  # only rounding makes one negative
+        scaled = (V.T @ PY) / (e + gamma_A)[:, None]
+        return np.asarray(V @ scaled)
 
 
 def anchor_weights(D: Array, nearest: int) -> Array:
@@ -133,7 +143,8 @@ def anchor_weights(D: Array, nearest: int) -> Array:
     h = np.max(d, axis=1, keepdims=True)
     near = np.exp(-d / np.where(h > 0, h, 1.0))  # equal weights if x lies on all of them
     Z = np.zeros_like(D)
-    np.put_along_axis(Z, chosen, near / np.sum(near, axis=1, keepdims=True), axis=1)
+    near /= np.sum(near, axis=1, keepdims=True)
+    np.put_along_axis(Z, chosen, near, axis=1)
     return Z
 
 

@@ -29,7 +29,10 @@ class Chunk:
     @classmethod
     def of_rows(cls, H: Sequence[Array], Y: Sequence[Array]) -> list[Chunk]:
         """Return the chunks of each agent's features and targets."""
-        return [cls(agents, rows, *stacks) for agents, rows, stacks in _stack(H, Y)]
+        chunks = []
+        for agents, rows, (features, targets) in _stack(H, Y):
+            chunks.append(cls(agents, rows, features, targets))
+        return chunks
 
     @classmethod
     def of_inputs(
@@ -57,8 +60,9 @@ def _stack(
     groups = []
     for height in np.unique(heights[rows > 0]).tolist():
         agents = np.flatnonzero(heights == height)
-        inputs = np.zeros((len(agents), height, X[0].shape[1]))
-        targets = np.zeros((len(agents), height, Y[0].shape[1]))
+        shape = (len(agents), height)
+        inputs = np.zeros((*shape, X[0].shape[1]))
+        targets = np.zeros((*shape, Y[0].shape[1]))
         for i, k in enumerate(agents.tolist()):
             inputs[i, : rows[k]] = X[k]
             targets[i, : rows[k]] = Y[k]

@@ -46,18 +46,20 @@ def run_closed_loop(
     order = records.order  # lane -> sequence
     b = b[order]
     lengths = records.lengths[order]
-    y = np.zeros((len(x), max(lengths), b.shape[2]))
+    M = b.shape[2]
+    y = np.zeros((len(x), max(lengths), M))
     diverged = np.full(len(x), -1, dtype=np.intp)
     for times in records.blocks(x, None, None, 0.0):
         for n in times:
             seen = records.seen[: len(x), n - records.start]
             if next_input is not None and n > 0:
-                seen[:, 1 : 1 + y.shape[2]] = next_input * y[:, n - 1]
+                seen[:, 1 : 1 + M] = next_input * y[:, n - 1]
             records.step(n)
             with np.errstate(over="ignore", invalid="ignore"):
                 y[:, n] = (seen[:, None] @ b)[:, 0]
             ended = n >= lengths
-            beyond = ~(np.abs(y[:, n]) <= limit).all(axis=1)
+            within = np.abs(y[:, n]) <= limit  # False for NaN
+            beyond = ~within.all(axis=1)
             diverged[beyond & (diverged < 0) & ~ended] = n
             # An output beyond the limit, or after the end, is not fed back.
             y[(diverged >= 0) | ended, n] = 0.0
@@ -65,4 +67,5 @@ def run_closed_loop(
     for lane in np.flatnonzero(diverged >= 0):
         y[lane, diverged[lane] :] = np.nan
     place = np.argsort(order)
-    return LoopOutputs([y[lane, : lengths[lane]] for lane in place], diverged[place])
+    outputs = [y[lane, : lengths[lane]] for lane in place]
+    return LoopOutputs(outputs, diverged[place])

@@ -36,10 +36,15 @@ class FeatureMaps:
 
     def draw(self, agent: int, inputs: int) -> RandomFeatures:
         """Return the features of one agent's columns; none if it has no columns."""
-        own = int(np.random.SeedSequence((self.seed, agent)).generate_state(1, np.uint64)[0])
+        sequence = np.random.SeedSequence((self.seed, agent))
+        own = int(sequence.generate_state(1, np.uint64)[0])
         hidden = self.hidden[agent] if inputs else 0
         return RandomFeatures.draw(
-            inputs, hidden, seed=own, activation=self.activation, direct_links=self.direct_links
+            inputs,
+            hidden,
+            seed=own,
+            activation=self.activation,
+            direct_links=self.direct_links,
         )
 
 
@@ -74,7 +79,8 @@ class ColumnBlocks:
     @classmethod
     def of_features(cls, H: Sequence[Array]) -> ColumnBlocks:
         """Return the blocks of each agent's features; all agents have the same rows."""
-        return cls._of([h.shape[1] for h in H], len(H[0]), lambda k, out: np.copyto(out, H[k]))
+        widths = [h.shape[1] for h in H]
+        return cls._of(widths, len(H[0]), lambda k, out: np.copyto(out, H[k]))
 
     @classmethod
     def of_inputs(
@@ -124,7 +130,8 @@ class ColumnBlocks:
 
     def outputs(self, b: Stacks) -> Array:
         """Return H_k b_k: agents x N x M."""
-        outputs = np.empty((self.agents, self.rows, b[0].shape[2]))
+        M = b[0].shape[2]
+        outputs = np.empty((self.agents, self.rows, M))
         for group, own in zip(self.groups, b, strict=True):
             outputs[group.agents] = group.H @ own
         return outputs
@@ -145,8 +152,8 @@ class ColumnBlocks:
         few_rows = [self.rows < group.H.shape[2] for group in self.groups]
         inverses = []
         for group, few in zip(self.groups, few_rows, strict=True):
-            own = [_inverse(h @ h.T if few else h.T @ h, shift) for h in group.H]
-            inverses.append(np.stack(own))
+            grams = [h @ h.T if few else h.T @ h for h in group.H]
+            inverses.append(np.stack([_inverse(G, shift) for G in grams]))
 
         def apply(v: Array) -> Stacks:
             stacks = []

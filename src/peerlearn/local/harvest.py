@@ -72,7 +72,13 @@ class RowSums(RowStore):
         self.count = 0
 
     def _sum(self, H: Array, Y: Array) -> None:
-        self.upper = dsyrk(1.0, H.T, beta=1.0, c=self.upper, overwrite_c=1)
+        self.upper = dsyrk(
+            1.0,
+            H.T,
+            beta=1.0,
+            c=self.upper,
+            overwrite_c=1,
+        )
         self.HY += H.T @ Y
 
 
@@ -91,12 +97,18 @@ def harvest_problems(
     M = targets[0].shape[1]
     samples = [max(len(d) - washout, 0) for d in targets]
     rows = np.bincount(owners, samples).astype(np.intp)
-    agents = [RowSums(width, M) if n >= width else RowStore(int(n), width, M) for n in rows]
+    agents: list[RowStore] = []
+    for n in rows.tolist():
+        if n >= width:
+            agents.append(RowSums(width, M))
+        else:
+            agents.append(RowStore(n, width, M))
     ends = [np.empty(0)] * len(targets)
     for j, times, H in blocks:
         first = max(times.start, washout)
         if first < times.stop:
-            agents[owners[j]].add(H[first - times.start :], targets[j][first : times.stop])
+            agent = agents[owners[j]]
+            agent.add(H[first - times.start :], targets[j][first : times.stop])
         if times.stop == len(targets[j]):
             ends[j] = H[-1].copy()
     return LeastSquares(_groups(agents), rows, (width, M)), ends

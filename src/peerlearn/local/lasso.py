@@ -77,12 +77,26 @@ def _column(
         if not (missed > rounding).any() or fine > len(P) + 50:
             break
         new = _let_in(missed, rounding, active)
-        A, d = _direction(G, gradient, s, active, new)
+        A, d = _direction(
+            G,
+            gradient,
+            s,
+            active,
+            new,
+        )
         slope = float(d @ gradient[A])
-        b[A] = _best_on_ray(b[A], d, G[np.ix_(A, A)] @ d, slope, alpha)
+        Gd = G[np.ix_(A, A)] @ d
+        b[A] = _best_on_ray(
+            b[A],
+            d,
+            Gd,
+            slope,
+            alpha,
+        )
     worst = max(float(missed.max()), 0.0)
     # The second term is above TOLERANCE if the conditions are missed by more than alpha.
-    relative = max(worst / max(float(scale.max()), TINY), TOLERANCE * worst / alpha)
+    largest = max(float(scale.max()), TINY)
+    relative = max(worst / largest, TOLERANCE * worst / alpha)
     if not np.isfinite(relative):
         return np.zeros_like(P), 1.0
     return b, relative
@@ -154,8 +168,10 @@ def _best_on_ray(
     order = np.argsort(times, kind="stable")
     passing = passing[order]
     times = times[order]
-    jumps = np.concatenate([[0.0], np.cumsum(2 * alpha * np.abs(d[passing]))])
-    curvature = max(float(d @ Gd), EPSILON * float(np.abs(d) @ np.abs(Gd)))
+    sizes = 2 * alpha * np.abs(d[passing])
+    jumps = np.concatenate([[0.0], np.cumsum(sizes)])
+    rounding = EPSILON * float(np.abs(d) @ np.abs(Gd))
+    curvature = max(float(d @ Gd), rounding)
     before = slope + curvature * times
     i = int(np.count_nonzero(before + jumps[1:] < 0))  # coefficients that have passed 0 for good
     stops_at_0 = i < len(times) and before[i] + jumps[i] < 0

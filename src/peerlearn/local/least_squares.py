@@ -79,7 +79,9 @@ class Wide:
         return lambda v: over_shift * (v - _transpose(G) @ (G @ v))
 
     def _kernel(self, alpha: Array) -> Array:
-        return self.H @ _transpose(self.H) + alpha[:, None, None] * np.eye(self.H.shape[1])
+        """Return H H' + alpha I."""
+        identity = np.eye(self.H.shape[1])
+        return self.H @ _transpose(self.H) + alpha[:, None, None] * identity
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,9 @@ class LeastSquares:
     @classmethod
     def of_rows(cls, H: Sequence[Array], Y: Sequence[Array]) -> LeastSquares:
         """Return the problems of each agent's features and targets."""
-        return cls._of([[(slice(None), h)] for h in H], [len(h) for h in H], Y, H[0].shape[1])
+        blocks = [[(slice(None), h)] for h in H]
+        lengths = [len(h) for h in H]
+        return cls._of(blocks, lengths, Y, H[0].shape[1])
 
     @classmethod
     def of_inputs(
@@ -153,7 +157,9 @@ class LeastSquares:
 
         The features of an agent with many rows are used block by block and never kept.
         """
-        problems = cls._of([features.blocks(x) for x in X], [len(x) for x in X], Y, features.width)
+        blocks = [features.blocks(x) for x in X]
+        lengths = [len(x) for x in X]
+        problems = cls._of(blocks, lengths, Y, features.width)
         problems.inputs = list(X)
         problems.features = features
         return problems
@@ -240,9 +246,12 @@ class LeastSquares:
         for group in self.groups:
             for i, k in enumerate(group.agents):
                 if isinstance(group, Tall):
-                    equations[k] = NormalEquations(self.shape, G=group.G[i], P=group.HY[i])
+                    G = group.G[i]
+                    HY = group.HY[i]
+                    equations[k] = NormalEquations(self.shape, G=G, P=HY)
                 else:
-                    rows = np.hstack([group.H[i], group.Y[i]])[: self.rows[k]]
+                    padded = np.hstack([group.H[i], group.Y[i]])
+                    rows = padded[: self.rows[k]]
                     equations[k] = NormalEquations.of_rows(rows, self.shape)
         return [one for one in equations if one is not None]
 
@@ -283,7 +292,13 @@ def _gram_and_moment(
     upper = np.zeros((B, B), order="F")
     HY = np.zeros((B, Y.shape[1]))
     for block, h in blocks:
-        upper = dsyrk(1.0, h.T, beta=1.0, c=upper, overwrite_c=1)
+        upper = dsyrk(
+            1.0,
+            h.T,
+            beta=1.0,
+            c=upper,
+            overwrite_c=1,
+        )
         HY += h.T @ Y[block]
     return mirror(upper), HY
 

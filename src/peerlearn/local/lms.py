@@ -31,7 +31,15 @@ def descend(
     """Return every agent's b after the rows of its chunk, one after the other."""
     result = b.copy()
     for chunk in chunks:
-        _step_through_rows(result, chunk.agents, chunk.rows, chunk.H, chunk.Y, step, normalised)
+        _step_through_rows(
+            result,
+            chunk.agents,
+            chunk.rows,
+            chunk.H,
+            chunk.Y,
+            step,
+            normalised,
+        )
     return result
 
 

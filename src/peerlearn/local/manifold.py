@@ -68,13 +68,16 @@ def laplacian(D: Array, n_neighbors: int) -> Any:
     N = len(D)
     # Not n_neighbors - 1: each row is the nearest to itself, and does not count.
     reach = np.partition(D, n_neighbors, axis=1)[:, n_neighbors]
-    near = (reach * (1 + EQUAL) + NOTHING * np.median(D, axis=1))[:, None] >= D
+    reach = reach * (1 + EQUAL) + NOTHING * np.median(D, axis=1)
+    near = reach[:, None] >= D
     np.fill_diagonal(near, False)
     t = float(np.sqrt(D[near]).mean()) or 1.0  # the mean is 0 if all rows are the same
     i, j = np.nonzero(near | near.T)
-    W = sp.csr_array((gaussian(D[i, j], t), (i, j)), shape=(N, N))
+    weights = gaussian(D[i, j], t)
+    W = sp.csr_array((weights, (i, j)), shape=(N, N))
     G = W.sum(axis=1)
     # A row so far from all others that its weights are 0 in float64. It smooths nothing.
     alone = G == 0
-    roots = sp.diags_array(np.where(alone, 0.0, 1 / np.sqrt(np.where(alone, 1.0, G))))
+    inverse_roots = 1 / np.sqrt(np.where(alone, 1.0, G))
+    roots = sp.diags_array(np.where(alone, 0.0, inverse_roots))
     return sp.csr_array(sp.diags_array(1.0 - alone) - roots @ W @ roots)

@@ -68,10 +68,13 @@ class S3VMLosses(RowLosses):
             )
         self._s = float(s)
         # One factor per row: C1/L or C2/U. If there is no row of a kind, its factor is never used.
-        self._c = np.where(self._labelled, C1 / max(labelled, 1), C2 / max(unlabelled, 1))
+        c_labelled = C1 / max(labelled, 1)
+        c_unlabelled = C2 / max(unlabelled, 1)
+        self._c = np.where(self._labelled, c_labelled, c_unlabelled)
 
     def _phi(self, f: Array) -> Array:
-        return 0.5 * self._c * np.where(self._labelled, self._short(f) ** 2, self._bell(f))
+        values = np.where(self._labelled, self._short(f) ** 2, self._bell(f))
+        return 0.5 * self._c * values
 
     def _slope(self, f: Array) -> Array:
         unlabelled = -self._s * self._c * self._bell(f) * f

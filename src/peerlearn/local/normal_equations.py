@@ -35,7 +35,8 @@ class NormalEquations:
         B = shape[0]
         if len(HY) >= B:
             H = HY[:, :B]
-            return cls(shape, G=H.T @ H, P=H.T @ HY[:, B:])
+            Y = HY[:, B:]
+            return cls(shape, G=H.T @ H, P=H.T @ Y)
         if len(HY) == 0:
             return cls(shape, R=HY)
         (R,) = scipy.linalg.qr(HY, mode="r", check_finite=False)
@@ -79,7 +80,8 @@ class NormalEquations:
     def pack(self) -> dict[str, Array]:
         """Return the arrays to send: upper triangles only."""
         if self.R is not None:
-            return {"R": self.R[np.triu_indices(len(self.R), m=self.R.shape[1])]}
+            n, width = self.R.shape
+            return {"R": self.R[np.triu_indices(n, m=width)]}
         G, P = self.gram()
         return {"G": G[np.triu_indices(self.shape[0])], "P": P}
 
@@ -90,14 +92,12 @@ class NormalEquations:
         """Return the equations that were sent, or None if the message is invalid."""
         B = shape[0]
         width = sum(shape)
-        if any(
-            array.dtype != np.float64 or not np.isfinite(array).all() for array in message.values()
-        ):
-            return None
+        for array in message.values():
+            if array.dtype != np.float64 or not np.isfinite(array).all():
+                return None
         if message.keys() == {"R"} and message["R"].ndim == 1:
-            numbers = len(message["R"])
-            n = next((n for n in range(1, B + 1) if n * width - n * (n - 1) // 2 >= numbers), 0)
-            if n * width - n * (n - 1) // 2 != numbers:
+            n = _rows_of_triangle(len(message["R"]), width, B)
+            if n is None:
                 return None
             R = np.zeros((n, width))
             R[np.triu_indices(n, m=width)] = message["R"]
@@ -108,12 +108,14 @@ class NormalEquations:
             or message["G"].shape != (B * (B + 1) // 2,)
         ):
             return None
-        return cls.of_numbers(np.concatenate([message["G"], message["P"].ravel()]), shape)
+        numbers = np.concatenate([message["G"], message["P"].ravel()])
+        return cls.of_numbers(numbers, shape)
 
     def numbers(self) -> Array:
         """Return the numbers to sum: the upper triangle of H'H row by row, then H'Y."""
         G, P = self.gram()
-        return np.concatenate([G[np.triu_indices(self.shape[0])], P.ravel()])
+        triangle = G[np.triu_indices(self.shape[0])]
+        return np.concatenate([triangle, P.ravel()])
 
     @classmethod
     def of_numbers(cls, numbers: Array, shape: tuple[int, int]) -> Self:
@@ -122,7 +124,9 @@ class NormalEquations:
         half = B * (B + 1) // 2
         G = np.zeros((B, B))
         G[np.triu_indices(B)] = numbers[:half]
-        return cls(shape, G=G + np.triu(G, 1).T, P=numbers[half:].reshape(shape))
+        G = G + np.triu(G, 1).T
+        P = numbers[half:].reshape(shape)
+        return cls(shape, G=G, P=P)
 
     def gram(self) -> tuple[Array, Array]:
         """Return H'H and H'Y."""
@@ -132,3 +136,11 @@ class NormalEquations:
         H = self.R[:, : self.shape[0]]
         Y = self.R[:, self.shape[0] :]
         return H.T @ H, H.T @ Y
+
+
+def _rows_of_triangle(numbers: int, width: int, most: int) -> int | None:
+    """Return how many rows a triangular factor of this width and so many numbers has, or None."""
+    for n in range(1, most + 1):
+        if n * width - n * (n - 1) // 2 == numbers:
+            return n
+    return None

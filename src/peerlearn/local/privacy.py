@@ -151,8 +151,10 @@ class TanhTransform:
 
         def transform(X: Array) -> Array:
             step = max(AT_ONCE // self.t, 1)
-            parts = [np.tanh(a + X[i : i + step] @ C.T) @ Q.T for i in range(0, len(X), step)]
-            v: Array = (b + np.vstack([np.zeros((0, m)), *parts])) / s
+            parts = [np.zeros((0, m))]
+            for i in range(0, len(X), step):
+                parts.append(np.tanh(a + X[i : i + step] @ C.T) @ Q.T)
+            v: Array = (b + np.vstack(parts)) / s
             return v
 
         return transform

@@ -32,23 +32,31 @@ def outputs(
     """
     if not reservoir.feedback:
         return run_forced(reservoir, b, x, None)[0]
-    start = [one[: len(d)] for one, d in zip(x, known, strict=True)]
+    start = []
+    rest = []
+    last = []  # the output before the rest
+    for one, d in zip(x, known, strict=True):
+        start.append(one[: len(d)])
+        rest.append(one[len(d) :])
+        last.append(d[-1] if len(d) else np.zeros(b.shape[2]))
     forced, h = run_forced(reservoir, b, start, known)
-    rest = [one[len(d) :] for one, d in zip(x, known, strict=True)]
-    y = np.stack([d[-1] if len(d) else np.zeros(b.shape[2]) for d in known])
     K = len(b)  # readouts, each with a loop of its own
     loops = reservoir.run(
         [one for one in rest for _ in range(K)],
         np.tile(b, (len(x), 1, 1)),
         h0=np.repeat(h, K, axis=0),
-        y0=np.repeat(y, K, axis=0),
+        y0=np.repeat(np.stack(last), K, axis=0),
         limit=LIMIT,
     )
-    for j, first in enumerate(loops.diverged.reshape(len(x), K).tolist()):
+    diverged = loops.diverged.reshape(len(x), K)
+    for j, first in enumerate(diverged.tolist()):
         times = [begin + len(known[j]) for begin in first if begin >= 0]
         _check_stable(times, f"sequence {j}")
-    free = [np.stack(loops.outputs[j * K : (j + 1) * K], axis=1) for j in range(len(x))]
-    return [np.concatenate(parts) for parts in zip(forced, free, strict=True)]
+    results = []
+    for j, begin in enumerate(forced):
+        free = np.stack(loops.outputs[j * K : (j + 1) * K], axis=1)
+        results.append(np.concatenate([begin, free]))
+    return results
 
 
 def forecast(
@@ -65,7 +73,14 @@ def forecast(
     """
     x = np.zeros((steps, len(y)))
     x[0] = y / scaling
-    loop = reservoir.run([x], b[None], h0=h[None], y0=y[None], limit=LIMIT, next_input=1 / scaling)
+    loop = reservoir.run(
+        [x],
+        b[None],
+        h0=h[None],
+        y0=y[None],
+        limit=LIMIT,
+        next_input=1 / scaling,
+    )
     _check_stable([begin for begin in loop.diverged.tolist() if begin >= 0], "the forecast")
     return loop.outputs[0]
 

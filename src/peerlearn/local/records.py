@@ -76,7 +76,9 @@ class Records:
         """Yield all times, some at a time, with inputs, teachers and noise in place."""
         inputs = self.x.shape[1]
         units = self.h.shape[1]
-        self.v = None if noise is None else np.zeros((*self.seen.shape[:2], units))
+        self.v = None
+        if noise is not None:
+            self.v = np.zeros((*self.seen.shape[:2], units))
         for start in range(0, self.longest, TIMES):
             self.start = start
             for lane, j, times in self._lanes_in_block():
@@ -141,4 +143,5 @@ class Records:
 
 def _by_lane(rows: Array) -> Array:
     """Return lanes x anything as a view, stacks x anything x LANES."""
-    return rows.reshape(len(rows) // LANES, LANES, rows.shape[1]).transpose(0, 2, 1)
+    stacks = len(rows) // LANES
+    return rows.reshape(stacks, LANES, rows.shape[1]).transpose(0, 2, 1)

@@ -58,7 +58,8 @@ def start(
         "A": np.tile(alpha * np.eye(B), (agents, 1, 1)),
     }
     if forgetting == 1.0:
-        state["P"] = np.tile(np.eye(B) / alpha, (agents, 1, 1))
+        P = np.eye(B) / alpha
+        state["P"] = np.tile(P, (agents, 1, 1))
         state["age"] = np.zeros(agents)
     return state
 
@@ -81,7 +82,13 @@ def absorb(
         if few:
             gain, update = _use_covariance(state, chunk, e)
         else:
-            gain, update = _solve_anew(state, chunk, e, alpha, forgetting)
+            gain, update = _solve_anew(
+                state,
+                chunk,
+                e,
+                alpha,
+                forgetting,
+            )
         b[chunk.agents] += gain
         updates.append(update)
 
@@ -202,7 +209,13 @@ def _add_squares(
 ) -> None:
     """Add sign H'H to the total of each agent, in place."""
     for i, k in enumerate(own.tolist()):
-        dsyrk(sign, H[i].T, beta=1.0, c=total[k].T, overwrite_c=1)
+        dsyrk(
+            sign,
+            H[i].T,
+            beta=1.0,
+            c=total[k].T,
+            overwrite_c=1,
+        )
 
 
 def _solve(

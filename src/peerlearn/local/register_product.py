@@ -51,7 +51,8 @@ def _in_registers(
         vector = ir.VectorType(ir.DoubleType(), LANES)
         nothing = ir.Constant(vector, ir.Undefined)
         first = ir.Constant(ir.IntType(32), 0)
-        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        indices = ir.VectorType(ir.IntType(32), LANES)
+        everywhere = ir.Constant(indices, [0] * LANES)
         # Arrays are given to the code below as pointers to their data.
         pointers = []
         for kind, value in zip(signature.args, arguments, strict=True):
@@ -62,24 +63,36 @@ def _in_registers(
         sums = [tools.alloca_once(builder, vector) for _ in range(CHAINS)]
         for total in sums:
             builder.store(ir.Constant(vector, [0.0] * LANES), total)
-        with tools.for_range_slice(builder, start, stop, ir.Constant(word, CHAINS)) as (p, _):
+        step = ir.Constant(word, CHAINS)
+        with tools.for_range_slice(builder, start, stop, step) as (p, _):
             for chain, total in enumerate(sums):
                 at = builder.add(p, ir.Constant(word, chain))
-                column = builder.sext(builder.load(builder.gep(j, [at])), word)
-                place = builder.gep(s, [builder.mul(column, ir.Constant(word, LANES))])
+                number = builder.load(builder.gep(j, [at]))
+                column = builder.sext(number, word)
+                offset = builder.mul(column, ir.Constant(word, LANES))
+                place = builder.gep(s, [offset])
                 lanes = builder.bitcast(place, vector.as_pointer())
                 entry = builder.load(builder.gep(a, [at]))
                 value = builder.insert_element(nothing, entry, first)
                 value = builder.shuffle_vector(value, nothing, everywhere)
-                product = builder.fmul(value, builder.load(lanes, align=8), flags=["contract"])
-                new_total = builder.fadd(builder.load(total), product, flags=["contract"])
+                numbers = builder.load(lanes, align=8)
+                product = builder.fmul(value, numbers, flags=["contract"])
+                old_total = builder.load(total)
+                new_total = builder.fadd(old_total, product, flags=["contract"])
                 builder.store(new_total, total)
         a0, a1, a2, a3 = (builder.load(total) for total in sums)
         answer = builder.fadd(builder.fadd(a0, a1), builder.fadd(a2, a3))
         builder.store(answer, builder.bitcast(z, vector.as_pointer()), align=8)
         return context.get_dummy_value()
 
-    return types.void(columns, values, start, stop, s, z), generate
+    return types.void(
+        columns,
+        values,
+        start,
+        stop,
+        s,
+        z,
+    ), generate
 
 
 _sum: Any = intrinsic(_in_registers)
@@ -96,4 +109,11 @@ def multiply(
     """Compute z = A s for rows of A that are given by their ends, columns and values."""
     for c in range(z.shape[0]):
         for i in range(z.shape[1]):
-            _sum(columns, values, ends[i], ends[i + 1], s[c], z[c, i])
+            _sum(
+                columns,
+                values,
+                ends[i],
+                ends[i + 1],
+                s[c],
+                z[c, i],
+            )

@@ -69,7 +69,8 @@ class Reservoir:
         rng = np.random.default_rng(seed)
         W_in = rng.uniform(-input_scaling, input_scaling, (units, 1 + inputs))
         W_fb = rng.uniform(-feedback_scaling, feedback_scaling, (units, outputs))
-        W = rng.uniform(-1.0, 1.0, (units, units)) * (rng.random((units, units)) < density)
+        W = rng.uniform(-1.0, 1.0, (units, units))
+        W = W * (rng.random((units, units)) < density)
         if spectral_radius == 0:
             return cls(W_in, np.zeros_like(W), W_fb, leak)
         radius = spectral_radius_of(W)
@@ -178,7 +179,15 @@ class Reservoir:
         parts = []
         for some in self._packs(range(len(x))):
             records = self._records(x[some], h0[some], y0[some])
-            parts.append(run_closed_loop(records, x[some], readouts[some], limit, next_input))
+            parts.append(
+                run_closed_loop(
+                    records,
+                    x[some],
+                    readouts[some],
+                    limit,
+                    next_input,
+                )
+            )
         return LoopOutputs.join(parts)
 
     def _before(
@@ -201,14 +210,23 @@ class Reservoir:
         y0: Array,
     ) -> Records:
         sizes = (self.inputs, self.units, self.fed_back)
-        return Records(self.joined, self.leak, sizes, [len(one) for one in x], h0, y0)
+        return Records(
+            self.joined,
+            self.leak,
+            sizes,
+            [len(one) for one in x],
+            h0,
+            y0,
+        )
 
     def _packs(self, owners: Sequence[int]) -> Iterator[slice]:
         """Yield slices of sequences that run together: as many as memory allows.
 
         How the sequences of an agent are divided does not depend on the other agents.
         """
-        at_once = max(HELD // (8 * TIMES * (self.width + self.fed_back)) // LANES, 1) * LANES
+        bytes_each = 8 * TIMES * (self.width + self.fed_back)
+        stacks = max(HELD // bytes_each // LANES, 1)
+        at_once = stacks * LANES
         start = stop = 0
         for _, own in groupby(owners):
             left = len(list(own))

@@ -21,8 +21,9 @@ def solve_ridge(
 
 def inverse(G: Array, alpha: float) -> Array:
     """Return (G + alpha I)^-1, for solvers that apply it in every iteration."""
-    inverted: Array = scipy.linalg.cho_solve(_factor(G, alpha), np.eye(len(G)), check_finite=False)
-    return inverted
+    identity = np.eye(len(G))
+    result: Array = scipy.linalg.cho_solve(_factor(G, alpha), identity, check_finite=False)
+    return result
 
 
 def undetermined_error(alpha: float) -> DataError:

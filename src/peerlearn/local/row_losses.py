@@ -44,7 +44,8 @@ class RowLosses(ABC):
         self.agents = len(rows)
         self.dimension = rows[0].shape[1]
         self._X = sp.block_diag(rows, format="csr")
-        self._owner = np.repeat(np.arange(self.agents), [len(own) for own in y])
+        lengths = [len(own) for own in y]
+        self._owner = np.repeat(np.arange(self.agents), lengths)
         self.y = np.concatenate(y)
         self._m = _copies(m, self.agents, self.dimension)
         self._b = float(b)
@@ -99,8 +100,8 @@ class RowLosses(ABC):
 
     def _sums(self, c: Array) -> Array:
         """Return the sums of c over the rows of each agent, in order."""
-        sums: Array = np.bincount(self._owner, weights=c, minlength=self.agents).astype(np.float64)
-        return sums
+        sums = np.bincount(self._owner, weights=c, minlength=self.agents)
+        return sums.astype(np.float64)
 
 
 def _rows(X: Any, agent: int) -> Any:
@@ -124,7 +125,8 @@ def _copies(
             f"m has shape {np.shape(m)}: give {d} numbers, one per column, or {agents} agents x {d}"
         )
     # A copy, because a broadcast view has strides of zero.
-    return np.array(np.broadcast_to(m, (agents, d)), dtype=np.float64, order="C")
+    view = np.broadcast_to(m, (agents, d))
+    return np.array(view, dtype=np.float64, order="C")
 
 
 def _check_match(rows: Sequence[Any], y: Sequence[Array]) -> None:

@@ -36,8 +36,10 @@ class SparseRows:
         """Return the rows of a dense matrix."""
         sparse = scipy.sparse.csr_array(A)
         entries = np.diff(sparse.indptr)
-        ends = np.concatenate([[0], np.cumsum(-(-entries // CHAINS) * CHAINS)]).astype(np.intp)
-        places = np.arange(sparse.nnz) + np.repeat(ends[:-1] - sparse.indptr[:-1], entries)
+        padded = -(-entries // CHAINS) * CHAINS
+        ends = np.concatenate([[0], np.cumsum(padded)]).astype(np.intp)
+        shifts = ends[:-1] - sparse.indptr[:-1]
+        places = np.arange(sparse.nnz) + np.repeat(shifts, entries)
         columns = np.zeros(ends[-1], dtype=np.int32)
         columns[places] = sparse.indices
         values = np.zeros(ends[-1])
@@ -49,7 +51,13 @@ class SparseRows:
         # Late, because it imports numba, which takes half a second.
         from peerlearn.local.register_product import multiply
 
-        multiply(self.ends, self.columns, self.values, s, z)
+        multiply(
+            self.ends,
+            self.columns,
+            self.values,
+            s,
+            z,
+        )
 
 
 def allocate_aligned(*shape: int) -> Array:

@@ -34,7 +34,8 @@ def spectral_radius(W: Array) -> float:
     parts = [np.flatnonzero(part == one) for one in np.unique(part[~alone])]
     with one_blas_thread():  # the last bits depend on the number of threads
         largest = [_radius_of_part(W[np.ix_(own, own)]) for own in parts]
-    return float(max(largest + np.abs(np.diagonal(W)[alone]).tolist()))
+    loops = np.abs(np.diagonal(W)[alone])  # a unit that is its own part may be linked to itself
+    return float(max(largest + loops.tolist()))
 
 
 def _radius_of_part(W: Array) -> float:

@@ -34,9 +34,25 @@ from peerlearn.arrays import Array, Indices, is_real
 from peerlearn.errors import InputError
 
 SPAN = 4  # control points that one value depends on
+CATMULL_ROM = np.array(
+    [
+        [-1, 3, -3, 1],
+        [2, -5, 4, -1],
+        [-1, 0, 1, 0],
+        [0, 2, 0, 0],
+    ]
+)
+BSPLINE = np.array(
+    [
+        [-1, 3, -3, 1],
+        [3, -6, 3, 0],
+        [-3, 0, 3, 0],
+        [1, 4, 1, 0],
+    ]
+)
 BASES = {
-    "catmull-rom": np.array([[-1, 3, -3, 1], [2, -5, 4, -1], [-1, 0, 1, 0], [0, 2, 0, 0]]) / 2,
-    "bspline": np.array([[-1, 3, -3, 1], [3, -6, 3, 0], [-3, 0, 3, 0], [1, 4, 1, 0]]) / 6,
+    "catmull-rom": CATMULL_ROM / 2,
+    "bspline": BSPLINE / 6,
 }
 
 PLACES = np.vander(np.linspace(0, 1, 101), 4)  # [u^3 u^2 u 1]
@@ -44,7 +60,8 @@ PLACES = np.vander(np.linspace(0, 1, 101), 4)  # [u^3 u^2 u 1]
 
 def _least_square(B: Array) -> float:
     """Return the smallest b(u)'b(u)."""
-    return float(np.min(np.add.reduce((PLACES @ B) ** 2, axis=1)))
+    squares = (PLACES @ B) ** 2
+    return float(np.min(np.add.reduce(squares, axis=1)))
 
 
 LEAST = {name: _least_square(B) for name, B in BASES.items()}
@@ -110,7 +127,8 @@ class Spline:
     def value(self, s: Array | list[float], q: Array) -> Array:
         """Return phi(s) for one set of control points."""
         i, b, _ = self.rows(s)
-        values: Array = np.add.reduce(b * q[i[:, None] + np.arange(SPAN)], axis=1)
+        points = q[i[:, None] + np.arange(SPAN)]
+        values: Array = np.add.reduce(b * points, axis=1)
         return values
 
     def rows(self, s: Array | list[float]) -> tuple[Indices, Array, Array]:
@@ -119,7 +137,8 @@ class Spline:
         inside = np.clip(z, 1.0, self.size - 2)
         i = np.minimum(inside.astype(np.intp), self.size - 3) - 1
         u = (inside - i - 1)[:, None]
-        slope = (3 * self.B[0] * u + 2 * self.B[1]) * u + self.B[2]
-        b = ((self.B[0] * u + self.B[1]) * u + self.B[2]) * u + self.B[3]
-        b = b + (z - inside)[:, None] * slope
+        B0, B1, B2, B3 = self.B
+        slope = (3 * B0 * u + 2 * B1) * u + B2
+        value = ((B0 * u + B1) * u + B2) * u + B3
+        b = value + (z - inside)[:, None] * slope
         return i, b, slope / self.spacing

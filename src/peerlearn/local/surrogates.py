@@ -7,6 +7,7 @@ others.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from peerlearn.arrays import Array, dots, norms
 from peerlearn.local.losses import CurvedLosses, PartlyConvexLosses, Product
@@ -31,7 +32,7 @@ def largest_curvatures(gradient: Product, w: Array) -> Array:
     sizes = np.zeros(len(w))
     for _ in range(POWER_STEPS):
         length = norms(bend)[:, None]
-        towards = np.divide(bend, length, out=np.zeros_like(bend), where=length > 0)
+        towards = _divide(bend, length, length > 0)
         bend = (gradient(w + NUDGE * towards) - here) / NUDGE
         sizes = np.maximum(sizes, norms(bend))
     return sizes
@@ -72,7 +73,7 @@ def surrogate_minima(
     goal = EXACT_ACCURACY * norms(G)
     going = norms(G) > 0
     bound = alpha + largest_curvatures(losses.convex_gradient, w)
-    a = np.divide(1.0, bound, out=np.zeros_like(bound), where=bound > 0)
+    a = _divide(np.ones_like(bound), bound, bound > 0)
     for _ in range(INNER_ITERATIONS):
         if not going.any():
             break
@@ -80,9 +81,11 @@ def surrogate_minima(
         slope_there = losses.convex_gradient(new) + alpha * new + q
         distance = norms(new - u)
         change = norms(slope_there - slope)
-        bend = np.divide(change, distance, out=np.zeros_like(distance), where=distance > 0)
-        bounded = np.minimum(GROWTH * a, 1 / np.where(bend > 0, bend, 1.0))
-        a = np.where(bend > 0, bounded, GROWTH * a)
+        bend = _divide(change, distance, distance > 0)
+        curved = bend > 0
+        longest = 1 / np.where(curved, bend, 1.0)
+        a = GROWTH * a
+        a = np.where(curved, np.minimum(a, longest), a)
         u = new
         slope = slope_there
         going = going & (norms(slope) > goal)
@@ -105,12 +108,19 @@ def _conjugate_gradients(product: Product, right: Array) -> Array:
             break
         q = product(d)
         curvature = dots(d, q)
-        s = np.divide(rr, curvature, out=np.zeros_like(rr), where=going & (curvature > 0))[:, None]
+        s = _divide(rr, curvature, going & (curvature > 0))[:, None]
         x = x + s * d
         r = r - s * q
         new = dots(r, r)
-        ratio = np.divide(new, rr, out=np.zeros_like(rr), where=rr > 0)[:, None]
+        ratio = _divide(new, rr, rr > 0)[:, None]
         d = r + ratio * d
         rr = new
         going = going & (new > goal)
     return x
+
+
+def _divide(numerator: Array, denominator: Array, where: NDArray[np.bool_]) -> Array:
+    """Return the quotient, and 0 where `where` is false."""
+    quotient = np.zeros_like(numerator)
+    np.divide(numerator, denominator, out=quotient, where=where)
+    return quotient
