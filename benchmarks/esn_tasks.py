@@ -11,7 +11,7 @@ import numpy as np
 from peerlearn import data
 from peerlearn.arrays import Array
 from peerlearn.data.series import Series
-from peerlearn.local.harvested import harvested
+from peerlearn.local.harvest import harvest_problems
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.reservoir import Reservoir
 from peerlearn.local.threads import one_blas_thread
@@ -83,7 +83,9 @@ class Readouts:
         noise = [np.random.default_rng((seed, j)) for j in range(n)]
         with one_blas_thread():
             blocks = reservoir.blocks(x[:n], noise=noise, amplitude=NOISE, owners=owners)
-            problems, _ = harvested(blocks, d[:n], owners, washout=WASHOUT, width=reservoir.width)
+            problems, _ = harvest_problems(
+                blocks, d[:n], owners, washout=WASHOUT, width=reservoir.width
+            )
             tested = np.concatenate([states[WASHOUT:] for states in reservoir.harvest(x[n:])])
         return cls(problems, tested, np.concatenate([one[WASHOUT:] for one in d[n:]]))
 

@@ -121,7 +121,7 @@ def test_one_message_of_gram_gives_the_rows_of_its_sender():
     model.fit([(X[part], cancer.y[part]) for part in parts])
 
     message = network.of("exchange", LEAF)[-1]
-    R = NormalEquations.unpacked(message, (300, 1)).R[:, :300]
+    R = NormalEquations.unpack(message, (300, 1)).R[:, :300]
     with one_blas_thread():  # many small products: threads would only wait for each other
         found = rows_behind(R.T @ R, len(R), model.features_)
     assert len(found) == 180

@@ -178,7 +178,7 @@ def test_the_printed_update_solves_another_problem():
     Hb = np.zeros((8, *Y.shape))
     for _ in range(4000):
         b = nearest(Hb + z - m - t)
-        Hb = blocks.fitted(b)
+        Hb = blocks.outputs(b)
         m = Hb.mean(axis=0)
         z = (Y + m + t) / (L + rho)
         t = t + m - z

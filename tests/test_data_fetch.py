@@ -157,7 +157,7 @@ def test_what_is_not_what_it_should_be_is_refused(openml, table, target, complai
     openml.answers["sylva_agnostic"] = table, target
     text = sentence(fetch, "Sylva")
     assert (
-        "data set Sylva cannot be fetched, for what OpenML has as sylva_agnostic, version 1 is another table"
+        "data set Sylva cannot be fetched, because what OpenML has as sylva_agnostic, version 1 is another table"
         in text
     )
     assert complaint in text
@@ -220,11 +220,11 @@ def test_many_missing_sets_wait_for_openml_once(openml, tmp_path, monkeypatch):
     fetch_missing("g50c")
     fetch_missing("BCI")  # OpenML does not have it: load says so
     assert openml.asked == []
-    assert "data set Sylva cannot be fetched, for OpenML is out of reach (no way)" in sentence(
+    assert "data set Sylva cannot be fetched, because OpenML is out of reach (no way)" in sentence(
         fetch_missing, "Sylva"
     )
     text = sentence(fetch_missing, "CIFAR10")
-    assert "data set CIFAR10 cannot be fetched, for OpenML is out of reach (no way)" in text
+    assert "data set CIFAR10 cannot be fetched, because OpenML is out of reach (no way)" in text
     assert "https://www.cs.toronto.edu/~kriz/cifar.html" in text
     assert len(openml.asked) == 1
     sentence(fetch, "CIFAR10")  # who asks for one outright is served

@@ -44,7 +44,7 @@ ROWS = [
     row({"data": "Song", "model": "C-RVFL"}, 0.4, source="digits"),
 ]
 MISSING = {
-    "Sylva": "data set Sylva cannot be fetched, for OpenML is out of reach",
+    "Sylva": "data set Sylva cannot be fetched, because OpenML is out of reach",
     "Song": "not at hand",
 }
 
@@ -185,7 +185,7 @@ def test_a_mean_that_is_no_number_or_infinite_is_outside(name):
     [
         (
             {"data": "Sylva", "model": "C-RVFL"},
-            "data set Sylva cannot be fetched, for OpenML is out of reach",
+            "data set Sylva cannot be fetched, because OpenML is out of reach",
         ),
         ({"data": ["Sylva", "Fish"]}, "data set Sylva cannot be fetched"),
         ({"data": "Iris", "model": "SVM"}, "it is not applicable: SVM needs two classes"),

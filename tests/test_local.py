@@ -106,13 +106,13 @@ def test_from_inputs_is_from_features():
 def test_normal_equations_add_up_and_survive_packing(sizes, B, M):
     H, Y = shares(sizes, B, M)
     parts = [NormalEquations.of_rows(np.hstack([h, y]), (B, M)) for h, y in zip(H, Y, strict=True)]
-    sent = [NormalEquations.unpacked(part.packed(), (B, M)) for part in parts]
+    sent = [NormalEquations.unpack(part.pack(), (B, M)) for part in parts]
     together = sent[0].plus(sent[1:])
     np.testing.assert_allclose(
         together.ridge(0.5), closed_form(np.vstack(H), np.vstack(Y), 0.5), atol=1e-8
     )
     for part, n in zip(parts, sizes, strict=True):
-        numbers = sum(array.size for array in part.packed().values())
+        numbers = sum(array.size for array in part.pack().values())
         assert numbers <= min(n * (B + M), B * (B + 1) // 2 + B * M)
 
 

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from peerlearn.data import tables
+from peerlearn.data import table_file
 from peerlearn.errors import DataError
 from peerlearn.models.unlabelled import unlabelled
 
 
 def arrives(path, expected, dtype):
-    table = tables.read(path, "y", partly_labelled=True)
+    table = table_file.read(path, "y", partly_labelled=True)
     assert table.y.tolist() == expected
     assert table.y.dtype.kind == dtype
     assert unlabelled(table.y).tolist() == [label in (-1, "-1") for label in expected]
@@ -101,7 +101,7 @@ def test_what_pandas_writes(tmp_path, labels):
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
     for name in ("t.csv", "t.parquet"):
-        y = tables.read(tmp_path / name, "y", partly_labelled=True).y
+        y = table_file.read(tmp_path / name, "y", partly_labelled=True).y
         assert y.tolist() == [labels[0], "-1" if y.dtype.kind == "U" else -1, labels[2]]
 
 
@@ -118,7 +118,7 @@ def test_what_pandas_writes(tmp_path, labels):
         ),
         (
             lambda folder: parquet_of(folder, [True, None, False]),
-            "column 'y' of .* has truths and 1 missing values, .*: write 1, 0 and -1, or texts",
+            "column 'y' of .* has booleans and 1 missing values, .*: write 1, 0 and -1, or texts",
         ),
         (
             lambda folder: npz_of(folder, np.array([0.0, np.nan, np.inf])),
@@ -140,10 +140,10 @@ def test_what_pandas_writes(tmp_path, labels):
 )
 def test_what_is_no_label_and_does_not_say_so(tmp_path, path, sentence):
     with pytest.raises(DataError, match=sentence):
-        tables.read(path(tmp_path), "y", partly_labelled=True)
+        table_file.read(path(tmp_path), "y", partly_labelled=True)
 
 
 def test_all_rows_have_a_label_unless_told_otherwise(tmp_path):
     for path in (csv_of(tmp_path, ["a", ""]), parquet_of(tmp_path, ["a", None])):
         with pytest.raises(DataError, match=r"row 2 .* in column 'y'"):
-            tables.read(path, "y")
+            table_file.read(path, "y")

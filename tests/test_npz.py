@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from peerlearn import RVFLClassifier, data
-from peerlearn.data import npz, tables
+from peerlearn.data import npz, table_file
 from peerlearn.errors import DataError
 from peerlearn.models import archive
 from peerlearn.models.stream_archive import resume_stream, save_stream
@@ -28,8 +28,8 @@ Y = (X[:, 0] > 0).astype(int)
 READERS = {
     "a model": archive.load,
     "a stream": resume_stream,
-    "a table": lambda path: tables.read(path, "y"),
-    "a table's header": tables.header,
+    "a table": lambda path: table_file.read(path, "y"),
+    "a table's header": table_file.read_header,
     "a data set": lambda path: data.load(path.stem, folder=path.parent),
 }
 

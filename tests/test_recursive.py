@@ -88,7 +88,7 @@ class TestRecursiveIsBatch:
         *_, in_parts = learned([([h[part] for h in H], [y[part] for y in Y]) for part in parts])
         np.testing.assert_allclose(in_parts["b"], at_once["b"], atol=1e-12)
         np.testing.assert_allclose(
-            *(recursive.symmetric(state["A"]) for state in (in_parts, at_once)), atol=1e-12
+            *(recursive.symmetrise(state["A"]) for state in (in_parts, at_once)), atol=1e-12
         )
 
     def test_agents_without_rows_stay_where_they_are(self):
@@ -117,7 +117,7 @@ class TestTenThousandChunks:
         width, alpha = 8, 1e-2
         stream = [*stream_of(sizes, 10_000, agents=2, width=width), rows_of([1, 1], width)]
         *_, state = learned(stream, alpha, agents=2, width=width)
-        A, P = recursive.symmetric(state["A"]), recursive.symmetric(state["P"])
+        A, P = recursive.symmetrise(state["A"]), recursive.symmetrise(state["P"])
         for k in range(2):
             H, Y = all_rows(stream, k)
             truth = H.T @ H + alpha * np.eye(width)
@@ -133,7 +133,7 @@ class TestTenThousandChunks:
         width, alpha, f = 8, 1e-2, 0.99
         stream = stream_of([0, 1], 10_000, agents=2, width=width)
         *_, state = learned(stream, alpha, f, agents=2, width=width)
-        A = recursive.symmetric(state["A"])
+        A = recursive.symmetrise(state["A"])
         for k in range(2):
             ages = f ** np.repeat(np.arange(10_000)[::-1], [len(H[k]) for H, _ in stream])
             H, _ = all_rows(stream, k)
@@ -150,9 +150,9 @@ class TestTenThousandChunks:
             absorbed(state, Chunk.of_rows([H[0][n : n + 1]], [Y[0][n : n + 1]]), 1.0, 1.0)
             if n == B:
                 state["P"] *= 1.01
-                wrong = recursive.symmetric(state["P"])[0] @ recursive.symmetric(state["A"])[0]
+                wrong = recursive.symmetrise(state["P"])[0] @ recursive.symmetrise(state["A"])[0]
                 assert np.abs(wrong - np.eye(B)).max() > 1e-3
-        right = recursive.symmetric(state["P"])[0] @ recursive.symmetric(state["A"])[0]
+        right = recursive.symmetrise(state["P"])[0] @ recursive.symmetrise(state["A"])[0]
         np.testing.assert_allclose(right, np.eye(B), atol=1e-10)
         assert state["age"][0] <= recursive.RENEWED_AFTER * B + 1
 
@@ -165,7 +165,7 @@ class TestTenThousandChunks:
                     state[name][:, *np.triu_indices(B, 1)] = 1e6
         for name in ("A", "P"):
             np.testing.assert_array_equal(
-                recursive.symmetric(state[name]), recursive.symmetric(clean[name])
+                recursive.symmetrise(state[name]), recursive.symmetrise(clean[name])
             )
         np.testing.assert_array_equal(state["b"], clean["b"])
 
@@ -180,14 +180,14 @@ class TestForgetting:
             for k in range(AGENTS):
                 A[k] = f * A[k] + (1 - f) * alpha * np.eye(B) + H[k].T @ H[k]
                 b[k] = b[k] + np.linalg.solve(A[k], H[k].T @ (Y[k] - H[k] @ b[k]))
-            np.testing.assert_allclose(recursive.symmetric(state["A"]), A, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(recursive.symmetrise(state["A"]), A, rtol=1e-10, atol=1e-10)
             np.testing.assert_allclose(state["b"], b, atol=1e-10)
 
     def test_what_is_not_seen_any_more_is_forgotten_down_to_the_penalty(self):
         stream = [rows_of([30] * AGENTS), *[rows_of([0] * AGENTS)] * 1000]
         *_, state = learned(stream, 0.7, 0.9)
         np.testing.assert_allclose(
-            recursive.symmetric(state["A"]), [0.7 * np.eye(B)] * AGENTS, atol=1e-15
+            recursive.symmetrise(state["A"]), [0.7 * np.eye(B)] * AGENTS, atol=1e-15
         )
 
     def test_keeps_no_covariance(self):

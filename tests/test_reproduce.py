@@ -218,7 +218,7 @@ def test_missing_data_are_named_and_the_rest_runs(experiments):
     said = words(done.stdout)
     assert "Fetching Sylva from OpenML" in said
     assert (
-        "Data Sylva: data set Sylva cannot be fetched, for OpenML is out of reach (no way): it was offered at"
+        "Data Sylva: data set Sylva cannot be fetched, because OpenML is out of reach (no way): it was offered at"
         in said
     )
     assert "Data Garageband: data set Garageband is read from a folder" in said

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
-from peerlearn.local.harvested import harvested
+from peerlearn.local.harvest import harvest_problems
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.records import TIMES
 from peerlearn.local.reservoir import Reservoir
@@ -320,7 +320,7 @@ def test_problems_are_those_of_all_rows_after_the_washout(feedback_scaling: floa
         20,
     )
     x, d = series(R, lengths)
-    problems, ends = harvested(
+    problems, ends = harvest_problems(
         R.blocks(x, d, owners=owners), d, owners, washout=washout, width=R.width
     )
     H = [h[washout:] for h in R.harvest(x, d)]
@@ -352,11 +352,13 @@ def test_an_agents_problem_does_not_depend_on_the_others(
         ]
     owners = np.repeat([0, 1, 2, 3], [3, 11, 18, 2]).tolist()
     x, d = series(R, tuple(rng.integers(30, 400, len(owners))))
-    together, _ = harvested(R.blocks(x, d, owners=owners), d, owners, washout=20, width=R.width)
+    together, _ = harvest_problems(
+        R.blocks(x, d, owners=owners), d, owners, washout=20, width=R.width
+    )
     for k in range(4):
         own = slice(owners.index(k), owners.index(k) + owners.count(k))
         zeros = [0] * owners.count(k)
-        alone, _ = harvested(
+        alone, _ = harvest_problems(
             R.blocks(x[own], d[own], owners=zeros), d[own], zeros, washout=20, width=R.width
         )
         assert alone.triangles()[0].tobytes() == together.triangles()[k].tobytes()

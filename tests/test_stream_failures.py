@@ -225,7 +225,7 @@ class TestNonsense:
     def test_what_is_sent_is_what_arrives(self):
         for rows in (1, 2, 7, 8, 30):
             equations = NormalEquations.of_rows(RNG.standard_normal((rows, 9)), (8, 1))
-            arrived = NormalEquations.unpacked(equations.packed(), (8, 1))
+            arrived = NormalEquations.unpack(equations.pack(), (8, 1))
             for sent, got in zip(equations.gram(), arrived.gram(), strict=True):
                 np.testing.assert_allclose(got, sent, atol=1e-12)
 

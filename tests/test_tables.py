@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from peerlearn.data import tables
+from peerlearn.data import table_file
 from peerlearn.errors import DataError, MissingExtra, PeerlearnError
 
 
@@ -32,7 +32,7 @@ def written(folder, text, name="t.csv"):
 
 def refused(path, sentence, target=None):
     with pytest.raises(DataError, match=sentence) as caught:
-        tables.read(path, target)
+        table_file.read(path, target)
     assert path.name in str(caught.value)
 
 
@@ -71,7 +71,7 @@ def test_what_was_written_as_csv_is_read(place, data, names):
         lines = csv.writer(file)
         lines.writerow(names)
         lines.writerows([*row[:at], entry, *row[at:]] for row, entry in zip(rows, y, strict=True))
-    table = tables.read(place / "r.csv", names[at])
+    table = table_file.read(place / "r.csv", names[at])
     assert (table.columns, table.target) == (tuple(names[:at] + names[at + 1 :]), names[at])
     assert table.X.dtype == np.float64
     assert np.array_equal(table.X, rows)
@@ -89,7 +89,7 @@ def test_what_was_written_as_csv_is_read(place, data, names):
 def test_whatever_bytes_a_file_has_the_answer_is_a_table_or_a_sentence(place, content, name):
     (place / name).write_bytes(content)
     try:
-        table = tables.read(place / name)
+        table = table_file.read(place / name)
     except PeerlearnError:
         return
     assert np.isfinite(table.X).all()
@@ -101,13 +101,15 @@ def test_whatever_bytes_a_file_has_the_answer_is_a_table_or_a_sentence(place, co
      (["1_0", "2_0"], "<U3"), (["True", "False"], "<U5"), ([str(2**63), "1"], "<U19")],
 )  # fmt: skip
 def test_the_type_of_a_target_is_the_narrowest_that_keeps_it(tmp_path, cells, dtype):
-    table = tables.read(written(tmp_path, "x,y\n" + "".join(f"0,{cell}\n" for cell in cells)), "y")
+    table = table_file.read(
+        written(tmp_path, "x,y\n" + "".join(f"0,{cell}\n" for cell in cells)), "y"
+    )
     assert table.y.dtype == dtype
     assert len(set(table.y.tolist())) == 2
 
 
 def test_a_file_of_a_spreadsheet(tmp_path):
-    table = tables.read(
+    table = table_file.read(
         written(tmp_path, '\ufeff"age, years",grade\r\n 41 ,b\r\n39,a\r\n\r\n', "T.CSV"), "grade"
     )
     assert table.columns == ("age, years",)
@@ -116,7 +118,7 @@ def test_a_file_of_a_spreadsheet(tmp_path):
 
 
 def test_without_a_target_all_columns_are_features(tmp_path):
-    table = tables.read(str(written(tmp_path, "a,b\n1,2\n")))
+    table = table_file.read(str(written(tmp_path, "a,b\n1,2\n")))
     assert (table.columns, table.X.tolist(), table.y, table.target) == (
         ("a", "b"),
         [[1.0, 2.0]],
@@ -126,17 +128,17 @@ def test_without_a_target_all_columns_are_features(tmp_path):
 
 
 def test_a_column_may_have_a_semicolon_in_its_name(tmp_path):
-    table = tables.read(written(tmp_path, "dose;mg\n1.5\n"))
+    table = table_file.read(written(tmp_path, "dose;mg\n1.5\n"))
     assert (table.columns, table.X.tolist()) == (("dose;mg",), [[1.5]])
-    assert tables.header(written(tmp_path, "a;b;c,d\nx;y;z,1\n")) == ("a;b;c", "d")
+    assert table_file.read_header(written(tmp_path, "a;b;c,d\nx;y;z,1\n")) == ("a;b;c", "d")
 
 
 def test_the_header_alone(tmp_path):
-    assert tables.header(written(tmp_path, "a,b\nno,number\n")) == ("a", "b")
+    assert table_file.read_header(written(tmp_path, "a,b\nno,number\n")) == ("a", "b")
 
 
 def test_columns_are_selected_by_name_in_the_order_asked_for(tmp_path):
-    table = tables.read(written(tmp_path, "a,b,c\n1,2,3\n4,5,6\n"))
+    table = table_file.read(written(tmp_path, "a,b,c\n1,2,3\n4,5,6\n"))
     chosen = table.select(["c", "a"])
     assert chosen.tolist() == [[3.0, 1.0], [6.0, 4.0]]
     assert chosen.flags.c_contiguous
@@ -258,7 +260,7 @@ def test_parquet_columns_of_all_kinds_of_numbers(tmp_path):
         money=pa.array([Decimal("1.25"), Decimal("2.50")]),
         grade=pa.array(["a", "b"]).dictionary_encode(),
     )
-    table = tables.read(path, "grade")
+    table = table_file.read(path, "grade")
     assert table.columns == ("whole", "half", "truth", "money")
     assert table.X.tolist() == [[1.0, 0.5, 1.0, 1.25], [2.0, 1.5, 0.0, 2.5]]
     assert table.y.tolist() == ["a", "b"]
@@ -269,7 +271,7 @@ def test_parquet_columns_of_all_kinds_of_numbers(tmp_path):
     [([1, 2], "int64"), ([1.5, 2.5], "float64"), ([True, False], "bool"), (["a", "bc"], "<U2")],
 )
 def test_parquet_targets_keep_their_type(tmp_path, values, dtype):
-    y = tables.read(stored(tmp_path, x=[1.0, 2.0], y=values), "y").y
+    y = table_file.read(stored(tmp_path, x=[1.0, 2.0], y=values), "y").y
     assert y.dtype == dtype
     assert y.tolist() == values
 
@@ -278,7 +280,7 @@ def test_the_row_labels_of_pandas_are_no_column(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "y": ["u", "v", "u", "v"]})
     frame[frame.a != 3].to_parquet(tmp_path / "t.parquet")
     assert parquet.read_schema(tmp_path / "t.parquet").names == ["a", "y", "__index_level_0__"]
-    table = tables.read(tmp_path / "t.parquet", "y")
+    table = table_file.read(tmp_path / "t.parquet", "y")
     assert (table.columns, table.X.tolist(), table.y.tolist()) == (
         ("a",),
         [[1.0], [2.0], [4.0]],
@@ -288,7 +290,7 @@ def test_the_row_labels_of_pandas_are_no_column(tmp_path):
 
 def test_folders_named_like_partitions_add_no_column(tmp_path):
     (tmp_path / "site=3").mkdir()
-    assert tables.read(stored(tmp_path / "site=3", a=[1.0])).columns == ("a",)
+    assert table_file.read(stored(tmp_path / "site=3", a=[1.0])).columns == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -346,7 +348,7 @@ def test_without_pyarrow(tmp_path, monkeypatch):
     path = stored(tmp_path, a=[1.0])
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(MissingExtra, match=r"needs the package pyarrow.* pip install pyarrow$"):
-        tables.read(path)
+        table_file.read(path)
 
 
 def packed(folder, **arrays):
@@ -357,21 +359,21 @@ def packed(folder, **arrays):
 def test_npz_files_have_numbered_columns_and_y(tmp_path):
     X = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
     path = packed(tmp_path, X=X, y=np.array([3, 4], dtype=np.int8))
-    assert tables.header(path) == ("x0", "x1", "x2", "x3", "y")
-    table = tables.read(path, "y")
+    assert table_file.read_header(path) == ("x0", "x1", "x2", "x3", "y")
+    table = table_file.read(path, "y")
     assert (table.columns, table.y.dtype) == (("x0", "x1", "x2", "x3"), np.int64)
     assert np.array_equal(table.X, X.reshape(2, 4))
-    assert tables.read(path).y is None
-    middle = tables.read(path, "x1")
+    assert table_file.read(path).y is None
+    middle = table_file.read(path, "x1")
     assert (middle.columns, middle.y.tolist()) == (("x0", "x2", "x3"), [1.0, 5.0])
 
 
 def test_npz_files_may_name_their_columns(tmp_path):
-    table = tables.read(
+    table = table_file.read(
         packed(tmp_path, X=np.eye(2), y=np.array(["u", "v"]), columns=np.array(["a", "b"])), "y"
     )
     assert (table.columns, table.y.tolist()) == (("a", "b"), ["u", "v"])
-    assert tables.header(packed(tmp_path, X=np.eye(2))) == ("x0", "x1")
+    assert table_file.read_header(packed(tmp_path, X=np.eye(2))) == ("x0", "x1")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,9 @@ MOVED = {  # an old path may have become several modules
     "algorithms.gram": "algorithms.readout.gram algorithms.sums",
     "algorithms.local_fit": "algorithms.readout.local",
     "algorithms.preconditioners": "algorithms.readout.preconditioners",
+    "data.tables": "data.table_file",
     "keys": "toml_reader",
+    "local.harvested": "local.harvest",
     "models.contents": "models.archive_reader",
     "models.described": "models.from_config",
     "models.echoes": "models.reservoir_predictor",
@@ -53,9 +55,12 @@ RENAMED = {  # names that changed with their module
     "NoMemory": "NoReplay",
     "Patience": "Timeouts",
     "Post": "RoundExchange",
+    "Table": "DataTable",
     "everybodys": "all_gather",
     "down_the_tree": "broadcast_from_root",
     "follow": "broadcast_from_center",
+    "harvested": "harvest_problems",
+    "header": "read_header",
     "summed": "sum_alike",
     "up_the_tree": "merge_equations",
     "unharmed": "restored_on_error",
@@ -93,8 +98,9 @@ class _Moved(ModuleType):
     def __getattr__(self, name: str) -> Any:
         for path in () if name.startswith("__") else self.__dict__["_new"]:
             module = import_module(path)
-            if hasattr(module, RENAMED.get(name, name)):
-                return getattr(module, RENAMED.get(name, name))
+            for each in (RENAMED.get(name, name), name):  # some moved modules kept the old name
+                if hasattr(module, each):
+                    return getattr(module, each)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 

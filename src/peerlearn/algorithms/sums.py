@@ -90,7 +90,7 @@ class Mergeable(Protocol):
         """Whether there is nothing to send."""
         ...
 
-    def packed(self) -> dict[str, Any]:
+    def pack(self) -> dict[str, Any]:
         """Return named arrays to send."""
         ...
 
@@ -112,7 +112,7 @@ def merge_to_root(
     tree, hosted, merged = network.tree, network.hosted, list(parts)
     for level in range(tree.height, 0, -1):
         outbox: list[dict[str, Any]] = [
-            own.packed() if tree.depth[agent] == level and not own.empty else {}
+            own.pack() if tree.depth[agent] == level and not own.empty else {}
             for agent, own in zip(hosted, merged, strict=True)
         ]
         inbox = network.exchange(outbox, [[int(tree.parent[agent])] for agent in hosted])

@@ -1,4 +1,4 @@
-"""Data sets by name: generated, bundled with scikit-learn, read from a folder of .npz files, or fetched when asked.
+"""Data sets by name: generated, bundled with scikit-learn, read from .npz files, or fetched.
 
 >>> from peerlearn.data import load
 >>> print(load("g50c"))

@@ -1,4 +1,4 @@
-"""The arrays X and y of a file, checked and in one shape; every objection is one sentence."""
+"""Checks of the arrays X and y of a file. They return both in one shape, or raise an error."""
 
 from __future__ import annotations
 
@@ -12,53 +12,59 @@ from peerlearn.arrays import Array
 from peerlearn.data.dataset import AnyArray, Task
 from peerlearn.errors import DataError
 
-Held = TypeVar("Held")
+Entry = TypeVar("Entry")  # an array, or its header
 
 
-def required(arrays: Mapping[str, Held], path: Path) -> tuple[Held, Held]:
-    """X and y out of what a file holds by name."""
+def get_X_and_y(arrays: Mapping[str, Entry], path: Path) -> tuple[Entry, Entry]:
+    """Return X and y of a file, or raise an error if one is missing."""
     for key in ("X", "y"):
         if key not in arrays:
             held = ", ".join(sorted(arrays)) or "nothing"
             raise DataError(
-                f"{path} has no array {key!r} (it holds {held}): save it with np.savez(path, X=X, y=y)"
+                f"{path} has no array {key!r} (it holds {held}): save it with "
+                "np.savez(path, X=X, y=y)"
             )
     return arrays["X"], arrays["y"]
 
 
-def table(X: AnyArray, path: Path) -> Array:
-    """X as float64, rows by columns; images are flattened to rows."""
+def check_rows(X: AnyArray, path: Path) -> Array:
+    """Return X as float64, rows by columns. Images are flattened to rows."""
     if X.dtype.kind not in "fiub":
         raise DataError(
-            f"X in {path} has type {X.dtype}, but must be real numbers: encode it as numbers before saving"
+            f"X in {path} has type {X.dtype}, but must be real numbers: encode it as numbers "
+            "before saving"
         )
     if X.ndim < 2 or X.size == 0:
         raise DataError(
-            f"X in {path} has shape {X.shape}, but needs a row and a column at least: save it as a table"
+            f"X in {path} has shape {X.shape}, but needs a row and a column at least: save it as "
+            "a table"
         )
     rows = np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float64)
-    _finite(rows, "X", path)
+    _check_finite(rows, "X", path)
     return rows
 
 
-def answers(y: AnyArray, rows: int, task: Task, path: Path) -> AnyArray:
-    """y with one entry per row of X; several columns are for regression only."""
+def check_targets(y: AnyArray, rows: int, task: Task, path: Path) -> AnyArray:
+    """Return y with one entry per row of X. Only a regression may have several columns."""
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim == 0 or len(y) != rows:
         raise DataError(
-            f"{path} has {rows} rows in X but y has shape {y.shape}: save one entry of y per row of X"
+            f"{path} has {rows} rows in X but y has shape {y.shape}: save one entry of y per row "
+            "of X"
         )
     if y.ndim > 2 or (y.ndim == 2 and task == "classification"):
         raise DataError(
-            f"y in {path} has shape {y.shape}, but {task} needs {_shape(rows, task)}: save y in that shape"
+            f"y in {path} has shape {y.shape}, but {task} needs {_shape(rows, task)}: save y in "
+            "that shape"
         )
     if task == "regression" and y.dtype.kind not in "fiub":
         raise DataError(
-            f"y in {path} has type {y.dtype}, but regression needs real numbers: encode it before saving"
+            f"y in {path} has type {y.dtype}, but regression needs real numbers: encode it before "
+            "saving"
         )
     if y.dtype.kind == "f":
-        _finite(y, "y", path)
+        _check_finite(y, "y", path)
     return y
 
 
@@ -66,7 +72,7 @@ def _shape(rows: int, task: Task) -> str:
     return f"({rows},)" if task == "classification" else f"({rows},) or ({rows}, outputs)"
 
 
-def _finite(values: AnyArray, key: str, path: Path) -> None:
+def _check_finite(values: AnyArray, key: str, path: Path) -> None:
     finite = np.isfinite(values)
     if finite.all():
         return
@@ -74,6 +80,6 @@ def _finite(values: AnyArray, key: str, path: Path) -> None:
     where = " column ".join(str(i) for i in wrong[0])
     first = values[tuple(wrong[0])]
     raise DataError(
-        f"{key} in {path} has {len(wrong)} missing or infinite values, the first ({first}) in row {where}: "
-        "fill them in or drop those rows before saving"
+        f"{key} in {path} has {len(wrong)} missing or infinite values, the first ({first}) in row "
+        f"{where}: fill them in or drop those rows before saving"
     )

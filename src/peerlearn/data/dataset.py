@@ -1,4 +1,4 @@
-"""A data set: rows, what to predict, and where both came from."""
+"""Data sets: rows, targets, and where both came from."""
 
 from __future__ import annotations
 
@@ -17,11 +17,35 @@ AnyArray: TypeAlias = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """X is float64, rows by columns; y is float64 for regression, int64 (or strings) for classification.
+    """Rows, targets, and where both came from.
 
     Rows are in the order of the source, which is often sorted by class: shuffle before splitting.
-    The scaling was made
-    from all rows, as in the thesis; load with scaled=False to scale within each fold instead.
+    The scaling was computed from all rows, as in the thesis. Load with scaled=False to scale within
+    each fold instead.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    X : ndarray of float64
+        Rows by columns.
+    y : ndarray
+        One target per row: float64 for regression, int64 or strings for classification.
+    task : {"classification", "regression"}
+        What is predicted.
+    source : str
+        Where the data came from.
+    scaling : Scaling or None
+        How the columns were scaled; None if they are as found.
+    extras : dict, default {}
+        Further arrays of the source, such as the names of the columns.
+
+    Examples
+    --------
+    >>> from peerlearn import data
+    >>> wine = data.load("wine")
+    >>> wine.X.shape, wine.y.dtype, sorted(wine.extras)
+    ((178, 13), dtype('int64'), ['classes', 'features'])
     """
 
     name: str
@@ -39,7 +63,7 @@ class DataSet:
 
 
 def scale(X: Array, to: Range | None) -> tuple[Array, Scaling | None]:
-    """X sent to the range, and the record of it; None leaves X as it is."""
+    """Return X scaled to the range, and the scaling. None leaves X as it is."""
     if to is None:
         return X, None
     scaling = Scaling.of(X, to)
@@ -47,7 +71,7 @@ def scale(X: Array, to: Range | None) -> tuple[Array, Scaling | None]:
 
 
 def targets(y: AnyArray, task: Task) -> AnyArray:
-    """y in a type that arithmetic does not overflow: the values stay, int8 does not."""
+    """Return y in a wide type, so that arithmetic with it does not overflow as in int8."""
     if task == "regression":
         return y.astype(np.float64)
     return y.astype(np.int64) if y.dtype.kind in "iu" else y

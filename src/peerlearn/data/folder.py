@@ -1,4 +1,4 @@
-"""Data sets from a folder: NAME.npz with at least X and y, found by its name."""
+"""Data sets from a folder of files NAME.npz with at least X and y."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from peerlearn.arrays import Array
 from peerlearn.data import npz
-from peerlearn.data.checks import answers, required, table
+from peerlearn.data.checks import check_rows, check_targets, get_X_and_y
 from peerlearn.data.dataset import AnyArray, DataSet, Task, scale, targets
 from peerlearn.data.known_files import KNOWN_FILES, KnownFile
 from peerlearn.data.scaling import Range
@@ -17,60 +17,62 @@ VARIABLE = "PEERLEARN_DATA"
 UNIT = (0.0, 1.0)
 
 
-def chosen(folder: str | os.PathLike[str] | None) -> Path | None:
-    """The folder given, else the one of the environment variable, else None."""
+def resolve_folder(folder: str | os.PathLike[str] | None) -> Path | None:
+    """Return the folder given, else the one of the environment variable, else None."""
     given = folder if folder is not None else os.environ.get(VARIABLE)
     if not given:
         return None
     path = Path(given).expanduser()
     if not path.is_dir():
-        named = (
-            f"folder={os.fspath(folder)!r}"
-            if folder is not None
-            else f"the environment variable {VARIABLE}"
-        )
+        origin = f"the environment variable {VARIABLE}"
+        if folder is not None:
+            origin = f"folder={os.fspath(folder)!r}"
         raise DataError(
-            f"{path}, named by {named}, is not a folder: name the one that holds the .npz files"
+            f"{path}, named by {origin}, is not a folder: name the one that holds the .npz files"
         )
     return path
 
 
-def fetched_folder() -> Path:
-    """Where fetched data sets are kept, in scikit-learn's data folder; it need not be there."""
-    return (
-        Path(os.environ.get("SCIKIT_LEARN_DATA") or "~/scikit_learn_data").expanduser()
-        / "peerlearn"
-    )
+def download_folder() -> Path:
+    """Return where fetched data sets are saved, in scikit-learn's data folder. It may not exist."""
+    parent = os.environ.get("SCIKIT_LEARN_DATA") or "~/scikit_learn_data"
+    return Path(parent).expanduser() / "peerlearn"
 
 
-def files(folder: Path | None) -> dict[str, Path]:
-    """The data files of a folder by name; from a listing, so that case counts on every file system."""
-    return {path.stem: path for path in sorted(folder.glob("*.npz"))} if folder else {}
+def list_files(folder: Path | None) -> dict[str, Path]:
+    """Return the data files of a folder by name.
+
+    They come from a listing, so that case counts on every file system.
+    """
+    if folder is None:
+        return {}
+    return {path.stem: path for path in sorted(folder.glob("*.npz"))}
 
 
-def match(name: str, held: dict[str, Path]) -> Path | None:
-    """The file of that exact name, else the only one that differs in case alone."""
-    if name in held:
-        return held[name]
-    alike = [stem for stem in held if stem.casefold() == name.casefold()]
+def match(name: str, found: dict[str, Path]) -> Path | None:
+    """Return the file of that exact name, else the only one that differs in case alone."""
+    if name in found:
+        return found[name]
+    alike = [stem for stem in found if stem.casefold() == name.casefold()]
     if len(alike) > 1:
         raise DataError(
-            f"data set {name!r} could be any of the files {', '.join(alike)}: give the name in their case"
+            f"data set {name!r} could be any of the files {', '.join(alike)}: give the name in "
+            "their case"
         )
-    return held[alike[0]] if alike else None
+    return found[alike[0]] if alike else None
 
 
 def from_file(path: Path, scaled: bool) -> DataSet:
-    """The data set in one file. Arrays beside X and y are kept as found in extras."""
+    """Read the data set of one file. Arrays other than X and y are kept in extras."""
     arrays = npz.read(path)
-    X, y = required(arrays, path)
+    X, y = get_X_and_y(arrays, path)
     known = KNOWN_FILES.get(path.stem.casefold())
-    task = known.task if known else guessed_task(y.dtype.kind)
-    source = f"read from {path}" + (
-        "" if known else f", task guessed from the type of y ({y.dtype})"
-    )
-    rows = table(X, path)
-    y = targets(answers(y, len(rows), task, path), task)
+    task = known.task if known else guess_task(y.dtype.kind)
+    source = f"read from {path}"
+    if known is None:
+        source += f", task guessed from the type of y ({y.dtype})"
+    rows = check_rows(X, path)
+    y = targets(check_targets(y, len(rows), task, path), task)
     rows, scaling = scale(rows, range_of_file(rows, known) if scaled else None)
     extras: dict[str, AnyArray] = {
         key: array for key, array in arrays.items() if key not in ("X", "y")
@@ -78,13 +80,13 @@ def from_file(path: Path, scaled: bool) -> DataSet:
     return DataSet(path.stem, rows, y, task, source, scaling, extras)
 
 
-def guessed_task(kind: str) -> Task:
-    """Real numbers are measured, everything else is a label."""
+def guess_task(kind: str) -> Task:
+    """Return the likely task of targets of a numpy kind: floats are values, others are labels."""
     return "regression" if kind == "f" else "classification"
 
 
 def range_of_file(X: Array, known: KnownFile | None) -> Range | None:
-    """What the columns of a file are scaled to; None where they are left as found."""
+    """Return the range that the columns of a file are scaled to, or None to leave them as found."""
     to = known.to if known else UNIT
     already = to == UNIT and X.min() >= 0 and X.max() <= 1
     return None if already else to

@@ -1,4 +1,4 @@
-"""The thesis's data sets that are read from files: what the arrays X and y alone do not say."""
+"""Facts about the thesis's data sets that the arrays X and y of their files do not say."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from peerlearn.data.scaling import Range
 
 @dataclass(frozen=True)
 class KnownFile:
-    """One file NAME.npz; `to` is the range of its columns, None where they are left as found."""
+    """One file NAME.npz. `to` is the range of its columns; None leaves them as found."""
 
     name: str
     task: Task
     description: str
     offered: str  # where its authors or an archive offered it, as the thesis cites it
     to: Range | None = (0.0, 1.0)
-    generated_as: str | None = None  # the data set of the same law that needs no file
+    generated_as: str | None = None  # the generated data set of the same distribution
 
     @property
     def came_from(self) -> str:
-        """The end of a sentence about a file that is not at hand."""
+        """End of a sentence about a file that is not at hand."""
         return f"it was offered {self.offered}"
 
 
 UCI = "in the UCI machine learning repository"
-MELACCI = "by Melacci and Belkin with their Laplacian SVMs (Journal of Machine Learning Research 12, 2011)"
+MELACCI = (
+    "by Melacci and Belkin with their Laplacian SVMs "
+    "(Journal of Machine Learning Research 12, 2011)"
+)
 SSL_BOOK = (
     "with the book Semi-Supervised Learning of Chapelle, Schölkopf and Zien (MIT Press, 2006)"
 )
@@ -51,8 +54,8 @@ _FILES = (
         "Skills",
         "regression",
         "league of a StarCraft player from telemetry",
-        f"{UCI} as SkillCraft1 Master Table, https://doi.org/10.24432/C5161N (leave out rows with gaps and the GameID, "
-        "y is the LeagueIndex)",
+        f"{UCI} as SkillCraft1 Master Table, https://doi.org/10.24432/C5161N (leave out rows with "
+        "gaps and the GameID, y is the LeagueIndex)",
     ),
     KnownFile(
         "Sylva",
@@ -82,8 +85,8 @@ _FILES = (
         "YearPredictionMSD",
         "classification",
         "song from 2000 or later, by timbre",
-        f"{UCI} as YearPredictionMSD, https://archive.ics.uci.edu/ml/datasets/YearPredictionMSD (5000 of the first "
-        "200000 songs, y is 1 from 2000 on)",
+        f"{UCI} as YearPredictionMSD, https://archive.ics.uci.edu/ml/datasets/YearPredictionMSD "
+        "(5000 of the first 200000 songs, y is 1 from 2000 on)",
     ),
     KnownFile(
         "CCPP",
@@ -109,15 +112,17 @@ _FILES = (
         "GTZAN_substitute",
         "classification",
         "genre of a song, ten classes; stands in for LMD",
-        "as sound by Tzanetakis and Cook (IEEE Transactions on Speech and Audio Processing 10, 2002)",
+        "as sound by Tzanetakis and Cook "
+        "(IEEE Transactions on Speech and Audio Processing 10, 2002)",
     ),
     KnownFile(
         "MSDSubsetYear_substitute",
         "classification",
         "song from 2000 or later, by timbre; stands in for YearPredictionMSD",
-        "by Bertin-Mahieux, Ellis, Whitman and Lamere as the subset of the Million Song Dataset (2011)",
+        "by Bertin-Mahieux, Ellis, Whitman and Lamere as the subset of the Million Song Dataset "
+        "(2011)",
     ),
 )
 
-# Looked up without case, because a folder may have been filled on a file system that ignores it.
+# Looked up without case, because the folder may come from a file system that ignores case.
 KNOWN_FILES: dict[str, KnownFile] = {known.name.casefold(): known for known in _FILES}

@@ -1,9 +1,12 @@
-"""One .npz file to arrays. Nothing is unpickled, and whatever is wrong with the file becomes one sentence.
+"""Reading an .npz file safely: nothing is unpickled, and every failure is one error sentence.
 
 A compressed file of 4 MB can unpack to 4 GB, and a few bytes can announce an array of any size. So
-all headers are read first, each no further than numpy reads it: what an array announces must be
-what the zip directory announces for it, and all of them together must stay below a limit. Only then
-is memory taken, and no more than announced is unpacked into it.
+reading has three steps:
+
+1. Read the header of every array, no further than numpy reads it. Its size must agree with the size
+   in the zip directory.
+2. Check that all arrays together stay below a limit that depends on the size of the file.
+3. Read the arrays. No more memory is taken, and no more bytes are unpacked, than announced.
 """
 
 from __future__ import annotations
@@ -24,17 +27,17 @@ from peerlearn.errors import DataError
 
 Header = tuple[tuple[int, ...], np.dtype[np.generic]]
 
-NUMBER = 8  # bytes of a number in memory at least: tables become float64
+NUMBER = 8  # least bytes of a number in memory: tables become float64
 ALWAYS = 1 << 28  # bytes that arrays of a compressed file may take in memory
-TIMES = 100  # or so many times the size of their file, if that is more
-LONGEST_HEADER = 10_000  # bytes: numpy parses no longer one
+TIMES = 100  # or this many times the size of their file, if that is more
+LONGEST_HEADER = 10_000  # bytes: the limit of numpy
 MOST_ARRAYS = 10_000
 MOST_BESIDE_NONE = 1_000_000  # columns of a table without rows
-PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that numpy writes
+PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the two that numpy writes
 
 
-class _Refused(Exception):
-    """A file that could be read and is not, with the reason."""
+class _Refusal(Exception):
+    """Reason why a file that could be read is not read."""
 
 
 def read(path: Path, *, compressed: bool = True) -> dict[str, AnyArray]:
@@ -42,32 +45,32 @@ def read(path: Path, *, compressed: bool = True) -> dict[str, AnyArray]:
 
     compressed: False refuses arrays that take more memory than the file has bytes.
     """
-    with _opened(path) as stream, zipfile.ZipFile(stream) as archive:
+    with _open(path) as stream, zipfile.ZipFile(stream) as archive:
         members = _members(archive)
-        _must_fit(members, path.stat().st_size, compressed)
+        _check_memory(members, path.stat().st_size, compressed)
         return {name: _array(archive, info) for name, (info, _) in members.items()}
 
 
 def headers(path: Path) -> dict[str, Header]:
     """Return shape and type of every array, without reading the numbers."""
-    with _opened(path) as stream, zipfile.ZipFile(stream) as archive:
+    with _open(path) as stream, zipfile.ZipFile(stream) as archive:
         members = _members(archive)
-        _must_fit(members, path.stat().st_size, compressed=True)
+        _check_memory(members, path.stat().st_size, compressed=True)
         return {name: header for name, (_, header) in members.items()}
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, tuple[zipfile.ZipInfo, Header]]:
-    """The arrays of the archive by name, each with a header that agrees with the zip directory."""
+    """Return the arrays of the archive by name, after comparing headers with the zip directory."""
     infos = [info for info in archive.infolist() if info.filename.endswith(".npy")]
     if len(infos) > MOST_ARRAYS:
-        raise _Refused(f"it holds {len(infos)} arrays, and {MOST_ARRAYS} are the most")
+        raise _Refusal(f"it holds {len(infos)} arrays, and {MOST_ARRAYS} are the most")
     members: dict[str, tuple[zipfile.ZipInfo, Header]] = {}
     for info in infos:
         name = info.filename.removesuffix(".npy")
         if name in members:
-            raise _Refused(f"it holds two arrays of the name {name!r:.60}")
+            raise _Refusal(f"it holds two arrays of the name {name!r:.60}")
         if info.compress_type not in PACKINGS:
-            raise _Refused(f"{name!r:.60} is packed in a way that numpy does not write")
+            raise _Refusal(f"{name!r:.60} is packed in a way that numpy does not write")
         members[name] = info, _header(archive, info, name)
     return members
 
@@ -76,26 +79,27 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Heade
     with archive.open(info) as member:
         start = io.BytesIO(member.read(len(npy.MAGIC_PREFIX) + 6 + LONGEST_HEADER))
     version = npy.read_magic(start)
-    # Version 3 is laid out as version 2 and differs in the encoding of field names, which are not
-    # needed here.
+    # Version 3 has the layout of version 2. It differs in the encoding of field names, which are
+    # not needed here.
     read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = read_header(start)
     if dtype.hasobject:
         raise ValueError("Object arrays cannot be loaded")
     announced = math.prod(shape) * dtype.itemsize
-    if announced != info.file_size - start.tell():
-        raise _Refused(
-            f"{name!r:.60} has shape {shape!s:.60} and type {dtype!s:.20}, which take {announced} bytes, and there are "
-            f"{info.file_size - start.tell()} for it"
+    present = info.file_size - start.tell()
+    if announced != present:
+        raise _Refusal(
+            f"{name!r:.60} has shape {shape!s:.60} and type {dtype!s:.20}, which take {announced} "
+            f"bytes, and there are {present} for it"
         )
-    # Nothing has to be there for these, and still they make whoever counts their entries count for
-    # ever.
+    # An array of zero bytes can have a shape of billions of empty rows, and a loop over them would
+    # take for ever.
     if announced == 0 and math.prod(max(length, 1) for length in shape) > MOST_BESIDE_NONE:
-        raise _Refused(f"{name!r:.60} holds nothing and has shape {shape!s:.60}")
+        raise _Refusal(f"{name!r:.60} holds nothing and has shape {shape!s:.60}")
     return shape, dtype
 
 
-def _must_fit(
+def _check_memory(
     members: Mapping[str, tuple[zipfile.ZipInfo, Header]], size: int, compressed: bool
 ) -> None:
     """Refuse arrays that take far more memory than their file has bytes."""
@@ -105,8 +109,9 @@ def _must_fit(
     )
     most = max(ALWAYS, TIMES * size) if compressed else size
     if needed > most:
-        raise _Refused(
-            f"its arrays would take {needed:,} bytes of memory, and those of a file of {size:,} bytes may take {most:,}"
+        raise _Refusal(
+            f"its arrays would take {needed:,} bytes of memory, and those of a file of {size:,} "
+            f"bytes may take {most:,}"
         )
 
 
@@ -117,7 +122,8 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    """Open a zip file, and turn every failure while it is open into a DataError."""
     try:
         with path.open("rb") as stream:
             if not zipfile.is_zipfile(stream):
@@ -128,7 +134,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(
             f"{path} cannot be opened ({error.strerror}): allow this user to read it"
         ) from error
-    except _Refused as error:
+    except _Refusal as error:
         raise DataError(
             f"{path} is not read, because {error}: save plain arrays, without compression, with "
             "np.savez(path, X=X, y=y)"
@@ -137,11 +143,11 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     except Exception as error:
         if "Object arrays" in str(error):
             raise DataError(
-                f"{path} contains pickled objects, which are never loaded because they can run code: "
-                "save plain arrays of numbers or strings with np.savez(path, X=X, y=y)"
+                f"{path} contains pickled objects, which are never loaded because they can run "
+                "code: save plain arrays of numbers or strings with np.savez(path, X=X, y=y)"
             ) from error
-        told = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise DataError(
-            f"{path} is not a readable .npz file ({told}), so it was cut short, damaged or is of another kind: "
-            "copy it again, or save it with np.savez(path, X=X, y=y)"
+            f"{path} is not a readable .npz file ({reason}), so it was cut short, damaged or is of "
+            "another kind: copy it again, or save it with np.savez(path, X=X, y=y)"
         ) from error

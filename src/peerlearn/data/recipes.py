@@ -1,4 +1,4 @@
-"""The data sets that need no folder, by their lower-case names."""
+"""Data sets that need no folder, by their lower-case names."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from peerlearn.data.dataset import AnyArray, DataSet, Task, scale, targets
 from peerlearn.data.generated import g50c, two_moons
 from peerlearn.data.scaling import Range
 
-Made = tuple[Array, AnyArray, dict[str, AnyArray]]
+Arrays = tuple[Array, AnyArray, dict[str, AnyArray]]  # X, y, extras
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one data set is made from a seed (unused where nothing is random), and what is known about it beforehand."""
+    """A data set that is made from a seed, with the facts that are known beforehand.
+
+    The seed is unused if nothing is random.
+    """
 
     name: str
     task: Task
@@ -27,26 +30,26 @@ class Recipe:
     origin: Literal["generated", "bundled with scikit-learn"]
     description: str
     to: Range | None  # what its columns are scaled to
-    make: Callable[[int], Made]
+    make: Callable[[int], Arrays]
 
     def build(self, seed: int, scaled: bool) -> DataSet:
-        """The data set itself."""
+        """Make the data set."""
         X, y, extras = self.make(seed)
         X, scaling = scale(X, self.to if scaled else None)
         source = f"generated, seed {seed}" if self.origin == "generated" else self.origin
         return DataSet(self.name, X, targets(y, self.task), self.task, source, scaling, extras)
 
 
-def _generated(
+def _make_generated(
     name: str, rows: int, columns: int, to: Range | None, draw: Callable[[int], Any], text: str
 ) -> Recipe:
-    def make(seed: int) -> Made:
+    def make(seed: int) -> Arrays:
         return (*draw(seed), {})
 
     return Recipe(name, "classification", rows, columns, "generated", text, to, make)
 
 
-def _bundled(
+def _make_bundled(
     name: str,
     task: Task,
     rows: int,
@@ -56,7 +59,7 @@ def _bundled(
     text: str,
     **options: Any,
 ) -> Recipe:
-    def make(_seed: int) -> Made:
+    def make(_seed: int) -> Arrays:
         from sklearn import datasets  # takes .1 s; agents read files of their own
 
         bunch = getattr(datasets, loader)(**options)
@@ -68,25 +71,72 @@ def _bundled(
     return Recipe(name, task, rows, columns, "bundled with scikit-learn", text, to, make)
 
 
-SIGNED, UNIT = (-1.0, 1.0), (0.0, 1.0)
+SIGNED = (-1.0, 1.0)
+UNIT = (0.0, 1.0)
 
-RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe
-    for recipe in (
-        _generated("g50c", 550, 50, SIGNED, lambda seed: g50c(seed=seed),
-                   "two Gaussian clouds in 50 dimensions, Bayes error 5 %; columns to [-1, 1]"),
-        _generated("two-moons", 400, 2, None, lambda seed: two_moons(seed=seed),
-                   "two interleaved half circles with noise 0.15; columns as drawn"),
-        _bundled("digits", "classification", 1797, 64, UNIT, "load_digits",
-                 "handwritten digits, 8 x 8 pixels, ten classes; columns to [0, 1]"),
-        _bundled("breast-cancer", "classification", 569, 30, SIGNED, "load_breast_cancer",
-                 "cell nuclei, malignant (0) or benign (1); columns to [-1, 1]"),
-        _bundled("iris", "classification", 150, 4, SIGNED, "load_iris",
-                 "three species of iris; columns to [-1, 1]"),
-        _bundled("wine", "classification", 178, 13, SIGNED, "load_wine",
-                 "wines of three growers by chemistry; columns to [-1, 1]"),
-        _bundled("diabetes", "regression", 442, 10, SIGNED, "load_diabetes",
-                 "progression of diabetes after one year; columns to [-1, 1], targets as found",
-                 scaled=False),
-    )
-}  # fmt: skip
+_RECIPES = (
+    _make_generated(
+        "g50c",
+        rows=550,
+        columns=50,
+        to=SIGNED,
+        draw=lambda seed: g50c(seed=seed),
+        text="two Gaussian clouds in 50 dimensions, Bayes error 5 %; columns to [-1, 1]",
+    ),
+    _make_generated(
+        "two-moons",
+        rows=400,
+        columns=2,
+        to=None,
+        draw=lambda seed: two_moons(seed=seed),
+        text="two interleaved half circles with noise 0.15; columns as drawn",
+    ),
+    _make_bundled(
+        "digits",
+        "classification",
+        rows=1797,
+        columns=64,
+        to=UNIT,
+        loader="load_digits",
+        text="handwritten digits, 8 x 8 pixels, ten classes; columns to [0, 1]",
+    ),
+    _make_bundled(
+        "breast-cancer",
+        "classification",
+        rows=569,
+        columns=30,
+        to=SIGNED,
+        loader="load_breast_cancer",
+        text="cell nuclei, malignant (0) or benign (1); columns to [-1, 1]",
+    ),
+    _make_bundled(
+        "iris",
+        "classification",
+        rows=150,
+        columns=4,
+        to=SIGNED,
+        loader="load_iris",
+        text="three species of iris; columns to [-1, 1]",
+    ),
+    _make_bundled(
+        "wine",
+        "classification",
+        rows=178,
+        columns=13,
+        to=SIGNED,
+        loader="load_wine",
+        text="wines of three growers by chemistry; columns to [-1, 1]",
+    ),
+    _make_bundled(
+        "diabetes",
+        "regression",
+        rows=442,
+        columns=10,
+        to=SIGNED,
+        loader="load_diabetes",
+        text="progression of diabetes after one year; columns to [-1, 1], targets as found",
+        scaled=False,
+    ),
+)
+
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _RECIPES}

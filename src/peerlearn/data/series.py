@@ -1,8 +1,8 @@
-"""Series drawn from a formula, for networks that learn in time (thesis, section 9.4.1).
+"""Series drawn from a formula, for models of sequences (thesis, section 9.4.1).
 
-Each gives X and y as an `ESNRegressor` takes them: one array of inputs (length x inputs) and one of
-targets (length) per sequence. The constant input that the thesis adds is the model's own and is not
-among them.
+Each function returns X and y as an `ESNRegressor` takes them: for each sequence one array of inputs
+(length x inputs) and one of targets (length). The constant input that the thesis adds is part of
+the model and not of the data.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from peerlearn.errors import DataError
 Series: TypeAlias = tuple[list[Array], list[Array]]  # inputs and targets, sequence by sequence
 
 RUNAWAY = 10.0  # a NARMA-10 output this large never comes back; others stay below 2
-STEP = 0.1  # of Mackey-Glass
-ALPHA, BETA, GAMMA = 0.2, -0.1, 10  # of Mackey-Glass
+# The equation of Mackey and Glass.
+STEP = 0.1
+ALPHA = 0.2
+BETA = -0.1
+GAMMA = 10
 LONGEST_DELAY = 10_000.0
-SIGMA, ETA, ZETA = 10.0, 28.0, 8 / 3  # of Lorenz
-FORGOTTEN = {
-    "mackey_glass": 1000,
-    "lorenz": 20,
-}  # samples until a start off the attractor no longer shows
+# The equations of Lorenz.
+SIGMA = 10.0
+ETA = 28.0
+ZETA = 8 / 3
+# Samples that are left out, because a start off the attractor still shows in them.
+FORGOTTEN = {"mackey_glass": 1000, "lorenz": 20}
 
 
 def narma10(
@@ -35,34 +39,66 @@ def narma10(
     variant: Literal["sum", "product"] = "sum",
     seed: int = 0,
 ) -> Series:
-    """A system of order ten to identify, driven by noise x uniform on [0, 0.5]; everything is 0 before the start.
+    """Draw a system of order ten to identify, driven by noise x uniform on [0, 0.5].
 
         d[n] = 0.1 + 0.3 d[n-1] + 0.05 d[n-1] sum_{i=1..10} d[n-i] + 1.5 x[n] x[n-9]
         y[n] = tanh(d[n] - mean d)            the mean over all sequences
 
-    Jaeger, Adaptive nonlinear system identification with echo state networks, 2002. The thesis
-    prints a product in place of the sum (`variant="product"`), a term of some 1e-6, which makes the
-    task an easy one. About one sequence of a hundred runs away from every bound; it is drawn again.
+    All values before the start are 0. Jaeger, Adaptive nonlinear system identification with echo
+    state networks, 2002. The thesis prints a product in place of the sum (`variant="product"`), a
+    term of about 1e-6, which makes the task easy. About one sequence of a hundred grows beyond
+    every bound; it is drawn again.
+
+    Parameters
+    ----------
+    sequences : int, default 50
+        Number of sequences.
+    length : int, default 2000
+        Samples per sequence.
+    variant : {"sum", "product"}, default "sum"
+        The equation of Jaeger, or the one that the thesis prints.
+    seed : int, default 0
+        Seed of the draw.
+
+    Returns
+    -------
+    X : list of ndarray
+        Inputs of each sequence, length x 1.
+    y : list of ndarray
+        Targets of each sequence, one per sample.
+
+    Examples
+    --------
+    >>> from peerlearn import data
+    >>> X, y = data.narma10(sequences=3, length=100)
+    >>> len(X), X[0].shape, y[0].shape
+    (3, (100, 1), (100,))
     """
-    _checked("narma10", seed, sequences=(sequences, 1), length=(length, 1))
+    _check_settings("narma10", seed, sequences=(sequences, 1), length=(length, 1))
     if variant not in ("sum", "product"):
         raise DataError(f"variant {variant!r} of narma10 is not known: it is 'sum' or 'product'")
-    x, d = np.empty((sequences, length)), np.empty((sequences, length))
-    missing, generators = np.arange(sequences), _generators(seed, sequences)
+    combine = np.sum if variant == "sum" else np.prod
+    x = np.empty((sequences, length))
+    d = np.empty((sequences, length))
+    missing = np.arange(sequences)
+    generators = _generators(seed, sequences)
     while len(missing):
         x[missing] = np.stack([generators[j].uniform(0.0, 0.5, length) for j in missing])
-        d[missing] = _narma10(x[missing], np.sum if variant == "sum" else np.prod)
+        d[missing] = _narma10(x[missing], combine)
         missing = np.flatnonzero(~(d.max(axis=1) < RUNAWAY))
-    return _series(x[:, :, None], _squashed(d))
+    return _series(x[:, :, None], _squash(d))
 
 
-def _narma10(x: Array, gathered: Any) -> Array:
+def _narma10(x: Array, combine: Any) -> Array:
+    """Return d for the inputs x, sequences x length. `combine` is np.sum or np.prod."""
     past = np.zeros((len(x), 9))
-    both, d = x * np.hstack([past, x])[:, : x.shape[1]], np.zeros((10 + x.shape[1], len(x)))
-    for n, products in enumerate(both.T):  # d[n] stands in row n + 10
+    delayed = np.hstack([past, x])[:, : x.shape[1]]  # x[n-9]
+    both = x * delayed
+    d = np.zeros((10 + x.shape[1], len(x)))
+    for n, products in enumerate(both.T):  # d[n] is in row n + 10
         last = d[n + 9]
         d[n + 10] = np.minimum(
-            0.1 + 0.3 * last + 0.05 * last * gathered(d[n : n + 10], axis=0) + 1.5 * products,
+            0.1 + 0.3 * last + 0.05 * last * combine(d[n : n + 10], axis=0) + 1.5 * products,
             RUNAWAY,
         )
     return d[10:].T
@@ -71,16 +107,44 @@ def _narma10(x: Array, gathered: Any) -> Array:
 def extended_polynomial(
     sequences: int = 50, length: int = 2000, *, degree: int = 7, lag: int = 7, seed: int = 0
 ) -> Series:
-    """A polynomial of the input and of the input `lag` samples ago; x is uniform on [-1, 1], and 0 before the start.
+    """Draw a polynomial of the input and of the input `lag` samples ago.
 
         d[n] = sum_{i=0..p} sum_{j=0..p-i} a_ij x[n]^i x[n-lag]^j            p: the degree
         y[n] = tanh(d[n] - mean d)            the mean over all sequences
 
-    The a_ij are drawn once for the whole data set, uniform on [-1, 1]. How hard the task is depends
-    on them: errors of data sets with different seeds cannot be compared. Butcher et al., Reservoir
-    computing and extreme learning machines for non-linear time-series data analysis, 2013.
+    x is uniform on [-1, 1], and 0 before the start. The a_ij are drawn once for the whole data set,
+    uniform on [-1, 1]. They decide how hard the task is, so errors of data sets with different
+    seeds cannot be compared. Butcher et al., Reservoir computing and extreme learning machines for
+    non-linear time-series data analysis, 2013.
+
+    Parameters
+    ----------
+    sequences : int, default 50
+        Number of sequences.
+    length : int, default 2000
+        Samples per sequence.
+    degree : int, default 7
+        p in the formula.
+    lag : int, default 7
+        Samples between the two inputs that the output depends on.
+    seed : int, default 0
+        Seed of the draw.
+
+    Returns
+    -------
+    X : list of ndarray
+        Inputs of each sequence, length x 1.
+    y : list of ndarray
+        Targets of each sequence, one per sample.
+
+    Examples
+    --------
+    >>> from peerlearn import data
+    >>> X, y = data.extended_polynomial(sequences=3, length=100)
+    >>> len(X), X[0].shape, y[0].shape
+    (3, (100, 1), (100,))
     """
-    _checked(
+    _check_settings(
         "extended_polynomial",
         seed,
         sequences=(sequences, 1),
@@ -90,58 +154,96 @@ def extended_polynomial(
     )
     common, *generators = _generators(seed, sequences + 1)
     a = common.uniform(-1.0, 1.0, (degree + 1, degree + 1))
-    a[np.add.outer(np.arange(degree + 1), np.arange(degree + 1)) > degree] = 0.0
+    powers = np.arange(degree + 1)
+    a[np.add.outer(powers, powers) > degree] = 0.0
     x = np.stack([generator.uniform(-1.0, 1.0, length) for generator in generators])
-    d = np.polynomial.polynomial.polyval2d(
-        x, np.hstack([np.zeros((sequences, lag)), x])[:, :length], a
-    )
-    return _series(x[:, :, None], _squashed(np.asarray(d, dtype=np.float64)))
+    delayed = np.hstack([np.zeros((sequences, lag)), x])[:, :length]
+    d = np.polynomial.polynomial.polyval2d(x, delayed, a)
+    return _series(x[:, :, None], _squash(np.asarray(d, dtype=np.float64)))
 
 
 def mackey_glass(
     sequences: int = 50, length: int = 2000, *, tau: float = 30.0, ahead: int = 10, seed: int = 0
 ) -> Series:
-    """A chaotic series to predict `ahead` samples before it comes: y[n] = x[n + ahead], one sample per unit of time.
+    """Draw a chaotic series to predict `ahead` samples before it comes.
 
         x'(t) = 0.2 x(t - tau) / (1 + x(t - tau)^10) - 0.1 x(t)
+        y[n]  = x[n + ahead]                  one sample per unit of time
 
-    Runge-Kutta of order four with steps of 0.1. What it needs of x(t - tau) half way through a step
-    comes from the cubic through the values and slopes at the step's ends (Hermite), so that the
-    whole is of order four; held constant over a step, as often done, it would be of order one.
-    Sequences start from constants uniform on [0.5, 1.5], and their first 1000 samples are left out.
-    All are scaled to [-1, 1] together. Chaotic for tau above 16.8.
+    The equation is integrated by Runge-Kutta of order four with steps of 0.1. The delayed value
+    half way through a step comes from the cubic through the values and slopes at the step's ends
+    (Hermite), so the whole is of order four. With a value that is constant over a step, as often
+    done, it would be of order one. Sequences start from constants uniform on [0.5, 1.5], and their
+    first 1000 samples are left out. All are scaled to [-1, 1] together. The series is chaotic for
+    tau above 16.8.
+
+    Parameters
+    ----------
+    sequences : int, default 50
+        Number of sequences.
+    length : int, default 2000
+        Samples per sequence.
+    tau : float, default 30.0
+        The delay, a multiple of 0.1.
+    ahead : int, default 10
+        How many samples ahead the target is.
+    seed : int, default 0
+        Seed of the draw.
+
+    Returns
+    -------
+    X : list of ndarray
+        Inputs of each sequence, length x 1.
+    y : list of ndarray
+        Targets of each sequence, one per sample.
+
+    Examples
+    --------
+    >>> from peerlearn import data
+    >>> X, y = data.mackey_glass(sequences=3, length=100)
+    >>> len(X), X[0].shape, y[0].shape
+    (3, (100, 1), (100,))
     """
-    _checked("mackey_glass", seed, sequences=(sequences, 1), length=(length, 1), ahead=(ahead, 1))
+    _check_settings(
+        "mackey_glass", seed, sequences=(sequences, 1), length=(length, 1), ahead=(ahead, 1)
+    )
     delay = round(tau / STEP) if is_real(tau) and 0 < tau <= LONGEST_DELAY else 0
     if delay < 1 or abs(delay * STEP - tau) > 1e-9 * tau:
         raise DataError(
-            f"tau of mackey_glass must be a multiple of its step of {STEP}, above 0 and at most {LONGEST_DELAY:g}, not "
-            f"{tau!r}"
+            f"tau of mackey_glass must be a multiple of its step of {STEP}, above 0 and at most "
+            f"{LONGEST_DELAY:g}, not {tau!r}"
         )
     start = np.array([generator.uniform(0.5, 1.5) for generator in _generators(seed, sequences)])
-    forgotten, per_sample = FORGOTTEN["mackey_glass"], round(1 / STEP)
-    x = integrate_mackey_glass(start, delay, tau / delay, (forgotten + length + ahead) * per_sample)
+    forgotten = FORGOTTEN["mackey_glass"]
+    per_sample = round(1 / STEP)
+    steps = (forgotten + length + ahead) * per_sample
+    x = integrate_mackey_glass(start, delay, tau / delay, steps)
     x = _to_unit_range(x[:, forgotten * per_sample :: per_sample, None])
     return _series(x[:, :length], x[:, ahead : ahead + length, 0])
 
 
 def integrate_mackey_glass(start: Array, delay: int, h: float, steps: int) -> Array:
-    """x at the ends of `steps` steps of length h, for constant starts: sequences x (steps + 1).
+    """Return x at the ends of `steps` steps of length h: sequences x (steps + 1).
 
-    Over a time of tau = delay h all delayed values are known: what is left, x' = beta x + g(t), is
-    linear, and a step
-    of Runge-Kutta is  x[n+1] = R x[n] + h (w0 g[n] + w1 g[n+1/2] + w2 g[n+1]),  a recursive filter.
+    Each sequence starts from a constant. Over a time of tau = delay h all delayed values are known.
+    What is left, x' = beta x + g(t), is linear, and a step of Runge-Kutta is a recursive filter:
+
+        x[n+1] = R x[n] + h (w0 g[n] + w1 g[n+1/2] + w2 g[n+1])
     """
     from scipy.signal import lfilter  # takes .1 s; no other series needs it
 
     z = BETA * h
     R = 1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24
-    w0, w1, w2 = (1 + z + z**2 / 2 + z**3 / 4) / 6, (4 + 2 * z + z**2 / 2) / 6, 1 / 6
+    w0 = (1 + z + z**2 / 2 + z**3 / 4) / 6
+    w1 = (4 + 2 * z + z**2 / 2) / 6
+    w2 = 1 / 6
     x = np.repeat(start[:, None], delay + 1, axis=1)
-    slope, blocks = np.zeros_like(x), [start[:, None]]
+    slope = np.zeros_like(x)
+    blocks = [start[:, None]]
     for _ in range(-(-steps // delay)):
         half = (x[:, :-1] + x[:, 1:]) / 2 + h / 8 * (slope[:, :-1] - slope[:, 1:])
-        g, g_half = _production(x), _production(half)
+        g = _production(x)
+        g_half = _production(half)
         force = h * (w0 * g[:, :-1] + w1 * g_half + w2 * g[:, 1:])
         new, _ = lfilter([1.0], [1.0, -R], force, axis=1, zi=R * x[:, -1:])
         x = np.hstack([x[:, -1:], new])
@@ -155,17 +257,43 @@ def _production(delayed: Array) -> Array:
 
 
 def lorenz(sequences: int = 50, length: int = 2000, *, seed: int = 0) -> Series:
-    """A chaotic system in three dimensions, seen once a second; its x_1 is to be predicted a second ahead.
+    """Draw a chaotic system in three dimensions; its x_1 is to be predicted a second ahead.
 
-        x_1' = 10 (x_2 - x_1)      x_2' = x_1 (28 - x_3) - x_2      x_3' = x_1 x_2 - 8/3 x_3      y[n] = x_1[n + 1]
+        x_1' = 10 (x_2 - x_1)
+        x_2' = x_1 (28 - x_3) - x_2
+        x_3' = x_1 x_2 - 8/3 x_3
+        y[n] = x_1[n + 1]                     one sample per second
 
-    By the Runge-Kutta pair of Dormand and Prince (`scipy.integrate.solve_ivp`, RK45, as the
-    thesis's ODE45 is) with a relative tolerance of 1e-4, all sequences with the same steps: asked
-    for more of them, chaos makes all of them others. They start uniform on a box around the
-    attractor, and their first 20 samples are left out. Each of the three is scaled to [-1, 1], the
-    target as x_1.
+    It is integrated by the Runge-Kutta pair of Dormand and Prince (`scipy.integrate.solve_ivp`,
+    RK45, as the thesis's ODE45 is) with a relative tolerance of 1e-4. All sequences take the same
+    steps, so another number of sequences changes all of them. They start uniform on a box around
+    the attractor, and their first 20 samples are left out. Each of the three coordinates is scaled
+    to [-1, 1], and the target as x_1.
+
+    Parameters
+    ----------
+    sequences : int, default 50
+        Number of sequences.
+    length : int, default 2000
+        Samples per sequence.
+    seed : int, default 0
+        Seed of the draw.
+
+    Returns
+    -------
+    X : list of ndarray
+        Inputs of each sequence, length x 3.
+    y : list of ndarray
+        Targets of each sequence, one per sample.
+
+    Examples
+    --------
+    >>> from peerlearn import data
+    >>> X, y = data.lorenz(sequences=3, length=100)
+    >>> len(X), X[0].shape, y[0].shape
+    (3, (100, 3), (100,))
     """
-    _checked("lorenz", seed, sequences=(sequences, 1), length=(length, 1))
+    _check_settings("lorenz", seed, sequences=(sequences, 1), length=(length, 1))
     start = np.stack(
         [g.uniform([-15.0, -20.0, 5.0], [15.0, 20.0, 45.0]) for g in _generators(seed, sequences)]
     )
@@ -175,7 +303,7 @@ def lorenz(sequences: int = 50, length: int = 2000, *, seed: int = 0) -> Series:
 
 
 def integrate_lorenz(start: Array, seconds: int) -> Array:
-    """The three coordinates at the end of every second: sequences x (seconds + 1) x 3."""
+    """Return the three coordinates every second: sequences x (seconds + 1) x 3."""
     found = solve_ivp(
         _flow, (0, seconds), start.T.ravel(), t_eval=np.arange(seconds + 1), rtol=1e-4
     )
@@ -189,27 +317,31 @@ def _flow(_: float, state: Array) -> Array:
 
 
 def _generators(seed: int, number: int) -> list[np.random.Generator]:
-    """One per sequence, the same however many there are."""
+    """Return one generator per sequence. They do not depend on how many there are."""
     return np.random.default_rng(seed).spawn(number)
 
 
-def _squashed(d: Array) -> Array:
+def _squash(d: Array) -> Array:
     squashed: Array = np.tanh(d - d.mean())
     return squashed
 
 
 def _to_unit_range(x: Array) -> Array:
-    """Each channel (last axis) from its range over all sequences to [-1, 1]."""
-    low, high = x.min(axis=(0, 1)), x.max(axis=(0, 1))
+    """Scale each channel (last axis) from its range over all sequences to [-1, 1]."""
+    low = x.min(axis=(0, 1))
+    high = x.max(axis=(0, 1))
     scaled: Array = 2 * (x - low) / np.where(high > low, high - low, 1.0) - 1
     return scaled
 
 
 def _series(x: Array, y: Array) -> Series:
-    return [np.ascontiguousarray(each) for each in x], [np.ascontiguousarray(each) for each in y]
+    inputs = [np.ascontiguousarray(each) for each in x]
+    targets = [np.ascontiguousarray(each) for each in y]
+    return inputs, targets
 
 
-def _checked(name: str, seed: Any, **numbers: tuple[Any, int]) -> None:
+def _check_settings(name: str, seed: Any, **numbers: tuple[Any, int]) -> None:
+    """Check that every number is whole and not below its least value."""
     for what, (value, least) in (("seed", (seed, 0)), *numbers.items()):
         if not is_whole(value) or value < least:
             raise DataError(

@@ -1,8 +1,8 @@
-"""Which data sets of the thesis OpenML has, and how its tables become the arrays of our files.
+"""Data sets of the thesis that OpenML has, and how its tables become the arrays of our files.
 
-Found by name and version where both are known for sure, else by number; what is not as it should be
-is refused. Of the two that are large an excerpt is kept, drawn once and for all, with which the
-reproductions take minutes and not days.
+They are found by name and version where both are known for sure, else by number. A table that is
+not as expected is refused. Of the two large data sets an excerpt is kept, drawn with a fixed seed,
+with which the reproductions take minutes and not days.
 """
 
 from __future__ import annotations
@@ -16,29 +16,31 @@ import numpy as np
 from peerlearn.data.dataset import AnyArray
 
 YEARS = (1922, 2011)  # of the million songs, those that have one
-THEIR_SONGS, SONGS = 200_000, 5000  # the thesis takes the first of them; as many of those are kept
-TRAINING = 50_000  # images, and the rest is for tests
-IMAGES, TEST_IMAGES = 1000, 200  # of each class, are kept
+THEIR_SONGS = 200_000  # songs that the thesis takes, from the first on
+SONGS = 5000  # of those, songs that are kept
+TRAINING = 50_000  # images to train with; the rest is for tests
+IMAGES = 1000  # training images of each class that are kept
+TEST_IMAGES = 200  # test images of each class that are kept
 
 Arrays = dict[str, Any]  # by their names in the file
 
 
 @dataclass(frozen=True)
 class Source:
-    """A data set of OpenML; `arrays` makes those of our file from its table and target, or says what is wrong."""
+    """A data set of OpenML. `arrays` turns its table and target into the arrays of our file."""
 
-    asked: Mapping[
-        str, Any
-    ]  # of fetch_openml; it gives up sooner on a name than on a number when offline
+    # Arguments of fetch_openml. Offline, it gives up sooner on a name than on a number.
+    query: Mapping[str, Any]
     rows: int
     columns: int
     arrays: Callable[[AnyArray, AnyArray], Arrays]
 
     def read(self, X: AnyArray, target: AnyArray) -> Arrays:
-        """The arrays of our file, if the table is what it should be."""
+        """Return the arrays of our file, or raise ValueError if the table is not as expected."""
         if X.shape != (self.rows, self.columns):
             raise ValueError(
-                f"it has {X.shape[0]} rows and {X.shape[1]} columns, not {self.rows} and {self.columns}"
+                f"it has {X.shape[0]} rows and {X.shape[1]} columns, "
+                f"not {self.rows} and {self.columns}"
             )
         table = X if X.dtype.kind in "iu" else np.asarray(X, dtype=np.float64)
         if table.dtype.kind == "f" and not np.isfinite(table).all():
@@ -46,20 +48,24 @@ class Source:
         return self.arrays(table, target)
 
     def __str__(self) -> str:
-        if "name" not in self.asked:
-            return f"number {self.asked['data_id']}"
-        return f"{self.asked['name']}, version {self.asked['version']}"
+        if "name" not in self.query:
+            return f"number {self.query['data_id']}"
+        return f"{self.query['name']}, version {self.query['version']}"
 
 
 def _sylva(X: AnyArray, labels: AnyArray) -> Arrays:
-    y = _whole(labels)
+    y = _to_whole_numbers(labels)
     _expect({-1: 13_509, 1: 886}, y)
     return {"X": X.astype(np.float32), "y": y.astype(np.int8)}
 
 
 def _cifar10(X: AnyArray, labels: AnyArray) -> Arrays:
-    """A row has all its reds, then all its greens, then all its blues; in our images each pixel has its three."""
-    y = _whole(labels)
+    """Return an excerpt of CIFAR-10 as images.
+
+    A row of OpenML has all its reds, then all its greens, then all its blues. In our images the
+    three colours of a pixel stand together.
+    """
+    y = _to_whole_numbers(labels)
     _expect(dict.fromkeys(range(10), 6000), y)
     if X.min() < 0 or X.max() > 255:
         raise ValueError(
@@ -85,16 +91,13 @@ def _cifar10(X: AnyArray, labels: AnyArray) -> Arrays:
 
 
 def _of_each(y: AnyArray, count: int, rng: np.random.Generator) -> AnyArray:
-    """Rows of an excerpt with so many of each class, in their order."""
-    return np.sort(
-        np.concatenate(
-            [rng.permutation(np.flatnonzero(y == label))[:count] for label in np.unique(y)]
-        )
-    )
+    """Return the rows of an excerpt with `count` rows of each class, in ascending order."""
+    rows = [rng.permutation(np.flatnonzero(y == label))[:count] for label in np.unique(y)]
+    return np.sort(np.concatenate(rows))
 
 
 def _years(X: AnyArray, years: AnyArray) -> Arrays:
-    year = _whole(years)
+    year = _to_whole_numbers(years)
     if year.min() < YEARS[0] or year.max() > YEARS[1]:
         raise ValueError(
             f"its years run from {year.min()} to {year.max()}, not from {YEARS[0]} to {YEARS[1]}"
@@ -118,17 +121,15 @@ SOURCES: dict[str, Source] = {
 }
 
 
-def _whole(values: AnyArray) -> AnyArray:
+def _to_whole_numbers(values: AnyArray) -> AnyArray:
     numbers = np.asarray(values).astype(np.float64)
     if numbers.ndim != 1 or (numbers != np.round(numbers)).any():
-        raise ValueError("what is to be predicted are not whole numbers")
+        raise ValueError("its targets are not whole numbers")
     return numbers.astype(np.int64)
 
 
 def _expect(counts: dict[int, int], y: AnyArray) -> None:
-    found = {
-        int(label): int(count)
-        for label, count in zip(*np.unique(y, return_counts=True), strict=True)
-    }
+    labels, sizes = np.unique(y, return_counts=True)
+    found = dict(zip(labels.tolist(), sizes.tolist(), strict=True))
     if found != counts:
         raise ValueError(f"its classes have {found} rows, not {counts}")

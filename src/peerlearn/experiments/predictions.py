@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import r2_score
 
-from peerlearn.data import tables
+from peerlearn.data import table_file
 from peerlearn.data.dataset import AnyArray
 from peerlearn.models.archive import Saved, load
 from peerlearn.models.unlabelled import unlabelled
@@ -29,8 +29,8 @@ class Predictions:
 def predict(model: str | os.PathLike[str], file: str | os.PathLike[str]) -> Predictions:
     """What a saved model says of the rows of a file that has its columns, in any order and beside others."""
     saved = load(model)
-    target = saved.target if saved.target in tables.header(file) else None
-    table = tables.read(file, target, partly_labelled=saved.model.partly_labelled)
+    target = saved.target if saved.target in table_file.read_header(file) else None
+    table = table_file.read(file, target, partly_labelled=saved.model.partly_labelled)
     found = saved.predict(table.select(saved.columns) if saved.columns else table.X)
     score = None if table.y is None else _score(saved, table.y, found)
     return Predictions(_csv(found, saved.target or "prediction"), len(found), score)

@@ -1,1 +1,1 @@
-"""What one agent computes alone."""
+"""Computations of one agent alone, without messages."""

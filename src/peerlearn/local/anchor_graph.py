@@ -1,22 +1,25 @@
-"""What one agent computes on anchors that all agents know: features, the anchor graph, and the sums of both.
+"""Features and graph on anchors that all agents know, and the sums that agents add up.
 
-    k(x)_j = exp(-|x - a_j|^2 / 2 w^2)                     Gaussian kernel of width w; a_j: the anchors, rows of A
-    phi(x) = P'k(x),   P = U S^-1/2,   k(A) = U S U'       Nystrom features: the r largest eigenvalues of k(A)
+    k(x)_j = exp(-|x - a_j|^2 / 2 w^2)                     Gaussian kernel of width w
+                                                           a_j: the anchors, rows of A
+    phi(x) = P'k(x),   P = U S^-1/2,   k(A) = U S U'       Nystrom features: the r largest
+                                                           eigenvalues of k(A)
     z(x)_j = exp(-|x - a_j|^2 / h) / sum of these          over the s anchors nearest to x, else 0
                                                            h: the largest of these s squared
                                                            distances
-    W = Z Lambda^-1 Z',   Lambda = Diag(Z'1),   L = I - W  anchor graph of all N rows: two rows are near each other
-                                                           if they are near the same anchors
+    W = Z Lambda^-1 Z',   Lambda = Diag(Z'1),   L = I - W  anchor graph of all N rows: two rows are
+                                                           near each other if they are near the
+                                                           same anchors
 
     b = (Phi_l'Phi_l + gamma_A I + gamma_I Phi'L^q Phi)^-1 Phi_l'Y         l: the rows with a label
 
-No matrix here has N columns: with R = Lambda^-1/2 and T = R Z'Z R, whose eigenvalues lie between 0
+No matrix here has N columns. With R = Lambda^-1/2 and T = R Z'Z R, whose eigenvalues lie between 0
 and 1,
 
     Phi'L^q Phi = Phi'Phi - Phi'Z R (I + (I - T) + .. + (I - T)^(q-1)) R Z'Phi
 
 where nothing grows and nothing is divided. All of it follows from H'H with H = [Phi Z], and from
-Phi_l'Phi_l and Phi_l'Y, which are sums over rows; Z'1 = Z'Z 1, since rows of Z sum to one.
+Phi_l'Phi_l and Phi_l'Y, which are sums over rows. Z'1 = Z'Z 1, since rows of Z sum to one.
 
 Williams and Seeger, Using the Nystrom method to speed up kernel machines, 2001; Liu, He and Chang,
 Large graph construction for scalable semi-supervised learning, 2010, sections 3 and 4; gammas as in
@@ -36,27 +39,36 @@ from peerlearn.local.gaussian import gaussian
 from peerlearn.local.normal_equations import NormalEquations
 from peerlearn.local.squared_distances import squared_distances
 
-ROWS = 4096  # at once: what is in memory does not grow with an agent's rows
-SMALLEST = 1e-10  # eigenvalues of k(A), relative to the largest: below it directions are rounding
+ROWS = 4096  # rows at once, so that memory does not grow with an agent's rows
+SMALLEST = 1e-10  # least eigenvalue of k(A) relative to the largest; smaller ones are rounding
 
 
 def pieces(rows: int) -> Iterator[slice]:
-    """All rows, some at a time."""
+    """Yield slices of all rows, some at a time."""
     return (slice(first, first + ROWS) for first in range(0, rows, ROWS))
 
 
-def projection(A: Array, width: float, rank: int) -> Array:
-    """P, anchors x rank; columns of zeros for eigenvalues that are too small."""
+def projection(
+    A: Array,
+    width: float,
+    rank: int,
+) -> Array:
+    """Return P, anchors x rank, with columns of zeros for eigenvalues that are too small."""
     S, U = scipy.linalg.eigh(gaussian(squared_distances(A), width))
-    S, U = S[::-1][:rank], U[:, ::-1][:, :rank]
-    kept = S / S[0] > SMALLEST
-    P: Array = np.where(kept, U, 0.0) / np.sqrt(np.where(kept, S, 1.0))
+    S = S[::-1][:rank]
+    U = U[:, ::-1][:, :rank]
+    used = S / S[0] > SMALLEST
+    roots = np.sqrt(np.where(used, S, 1.0))
+    P: Array = np.where(used, U, 0.0) / roots
     return P
 
 
 @dataclass(frozen=True)
 class AnchorGraph:
-    """Anchors A (m x columns) and projection P (m x r), the same at all agents, the width w and the number s."""
+    """Anchors and projection, the same at all agents.
+
+    A: anchors, m x columns. P: projection, m x r. width: w. nearest: s, anchors per row.
+    """
 
     A: Array
     P: Array
@@ -64,66 +76,93 @@ class AnchorGraph:
     nearest: int
 
     def features(self, X: Array) -> Array:
-        """Phi, rows x r."""
+        """Return Phi, rows x r."""
         Phi = np.empty((len(X), self.P.shape[1]))
         for piece in pieces(len(X)):
-            Phi[piece] = gaussian(squared_distances(X[piece], self.A), self.width) @ self.P
+            D = squared_distances(X[piece], self.A)
+            Phi[piece] = gaussian(D, self.width) @ self.P
         return Phi
 
-    def numbers(self, X: Array, Y: Array, labelled: Indices) -> Array:
-        """What an agent adds to the sums: how many rows and labels, triangles of H'H and Phi_l'Phi_l, and Phi_l'Y.
+    def numbers(
+        self,
+        X: Array,
+        Y: Array,
+        labelled: Indices,
+    ) -> Array:
+        """Return what an agent adds to the sums.
 
-        labelled: which rows have a label; Y: of all rows.
+        These are the numbers of rows and of labels, the triangles of H'H and Phi_l'Phi_l, and
+        Phi_l'Y. labelled: which rows have a label. Y: targets of all rows.
         """
         m, r = self.P.shape
         HH = np.zeros((r + m, r + m))
         for piece in pieces(len(X)):
             D = squared_distances(X[piece], self.A)
-            H = np.hstack([gaussian(D, self.width) @ self.P, anchor_weights(D, self.nearest)])
+            Phi = gaussian(D, self.width) @ self.P
+            Z = anchor_weights(D, self.nearest)
+            H = np.hstack([Phi, Z])
             HH += H.T @ H
+        graph = NormalEquations((r + m, 0), G=HH, P=np.zeros((r + m, 0)))
         Phi_l = self.features(X[labelled])
-        return np.concatenate(
-            [
-                [len(X), len(labelled)],
-                NormalEquations((r + m, 0), G=HH, P=np.zeros((r + m, 0))).numbers(),
-                NormalEquations(
-                    (r, Y.shape[1]), G=Phi_l.T @ Phi_l, P=Phi_l.T @ Y[labelled]
-                ).numbers(),
-            ]
+        readout = NormalEquations(
+            (r, Y.shape[1]),
+            G=Phi_l.T @ Phi_l,
+            P=Phi_l.T @ Y[labelled],
         )
+        counts = [len(X), len(labelled)]
+        return np.concatenate([counts, graph.numbers(), readout.numbers()])
 
-    def coefficients(self, sums: Array, gamma_A: float, gamma_I: float, power: int) -> Array:
-        """b, r x M, from the sums over all agents."""
+    def coefficients(
+        self,
+        sums: Array,
+        gamma_A: float,
+        gamma_I: float,
+        power: int,
+    ) -> Array:
+        """Return b, r x M, from the sums over all agents."""
         m, r = self.P.shape
-        _, graph, readout = np.split(sums, np.cumsum([2, (r + m) * (r + m + 1) // 2]))
+        start = 2  # after the two counts
+        stop = start + (r + m) * (r + m + 1) // 2
+        graph = sums[start:stop]
+        readout = sums[stop:]
         M = (len(readout) - r * (r + 1) // 2) // r
         HH, _ = NormalEquations.of_numbers(graph, (r + m, 0)).gram()
         G, PY = NormalEquations.of_numbers(readout, (r, M)).gram()
-        e, V = scipy.linalg.eigh(G + gamma_I * _roughness(HH, r, power), check_finite=False)
-        e = np.maximum(e, r * np.finfo(float).eps * e[-1])  # none is below zero but by rounding
-        return np.asarray(V @ ((V.T @ PY) / (e + gamma_A)[:, None]))
+        A = G + gamma_I * _roughness(HH, r, power)
+        e, V = scipy.linalg.eigh(A, check_finite=False)
+        rounding = r * np.finfo(float).eps * e[-1]
+        e = np.maximum(e, rounding)  # only rounding makes one negative
+        scaled = (V.T @ PY) / (e + gamma_A)[:, None]
+        return np.asarray(V @ scaled)
 
 
 def anchor_weights(D: Array, nearest: int) -> Array:
-    """Z from squared distances to the anchors, rows x m."""
+    """Return Z from squared distances to the anchors, rows x m."""
     chosen = np.argpartition(D, nearest - 1, axis=1)[:, :nearest]
     d = np.take_along_axis(D, chosen, axis=1)
     h = np.max(d, axis=1, keepdims=True)
-    near = np.exp(-d / np.where(h > 0, h, 1.0))  # the same for all where x is on all of them
+    near = np.exp(-d / np.where(h > 0, h, 1.0))  # equal weights if x lies on all of them
     Z = np.zeros_like(D)
-    np.put_along_axis(Z, chosen, near / np.sum(near, axis=1, keepdims=True), axis=1)
+    near /= np.sum(near, axis=1, keepdims=True)
+    np.put_along_axis(Z, chosen, near, axis=1)
     return Z
 
 
-def _roughness(HH: Array, r: int, power: int) -> Array:
-    """Phi'L^q Phi"""
-    PhiPhi, PhiZ, ZZ = HH[:r, :r], HH[:r, r:], HH[r:, r:]
+def _roughness(
+    HH: Array,
+    r: int,
+    power: int,
+) -> Array:
+    """Return Phi'L^q Phi."""
+    PhiPhi = HH[:r, :r]
+    PhiZ = HH[:r, r:]
+    ZZ = HH[r:, r:]
     Lambda = np.sum(ZZ, axis=1)
-    R = 1 / np.sqrt(
-        np.where(Lambda > 0, Lambda, 1.0)
-    )  # no row may have an anchor among its nearest
+    # Lambda is 0 at an anchor that is near to no row.
+    R = 1 / np.sqrt(np.where(Lambda > 0, Lambda, 1.0))
     one = np.eye(len(ZZ))
-    rest, series = one - R[:, None] * ZZ * R, one
+    rest = one - R[:, None] * ZZ * R
+    series = one
     for _ in range(power - 1):
         series = one + rest @ series
     PhiZR = PhiZ * R

@@ -1,9 +1,10 @@
-"""A reservoir that hears itself: what the readout says is fed back, or is the next input.
+"""A reservoir in a closed loop: the output of the readout is fed back, or is the next input.
 
-    y[n] = b' [1, x[n], h[n]],      h[n+1] sees y[n] through W_fb;      in a forecast also x[n+1] = c y[n]
+    y[n] = b' [1, x[n], h[n]]
+    h[n+1] sees y[n] through W_fb; in a forecast also x[n+1] = c y[n]
 
-A loop that is not stable does not end in wrong numbers: where an output is beyond a limit, the time
-is reported.
+An unstable loop does not return wrong numbers: it reports the time at which an output exceeds a
+limit.
 """
 
 from __future__ import annotations
@@ -18,42 +19,53 @@ from peerlearn.local.records import Records
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What came out of a closed loop; where a sequence diverged, its outputs are NaN from there on."""
+class LoopOutputs:
+    """Outputs of a closed loop. After a sequence diverged, its outputs are NaN."""
 
     outputs: list[Array]  # times x outputs, scaled as the teacher was
     diverged: Indices  # per sequence the first time that its output was beyond the limit, or -1
 
     @classmethod
-    def joined(cls, parts: Sequence[Ran]) -> Ran:
-        return cls(
-            [y for part in parts for y in part.outputs],
-            np.concatenate([part.diverged for part in parts]),
-        )
+    def join(cls, parts: Sequence[LoopOutputs]) -> LoopOutputs:
+        """Return the outputs of all sequences of the parts."""
+        outputs = [y for part in parts for y in part.outputs]
+        return cls(outputs, np.concatenate([part.diverged for part in parts]))
 
 
-def closed_loop(
-    records: Records, x: Sequence[Array], b: Array, limit: float, next_input: float | None
-) -> Ran:
-    """b: sequences x width x outputs. next_input: c, where x[n+1] is not given but c y[n]."""
+def run_closed_loop(
+    records: Records,
+    x: Sequence[Array],
+    b: Array,
+    limit: float,
+    next_input: float | None,
+) -> LoopOutputs:
+    """Run all sequences with their own outputs fed back.
+
+    b: sequences x width x outputs. next_input: c, or None if all inputs are given.
+    """
     order = records.order  # lane -> sequence
-    b, lengths = b[order], records.lengths[order]
-    y = np.zeros((len(x), max(lengths), b.shape[2]))
+    b = b[order]
+    lengths = records.lengths[order]
+    M = b.shape[2]
+    y = np.zeros((len(x), max(lengths), M))
     diverged = np.full(len(x), -1, dtype=np.intp)
     for times in records.blocks(x, None, None, 0.0):
         for n in times:
             seen = records.seen[: len(x), n - records.start]
             if next_input is not None and n > 0:
-                seen[:, 1 : 1 + y.shape[2]] = next_input * y[:, n - 1]
+                seen[:, 1 : 1 + M] = next_input * y[:, n - 1]
             records.step(n)
             with np.errstate(over="ignore", invalid="ignore"):
                 y[:, n] = (seen[:, None] @ b)[:, 0]
-            diverged[~(np.abs(y[:, n]) <= limit).all(axis=1) & (diverged < 0) & (n < lengths)] = n
-            y[(diverged >= 0) | (n >= lengths), n] = (
-                0.0  # what is beyond a limit, or an end, is not fed back
-            )
+            ended = n >= lengths
+            within = np.abs(y[:, n]) <= limit  # False for NaN
+            beyond = ~within.all(axis=1)
+            diverged[beyond & (diverged < 0) & ~ended] = n
+            # An output beyond the limit, or after the end, is not fed back.
+            y[(diverged >= 0) | ended, n] = 0.0
             records.feed_back(y[:, n, : records.y.shape[1]])
     for lane in np.flatnonzero(diverged >= 0):
         y[lane, diverged[lane] :] = np.nan
     place = np.argsort(order)
-    return Ran([y[lane, : lengths[lane]] for lane in place], diverged[place])
+    outputs = [y[lane, : lengths[lane]] for lane in place]
+    return LoopOutputs(outputs, diverged[place])

@@ -1,10 +1,11 @@
-"""What each hosted agent computes from its own columns: H_k, the rows of everybody in B_k features of its own.
+"""Blocks of features of agents that hold columns: H_k, all rows in the B_k features of agent k.
 
-    H = [H_1 | .. | H_L],   f(x) = sum_k b_k'h_k(x_k)       x_k: the columns of agent k, h_k: its own random features
+    H = [H_1 | .. | H_L],   f(x) = sum_k b_k'h_k(x_k)       x_k: the columns of agent k
+                                                            h_k: its own random features
 
-(thesis, section 6.1). All agents hosted here are worked on together: blocks of like width are
-padded with zero columns, which change nothing, and stacked. Widths differ between agents, so that
-coefficients are a list with one (B_k x M) array per agent, or a stack per group while a solver
+(thesis, section 6.1). All agents hosted here are computed together: blocks of similar width are
+padded with columns of zeros, which change nothing, and stacked. Widths differ between agents, so
+coefficients are a list with one (B_k x M) array per agent, or one stack per group while a solver
 runs. An agent without columns has a block of width 0.
 """
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from peerlearn.arrays import Array, Indices
 from peerlearn.local.features import RandomFeatures
-from peerlearn.local.least_squares import padded
+from peerlearn.local.least_squares import round_up
 from peerlearn.local.ridge import inverse, solve_ridge
 
 Stacks = list[Array]  # for each group: its agents x padded width x M
@@ -26,7 +27,7 @@ Stacks = list[Array]  # for each group: its agents x padded width x M
 
 @dataclass(frozen=True)
 class FeatureMaps:
-    """How every agent of the network draws its own features: known to all, so that features are never sent."""
+    """Rule by which every agent draws its own features. All know it, so features are never sent."""
 
     hidden: tuple[int, ...]  # hidden units of each agent
     seed: int
@@ -34,30 +35,41 @@ class FeatureMaps:
     direct_links: bool = False
 
     def draw(self, agent: int, inputs: int) -> RandomFeatures:
-        """The features of one agent's columns; none where it has no columns."""
-        own = int(np.random.SeedSequence((self.seed, agent)).generate_state(1, np.uint64)[0])
+        """Return the features of one agent's columns; none if it has no columns."""
+        sequence = np.random.SeedSequence((self.seed, agent))
+        own = int(sequence.generate_state(1, np.uint64)[0])
         hidden = self.hidden[agent] if inputs else 0
         return RandomFeatures.draw(
-            inputs, hidden, seed=own, activation=self.activation, direct_links=self.direct_links
+            inputs,
+            hidden,
+            seed=own,
+            activation=self.activation,
+            direct_links=self.direct_links,
         )
 
 
 @dataclass(frozen=True)
 class Group:
-    """Agents whose blocks are of like width; zero columns fill up the stack and change nothing."""
+    """Agents whose blocks have similar widths. Columns of zeros fill up the stack."""
 
-    agents: Indices  # their place among the hosted ones
+    agents: Indices  # their positions among the hosted ones
     H: Array  # agents x N x width
 
     @property
     def transposed(self) -> Array:
+        """H_k', agents x width x N."""
         return self.H.transpose(0, 2, 1)
 
 
 class ColumnBlocks:
-    """The blocks H_k of all hosted agents."""
+    """Blocks H_k of all hosted agents."""
 
-    def __init__(self, groups: Sequence[Group], rows: int, widths: Indices) -> None:
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        rows: int,
+        widths: Indices,
+    ) -> None:
         self.groups = groups
         self.rows = rows  # N
         self.widths = widths  # B_k
@@ -66,27 +78,35 @@ class ColumnBlocks:
 
     @classmethod
     def of_features(cls, H: Sequence[Array]) -> ColumnBlocks:
-        """From each agent's features, one row per row of everybody."""
-        return cls._of([h.shape[1] for h in H], len(H[0]), lambda k, out: np.copyto(out, H[k]))
+        """Return the blocks of each agent's features; all agents have the same rows."""
+        widths = [h.shape[1] for h in H]
+        return cls._of(widths, len(H[0]), lambda k, out: np.copyto(out, H[k]))
 
     @classmethod
     def of_inputs(
-        cls, maps: FeatureMaps, agents: Sequence[int], X: Sequence[Array]
+        cls,
+        maps: FeatureMaps,
+        agents: Sequence[int],
+        X: Sequence[Array],
     ) -> ColumnBlocks:
-        """From each agent's columns; `agents` are the numbers of those hosted here."""
+        """Return the blocks of each agent's columns; `agents` are the numbers of the hosted."""
         features = [maps.draw(agent, x.shape[1]) for agent, x in zip(agents, X, strict=True)]
-        blocks = cls._of(
-            [each.width for each in features], len(X[0]), lambda k, out: features[k](X[k], out)
-        )
-        blocks.inputs, blocks.maps = list(X), maps
+        widths = [each.width for each in features]
+        blocks = cls._of(widths, len(X[0]), lambda k, out: features[k](X[k], out))
+        blocks.inputs = list(X)
+        blocks.maps = maps
         return blocks
 
     @classmethod
     def _of(
-        cls, widths: Sequence[int], rows: int, fill: Callable[[int, Array], Any]
+        cls,
+        widths: Sequence[int],
+        rows: int,
+        fill: Callable[[int, Array], Any],
     ) -> ColumnBlocks:
+        """Return blocks that `fill(agent, out)` writes to memory."""
         own = np.array(widths, dtype=np.intp)
-        wide = padded(own)
+        wide = round_up(own)
         groups = []
         for width in np.unique(wide).tolist():
             agents = np.flatnonzero(wide == width)
@@ -98,77 +118,87 @@ class ColumnBlocks:
 
     @property
     def agents(self) -> int:
+        """Number of hosted agents."""
         return len(self.widths)
 
     def block(self, agent: int) -> Array:
-        """H_k of one hosted agent, without padding."""
+        """Return H_k of one hosted agent, without padding."""
         group = next(group for group in self.groups if agent in group.agents)
-        own: Array = group.H[int(np.flatnonzero(group.agents == agent)[0]), :, : self.widths[agent]]
+        place = int(np.flatnonzero(group.agents == agent)[0])
+        own: Array = group.H[place, :, : self.widths[agent]]
         return own
 
-    def fitted(self, b: Stacks) -> Array:
-        """H_k b_k: agents x N x M"""
-        outputs = np.empty((self.agents, self.rows, b[0].shape[2]))
+    def outputs(self, b: Stacks) -> Array:
+        """Return H_k b_k: agents x N x M."""
+        M = b[0].shape[2]
+        outputs = np.empty((self.agents, self.rows, M))
         for group, own in zip(self.groups, b, strict=True):
             outputs[group.agents] = group.H @ own
         return outputs
 
     def moments(self, a: Array) -> Stacks:
-        """H_k'a_k, from agents x N x M"""
+        """Return H_k'a_k, from agents x N x M."""
         return [group.transposed @ a[group.agents] for group in self.groups]
 
     def kernel(self, a: Array) -> Array:
-        """H_k H_k'a_k: agents x N x M"""
-        return self.fitted(self.moments(a))
+        """Return H_k H_k'a_k: agents x N x M."""
+        return self.outputs(self.moments(a))
 
     def ridge_map(self, shift: float) -> Callable[[Array], Stacks]:
-        """v -> argmin_b |H_k b - v_k|^2 + shift |b|^2 at every agent, factorised once.
+        """Return v -> argmin_b |H_k b - v_k|^2 + shift |b|^2 at every agent, factorised once.
 
         (H'H + s I)^-1 H'v = H'(H H' + s I)^-1 v: the smaller of the two matrices is inverted.
         """
         few_rows = [self.rows < group.H.shape[2] for group in self.groups]
-        inverses = [
-            np.stack([_inverse(h @ h.T if few else h.T @ h, shift) for h in group.H])
-            for group, few in zip(self.groups, few_rows, strict=True)
-        ]
+        inverses = []
+        for group, few in zip(self.groups, few_rows, strict=True):
+            grams = [h @ h.T if few else h.T @ h for h in group.H]
+            inverses.append(np.stack([_inverse(G, shift) for G in grams]))
 
         def apply(v: Array) -> Stacks:
-            return [
-                group.transposed @ (K @ v[group.agents])
-                if few
-                else K @ (group.transposed @ v[group.agents])
-                for group, K, few in zip(self.groups, inverses, few_rows, strict=True)
-            ]
+            stacks = []
+            for group, K, few in zip(self.groups, inverses, few_rows, strict=True):
+                own = v[group.agents]
+                if few:
+                    stacks.append(group.transposed @ (K @ own))
+                else:
+                    stacks.append(K @ (group.transposed @ own))
+            return stacks
 
         return apply
 
     def ridge(self, Y: Array, alpha: float) -> list[Array]:
-        """Each agent alone: argmin_b 1/2 |H_k b - Y|^2 + alpha/2 |b|^2"""
+        """Return argmin_b 1/2 |H_k b - Y|^2 + alpha/2 |b|^2 of each agent alone."""
         return [_ridge(self.block(k), Y, alpha) for k in range(self.agents)]
 
     def squares(self) -> Array:
-        """|H_k|^2, the sum of the eigenvalues of H_k'H_k"""
+        """Return |H_k|^2, the sum of the eigenvalues of H_k'H_k."""
         sums = np.empty(self.agents)
         for group in self.groups:
             sums[group.agents] = [np.vdot(H, H) for H in group.H]
         return sums
 
     def separate(self, b: Stacks) -> list[Array]:
-        """Each agent's own coefficients, B_k x M, without padding."""
-        of_agent = {
-            k: coefficients[: self.widths[k]].copy()
-            for group, stack in zip(self.groups, b, strict=True)
-            for k, coefficients in zip(group.agents.tolist(), stack, strict=True)
-        }
-        return [of_agent[k] for k in range(self.agents)]
+        """Return each agent's own coefficients, B_k x M, without padding."""
+        own = [np.empty(0)] * self.agents
+        for group, stack in zip(self.groups, b, strict=True):
+            for k, coefficients in zip(group.agents.tolist(), stack, strict=True):
+                own[k] = coefficients[: self.widths[k]].copy()
+        return own
 
 
 def _inverse(G: Array, shift: float) -> Array:
-    return inverse(G, shift) if len(G) else G  # of an agent without columns
+    return inverse(G, shift) if len(G) else G  # empty for an agent without columns
 
 
-def _ridge(H: Array, Y: Array, alpha: float) -> Array:
+def _ridge(
+    H: Array,
+    Y: Array,
+    alpha: float,
+) -> Array:
     N, B = H.shape
     if B == 0:
         return np.zeros((0, Y.shape[1]))
-    return H.T @ solve_ridge(H @ H.T, Y, alpha) if N < B else solve_ridge(H.T @ H, H.T @ Y, alpha)
+    if N < B:
+        return H.T @ solve_ridge(H @ H.T, Y, alpha)
+    return solve_ridge(H.T @ H, H.T @ Y, alpha)

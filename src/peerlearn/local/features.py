@@ -1,10 +1,13 @@
-"""Random features: a fixed hidden layer that every agent draws alike, so that it is never sent.
+"""Random features: a fixed hidden layer that every agent draws alike, so it is never sent.
 
     h(x) = g(W' x + b),      W and b uniform on [-1, 1]
 
 Pao, Park and Sobajic, Learning and generalization characteristics of the random vector
 functional-link net, 1994; thesis, section 4.1. With direct links the readout also sees x itself, as
 in the original network.
+
+A large fit spends a third of its time in the activation. So the product X W is computed at once,
+and the activation passes over IN_CACHE rows at a time, in place, while they are in the cache.
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ import numpy as np
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 
-BLOCK = 1024  # rows whose features are held at a time where rows are many
-IN_CACHE = 128  # rows that stay in the cache while the activation passes over them: it is a third of a large fit
+BLOCK = 1024  # rows whose features are in memory at a time if there are many rows
+IN_CACHE = 128  # rows that stay in the cache while the activation passes over them
 
 
 def _sigmoid(z: Array, b: Array) -> None:
@@ -52,7 +55,8 @@ ACTIVATIONS: dict[str, Callable[[Array, Array], None]] = {  # z <- g(z + b), in 
 }
 
 
-def known_activation(activation: str) -> None:
+def check_activation(activation: str) -> None:
+    """Refuse an activation that is not in ACTIVATIONS."""
     if activation not in ACTIVATIONS:
         raise InputError(
             f"activation {activation!r} is not known: choose one of {', '.join(ACTIVATIONS)}"
@@ -61,7 +65,7 @@ def known_activation(activation: str) -> None:
 
 @dataclass(frozen=True)
 class RandomFeatures:
-    """x -> h(x): the hidden layer of a random vector functional-link network."""
+    """Hidden layer x -> h(x) of a random vector functional-link network."""
 
     W: Array  # inputs x hidden units
     b: Array  # hidden units
@@ -78,18 +82,19 @@ class RandomFeatures:
         activation: str = "sigmoid",
         direct_links: bool = False,
     ) -> RandomFeatures:
-        known_activation(activation)
+        """Draw W and b from the seed."""
+        check_activation(activation)
         rng = np.random.default_rng(seed)
         W = rng.uniform(-1.0, 1.0, (inputs, hidden))
         return cls(W, rng.uniform(-1.0, 1.0, hidden), activation, direct_links)
 
     @property
     def width(self) -> int:
-        """How many features there are: B in the formulas."""
+        """Number of features, B in the formulas."""
         return len(self.b) + (len(self.W) if self.direct_links else 0)
 
     def __call__(self, X: Array, out: Array | None = None) -> Array:
-        """H = h(X), one row per row of X; into `out` where it is given."""
+        """Return H = h(X), one row per row of X; written to `out` if it is given."""
         hidden = len(self.b)
         H = np.empty((len(X), self.width)) if out is None else out
         np.matmul(X, self.W, out=H[:, :hidden])
@@ -99,9 +104,13 @@ class RandomFeatures:
             H[:, hidden:] = X
         return H
 
-    def stacked(self, X: Array) -> Array:
-        """H = h(X) for a stack of tables, agents x rows x inputs: an agent's bits do not depend on the others."""
-        hidden, rows = len(self.b), X.shape[1]
+    def map_stack(self, X: Array) -> Array:
+        """Return H = h(X) for a stack, agents x rows x inputs.
+
+        The bits of an agent do not depend on the other agents.
+        """
+        hidden = len(self.b)
+        rows = X.shape[1]
         H = np.empty((*X.shape[:2], self.width))
         np.matmul(X, self.W, out=H[..., :hidden])
         at_once = max(IN_CACHE // max(rows, 1), 1)
@@ -112,7 +121,7 @@ class RandomFeatures:
         return H
 
     def blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
-        """h(X), some rows at a time and all in the same memory: many rows never need a large H."""
+        """Yield h(X), some rows at a time, all in the same memory: use or copy them."""
         buffer = np.empty((min(len(X), BLOCK), self.width))
         for start in range(0, len(X), BLOCK):
             rows = slice(start, min(start + BLOCK, len(X)))

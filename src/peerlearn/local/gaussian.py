@@ -1,4 +1,4 @@
-"""The Gaussian kernel, from squared distances: k = exp(-D / 2 width^2)."""
+"""The Gaussian kernel of squared distances: k = exp(-D / 2 width^2)."""
 
 from __future__ import annotations
 
@@ -8,5 +8,6 @@ from peerlearn.arrays import Array
 
 
 def gaussian(D: Array, width: float) -> Array:
+    """Return the kernel of squared distances D."""
     K: Array = np.exp(D / (-2.0 * width**2))
     return K

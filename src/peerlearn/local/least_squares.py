@@ -1,9 +1,12 @@
-"""What each hosted agent computes from its own rows: f_k(b) = 1/2 |H_k b - Y_k|^2.
+"""Least-squares problems of all hosted agents: f_k(b) = 1/2 |H_k b - Y_k|^2.
 
-All agents hosted here are worked on together. An agent with fewer rows than columns (wide) is kept
-as its rows, padded with zeros and stacked with others of like size; one with more rows (tall) as
-H'H and H'Y. Either way one iteration of a solver costs a few batched products, and no Python loop
-over agents.
+All agents hosted here are computed together. An agent with fewer rows than columns (wide) keeps its
+rows, padded with zeros and stacked with those of agents of similar size. An agent with more rows
+(tall) keeps H'H and H'Y. Either way one iteration of a solver costs a few batched products, and no
+Python loop over agents.
+
+The bits of a product depend on its shape. So how far an agent is padded follows from its own rows
+alone (`round_up`), and its results do not depend on which agents live in the same process.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.normal_equations import NormalEquations
-from peerlearn.local.ridge import inverse, solve_ridge, undetermined
+from peerlearn.local.ridge import inverse, solve_ridge, undetermined_error
 
 Blocks = Iterable[tuple[slice, Array]]  # some rows, and their features
 PerAgent = Callable[[Array], Array]  # (agents, B, M) -> (agents, B, M), each agent on its own
@@ -28,91 +31,107 @@ PerAgent = Callable[[Array], Array]  # (agents, B, M) -> (agents, B, M), each ag
 
 @dataclass(frozen=True)
 class Wide:
-    """Agents with fewer rows than columns; zero rows fill up the stack and change nothing."""
+    """Agents with fewer rows than columns. Rows of zeros fill up the stack and change nothing."""
 
     agents: Indices
     H: Array  # agents x rows x B
     Y: Array  # agents x rows x M
 
     def normal(self, d: Array) -> Array:
-        return _transposed(self.H) @ (self.H @ d)
+        """Return H'H d."""
+        return _transpose(self.H) @ (self.H @ d)
 
     def moment(self) -> Array:
-        return _transposed(self.H) @ self.Y
+        """Return H'Y."""
+        return _transpose(self.H) @ self.Y
 
     def gram(self) -> Array:
-        return _transposed(self.H) @ self.H
+        """Return H'H."""
+        return _transpose(self.H) @ self.H
 
     def largest_eigenvalues(self) -> Array:
-        eigenvalues = np.linalg.eigvalsh(self.H @ _transposed(self.H))
+        """Return max eig(H'H)."""
+        eigenvalues = np.linalg.eigvalsh(self.H @ _transpose(self.H))
         return eigenvalues[:, -1].astype(np.float64)
 
     def ridge(self, alpha: Array) -> Array:
-        """H' (H H' + alpha I)^-1 Y   (thesis, section 2.2.1)"""
+        """Return H' (H H' + alpha I)^-1 Y (thesis, section 2.2.1)."""
         try:
-            return _transposed(self.H) @ np.linalg.solve(self._kernel(alpha), self.Y)
+            return _transpose(self.H) @ np.linalg.solve(self._kernel(alpha), self.Y)
         except np.linalg.LinAlgError:
-            raise undetermined(float(alpha.min())) from None
+            raise undetermined_error(float(alpha.min())) from None
 
     def shifted_inverse(self, shift: Array) -> PerAgent:
-        """(H'H + s I)^-1 v = (v - G'G v) / s, where G = chol(H H' + s I)^-1 H
+        """Return v -> (H'H + s I)^-1 v = (v - G'G v) / s, where G = chol(H H' + s I)^-1 H.
 
         By the matrix inversion lemma (thesis, section 4.2.2, remark 1).
         """
         try:
             factors = np.linalg.cholesky(self._kernel(shift))
         except np.linalg.LinAlgError:
-            raise undetermined(float(shift.min())) from None
-        G = np.stack(
-            [
-                scipy.linalg.solve_triangular(c, h, lower=True)
-                for c, h in zip(factors, self.H, strict=True)
-            ]
-        )
+            raise undetermined_error(float(shift.min())) from None
+        own = [
+            scipy.linalg.solve_triangular(c, h, lower=True)
+            for c, h in zip(factors, self.H, strict=True)
+        ]
+        G = np.stack(own)
         over_shift = 1 / shift[:, None, None]
-        return lambda v: over_shift * (v - _transposed(G) @ (G @ v))
+        return lambda v: over_shift * (v - _transpose(G) @ (G @ v))
 
     def _kernel(self, alpha: Array) -> Array:
-        return self.H @ _transposed(self.H) + alpha[:, None, None] * np.eye(self.H.shape[1])
+        """Return H H' + alpha I."""
+        identity = np.eye(self.H.shape[1])
+        return self.H @ _transpose(self.H) + alpha[:, None, None] * identity
 
 
 @dataclass(frozen=True)
 class Tall:
-    """Agents with at least as many rows as columns: H'H and H'Y say all there is to know."""
+    """Agents with at least as many rows as columns: H'H and H'Y hold all information."""
 
     agents: Indices
     G: Array  # agents x B x B, symmetric
     HY: Array  # agents x B x M
 
     def normal(self, d: Array) -> Array:
+        """Return H'H d."""
         return self.G @ d
 
     def moment(self) -> Array:
+        """Return H'Y."""
         return self.HY
 
     def gram(self) -> Array:
+        """Return H'H."""
         return self.G
 
     def largest_eigenvalues(self) -> Array:
+        """Return max eig(H'H)."""
         last = self.G.shape[1] - 1
-        return np.array([scipy.linalg.eigvalsh(g, subset_by_index=(last, last))[0] for g in self.G])
+        largest = [scipy.linalg.eigvalsh(g, subset_by_index=(last, last))[0] for g in self.G]
+        return np.array(largest)
 
     def ridge(self, alpha: Array) -> Array:
-        """(H'H + alpha I)^-1 H'Y   (thesis, section 2.2.1)"""
-        return np.stack(
-            [solve_ridge(g, hy, a) for g, hy, a in zip(self.G, self.HY, alpha, strict=True)]
-        )
+        """Return (H'H + alpha I)^-1 H'Y (thesis, section 2.2.1)."""
+        problems = zip(self.G, self.HY, alpha, strict=True)
+        return np.stack([solve_ridge(g, hy, a) for g, hy, a in problems])
 
     def shifted_inverse(self, shift: Array) -> PerAgent:
+        """Return v -> (H'H + s I)^-1 v."""
         inverses = np.stack([inverse(g, s) for g, s in zip(self.G, shift, strict=True)])
         return lambda v: inverses @ v
 
 
 class LeastSquares:
-    """The least-squares problems of all hosted agents: one leading axis for agents in all that it takes and gives."""
+    """Least-squares problems of all hosted agents.
+
+    All arrays that the methods take and return have a leading axis of agents.
+    """
 
     def __init__(
-        self, groups: Sequence[Wide | Tall], rows: Indices, shape: tuple[int, int]
+        self,
+        groups: Sequence[Wide | Tall],
+        rows: Indices,
+        shape: tuple[int, int],
     ) -> None:
         self.groups = groups
         self.rows = rows  # N_k
@@ -122,39 +141,53 @@ class LeastSquares:
 
     @classmethod
     def of_rows(cls, H: Sequence[Array], Y: Sequence[Array]) -> LeastSquares:
-        """From each agent's features and targets."""
-        return cls._of([[(slice(None), h)] for h in H], [len(h) for h in H], Y, H[0].shape[1])
+        """Return the problems of each agent's features and targets."""
+        blocks = [[(slice(None), h)] for h in H]
+        lengths = [len(h) for h in H]
+        return cls._of(blocks, lengths, Y, H[0].shape[1])
 
     @classmethod
     def of_inputs(
-        cls, features: RandomFeatures, X: Sequence[Array], Y: Sequence[Array]
+        cls,
+        features: RandomFeatures,
+        X: Sequence[Array],
+        Y: Sequence[Array],
     ) -> LeastSquares:
-        """From each agent's inputs: where rows are many, their features are used block by block and never kept."""
-        problems = cls._of([features.blocks(x) for x in X], [len(x) for x in X], Y, features.width)
-        problems.inputs, problems.features = list(X), features
+        """Return the problems of each agent's inputs and targets.
+
+        The features of an agent with many rows are used block by block and never kept.
+        """
+        blocks = [features.blocks(x) for x in X]
+        lengths = [len(x) for x in X]
+        problems = cls._of(blocks, lengths, Y, features.width)
+        problems.inputs = list(X)
+        problems.features = features
         return problems
 
     @classmethod
     def _of(
-        cls, blocks: Sequence[Blocks], lengths: Sequence[int], Y: Sequence[Array], B: int
+        cls,
+        blocks: Sequence[Blocks],
+        lengths: Sequence[int],
+        Y: Sequence[Array],
+        B: int,
     ) -> LeastSquares:
-        rows, M = np.array(lengths, dtype=np.intp), Y[0].shape[1]
-        tall, wide = np.flatnonzero(rows >= B), np.flatnonzero(rows < B)
+        rows = np.array(lengths, dtype=np.intp)
+        M = Y[0].shape[1]
+        tall = np.flatnonzero(rows >= B)
+        wide = np.flatnonzero(rows < B)
         groups: list[Wide | Tall] = []
         if len(tall):
             sums = [_gram_and_moment(blocks[k], Y[k], B) for k in tall.tolist()]
-            groups.append(
-                Tall(tall, np.stack([G for G, _ in sums]), np.stack([HY for _, HY in sums]))
-            )
-        heights = np.maximum(
-            padded(rows[wide]), 1
-        )  # an agent without rows has one of zeros, which says nothing
+            G = np.stack([own for own, _ in sums])
+            HY = np.stack([own for _, own in sums])
+            groups.append(Tall(tall, G, HY))
+        # An agent without rows gets one row of zeros, which changes nothing.
+        heights = np.maximum(round_up(rows[wide]), 1)
         for height in np.unique(heights).tolist():
             agents = wide[heights == height]
-            padded_H, padded_Y = (
-                np.zeros((len(agents), height, B)),
-                np.zeros((len(agents), height, M)),
-            )
+            padded_H = np.zeros((len(agents), height, B))
+            padded_Y = np.zeros((len(agents), height, M))
             for i, k in enumerate(agents.tolist()):
                 padded_Y[i, : rows[k]] = Y[k]
                 for block, h in blocks[k]:
@@ -164,64 +197,66 @@ class LeastSquares:
 
     @property
     def agents(self) -> int:
+        """Number of hosted agents."""
         return len(self.rows)
 
     @cached_property
     def moment(self) -> Array:
-        """H_k'Y_k"""
+        """H_k'Y_k."""
         return self._each(lambda group: group.moment())
 
     def normal(self, d: Array) -> Array:
-        """H_k'H_k d_k"""
+        """Return H_k'H_k d_k."""
         return self._each(lambda group: group.normal(d[group.agents]))
 
     def ridge(self, alpha: Array) -> Array:
-        """Each agent alone: argmin_b 1/2 |H_k b - Y_k|^2 + alpha_k/2 |b|^2"""
-        self._determined(alpha)
+        """Return argmin_b 1/2 |H_k b - Y_k|^2 + alpha_k/2 |b|^2 of each agent alone."""
+        self._check_determined(alpha)
         return self._each(lambda group: group.ridge(alpha[group.agents]))
 
     def shifted_inverse(self, shift: Array) -> PerAgent:
-        """v -> (H_k'H_k + shift_k I)^-1 v_k at every agent, factorised once."""
+        """Return v -> (H_k'H_k + shift_k I)^-1 v_k at every agent, factorised once."""
         pairs = [(group, group.shifted_inverse(shift[group.agents])) for group in self.groups]
         if len(pairs) == 1:
             return pairs[0][1]
 
         def apply(v: Array) -> Array:
             result = np.empty((self.agents, *self.shape))
-            for group, inverted in pairs:
-                result[group.agents] = inverted(v[group.agents])
+            for group, own_inverse in pairs:
+                result[group.agents] = own_inverse(v[group.agents])
             return result
 
         return apply
 
     def proximal(self, rho: float) -> PerAgent:
-        """v -> argmin_b f_k(b) + rho/2 |b - v_k|^2 at every agent, factorised once."""
-        inverted = self.shifted_inverse(np.full(self.agents, rho))
-        return lambda v: inverted(self.moment + rho * v)
+        """Return v -> argmin_b f_k(b) + rho/2 |b - v_k|^2 at every agent, factorised once."""
+        shifted_inverse = self.shifted_inverse(np.full(self.agents, rho))
+        return lambda v: shifted_inverse(self.moment + rho * v)
 
     def largest_eigenvalues(self) -> Array:
-        """max eig(H_k'H_k)"""
+        """Return max eig(H_k'H_k)."""
         eigenvalues = np.empty(self.agents)
         for group in self.groups:
             eigenvalues[group.agents] = group.largest_eigenvalues()
         return eigenvalues
 
     def normal_equations(self) -> list[NormalEquations]:
-        """What each agent's rows say, in the smaller of two forms."""
+        """Return the normal equations of each agent, in the smaller of two forms."""
         equations: list[NormalEquations | None] = [None] * self.agents
         for group in self.groups:
             for i, k in enumerate(group.agents):
-                equations[k] = (
-                    NormalEquations(self.shape, G=group.G[i], P=group.HY[i])
-                    if isinstance(group, Tall)
-                    else NormalEquations.of_rows(
-                        np.hstack([group.H[i], group.Y[i]])[: self.rows[k]], self.shape
-                    )
-                )
+                if isinstance(group, Tall):
+                    G = group.G[i]
+                    HY = group.HY[i]
+                    equations[k] = NormalEquations(self.shape, G=G, P=HY)
+                else:
+                    padded = np.hstack([group.H[i], group.Y[i]])
+                    rows = padded[: self.rows[k]]
+                    equations[k] = NormalEquations.of_rows(rows, self.shape)
         return [one for one in equations if one is not None]
 
     def triangles(self) -> Array:
-        """The upper triangles of H_k'H_k, row by row: all that Gram has to send, B (B + 1) / 2 numbers per agent."""
+        """Return the upper triangles of H_k'H_k, row by row: B (B + 1) / 2 numbers per agent."""
         B = self.shape[0]
         upper = np.triu_indices(B)
         triangles = np.empty((self.agents, len(upper[0])))
@@ -231,49 +266,61 @@ class LeastSquares:
         return triangles
 
     def _each(self, compute: Callable[[Wide | Tall], Array]) -> Array:
-        if len(self.groups) == 1:  # the common case, agents of like size: no copy
+        if len(self.groups) == 1:  # the common case, agents of similar size: no copy
             return compute(self.groups[0])
         result = np.empty((self.agents, *self.shape))
         for group in self.groups:
             result[group.agents] = compute(group)
         return result
 
-    def _determined(self, alpha: Array) -> None:
+    def _check_determined(self, alpha: Array) -> None:
         loose = np.flatnonzero((alpha == 0) & (self.rows < self.shape[0]))
         if len(loose):
             k = loose[0]
             raise DataError(
-                f"the {self.rows[k]} rows of agent {k} do not determine {self.shape[0]} coefficients when alpha is 0: "
-                "set alpha above 0, or use fewer units"
+                f"the {self.rows[k]} rows of agent {k} do not determine {self.shape[0]} "
+                "coefficients when alpha is 0: set alpha above 0, or use fewer units"
             )
 
 
-def _gram_and_moment(blocks: Blocks, Y: Array, B: int) -> tuple[Array, Array]:
-    """H'H and H'Y, added up over blocks of rows; one triangle is computed and mirrored."""
-    upper, HY = np.zeros((B, B), order="F"), np.zeros((B, Y.shape[1]))
+def _gram_and_moment(
+    blocks: Blocks,
+    Y: Array,
+    B: int,
+) -> tuple[Array, Array]:
+    """Return H'H and H'Y, summed over blocks of rows; only one triangle of H'H is computed."""
+    upper = np.zeros((B, B), order="F")
+    HY = np.zeros((B, Y.shape[1]))
     for block, h in blocks:
-        upper = dsyrk(1.0, h.T, beta=1.0, c=upper, overwrite_c=1)
+        upper = dsyrk(
+            1.0,
+            h.T,
+            beta=1.0,
+            c=upper,
+            overwrite_c=1,
+        )
         HY += h.T @ Y[block]
-    return mirrored(upper), HY
+    return mirror(upper), HY
 
 
-def mirrored(upper: Array) -> Array:
-    """The symmetric matrix with this upper triangle; below the diagonal `upper` is zero."""
+def mirror(upper: Array) -> Array:
+    """Return the symmetric matrix with this upper triangle; below the diagonal `upper` is zero."""
     G = upper + upper.T
     G.flat[:: len(G) + 1] *= 0.5
     return G
 
 
-def padded(rows: Indices) -> Indices:
-    """Rows rounded up by a quarter at most: few groups, and agents are padded alike wherever and with whom they live.
+def round_up(rows: Indices) -> Indices:
+    """Round numbers of rows up, by at most a quarter, to the heights of padded stacks.
 
-    The bits of a product depend on its shape, so that a height chosen by the group would make them
-    depend on the group.
+    There are few different heights, so there are few groups. The height of an agent does not depend
+    on the other agents. The bits of a product depend on its shape, so a height chosen by the group
+    would make them depend on the group.
     """
     step = 2 ** np.maximum(np.frexp(rows)[1] - 3, 0)
     heights: Indices = -(-rows // step) * step
     return heights
 
 
-def _transposed(stack: Array) -> Array:
+def _transpose(stack: Array) -> Array:
     return stack.transpose(0, 2, 1)

@@ -1,6 +1,6 @@
-"""What a solver may ask of losses h_k, one per hosted agent. Anything with these methods will do.
+"""Protocols of smooth losses h_k, one per hosted agent. Solvers take any class with these methods.
 
-All take w, agents x d, and give what each agent finds at its own row of it.
+All methods take w, agents x d, and return what each agent computes at its own row of w.
 """
 
 from __future__ import annotations
@@ -14,34 +14,40 @@ Product = Callable[[Array], Array]  # (agents, d) -> (agents, d), each agent on 
 
 
 class Losses(Protocol):
-    @property
-    def agents(self) -> int: ...
+    """Losses with values and gradients."""
 
     @property
-    def dimension(self) -> int: ...
+    def agents(self) -> int:
+        """Number of hosted agents."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length d of w_k."""
+        ...
 
     def value(self, w: Array) -> Array:
-        """h_k(w_k): (agents,)"""
+        """Return h_k(w_k): (agents,)."""
         ...
 
     def gradient(self, w: Array) -> Array:
-        """grad h_k(w_k): (agents, d)"""
+        """Return grad h_k(w_k): (agents, d)."""
         ...
 
 
 @runtime_checkable
 class PartlyConvexLosses(Losses, Protocol):
-    """h_k with a convex part that is known apart from the rest."""
+    """Losses with a convex part whose gradient is known separately."""
 
     def convex_gradient(self, w: Array) -> Array:
-        """The gradient of the convex part at w_k: (agents, d)"""
+        """Return the gradient of the convex part at w_k: (agents, d)."""
         ...
 
 
 @runtime_checkable
 class CurvedLosses(Losses, Protocol):
-    """h_k that know how they bend."""
+    """Losses whose curvature is known."""
 
     def curvature(self, w: Array) -> Product:
-        """p -> P_k p, with P_k positive semidefinite and near the second derivative of h_k at w_k"""
+        """Return p -> P_k p, with P_k positive semidefinite and near the Hessian of h_k at w_k."""
         ...

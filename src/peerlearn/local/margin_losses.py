@@ -7,9 +7,11 @@ S3VM (thesis, section 8.2):
     f(x) = w'(x - m) + b
 
 L and U count the rows of the whole network and m is the mean of its unlabelled rows. The printed
-gradient of l_k is
-wrong (I(1 - m) m (1 - m), a scalar); it is  -C1/L sum of [1 - y f > 0] (1 - y f) y (x - m).  The printed one of g_k is
-right:  -s C2/U sum of exp(-s f^2) f (x - m).
+gradient of l_k is wrong (I(1 - m) m (1 - m), a scalar). The right one is
+
+    -C1/L sum of [1 - y f > 0] (1 - y f) y (x - m)
+
+The printed gradient of g_k is right:  -s C2/U sum of exp(-s f^2) f (x - m).
 
 Logistic regression:
 
@@ -30,12 +32,12 @@ from peerlearn.local.row_losses import RowLosses
 
 
 class S3VMLosses(RowLosses):
-    """inputs: n_k x d per hosted agent, dense or sparse. targets: -1 or +1, and 0 for unlabelled rows.
+    """Losses of a semi-supervised support vector machine.
 
-    m: the mean of the unlabelled rows, the same for all (d) or each agent's own copy (agents x d).
-    b: the offset,
-    2r - 1 for a share r of positives. labelled, unlabelled: L and U, counted over the whole
-    network.
+    inputs: n_k x d per hosted agent, dense or sparse. targets: -1 or +1, and 0 for unlabelled rows.
+    m: mean of the unlabelled rows, the same for all (d) or each agent's own copy (agents x d).
+    b: the offset, 2r - 1 for a share r of positives. labelled, unlabelled: L and U, counted over
+    the whole network.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class S3VMLosses(RowLosses):
         unlabelled: int,
     ) -> None:
         super().__init__(inputs, targets, m, b)
-        _must_be_among(self.y, (-1, 0, 1), "-1, +1, or 0 for a row without a label")
+        _check_among(self.y, (-1, 0, 1), "-1, +1, or 0 for a row without a label")
         for name, value in (("C1", C1), ("C2", C2), ("s", s)):
             if not 0 <= value < np.inf:
                 raise InputError(f"{name} is {value!r}: give a number of 0 or more")
@@ -60,21 +62,23 @@ class S3VMLosses(RowLosses):
         here = int(np.count_nonzero(self._labelled))
         if labelled < here or unlabelled < len(self.y) - here:
             raise DataError(
-                f"the network is said to have {labelled} labelled and {unlabelled} unlabelled rows, but the agents "
-                f"here alone have {here} and {len(self.y) - here}: count the rows of all agents"
+                f"the network is said to have {labelled} labelled and {unlabelled} unlabelled "
+                f"rows, but the agents here alone have {here} and {len(self.y) - here}: count the "
+                "rows of all agents"
             )
         self._s = float(s)
-        # One factor per row: C1/L or C2/U. Where there is no row of a kind, its factor is never
-        # used.
-        self._c = np.where(self._labelled, C1 / max(labelled, 1), C2 / max(unlabelled, 1))
+        # One factor per row: C1/L or C2/U. If there is no row of a kind, its factor is never used.
+        c_labelled = C1 / max(labelled, 1)
+        c_unlabelled = C2 / max(unlabelled, 1)
+        self._c = np.where(self._labelled, c_labelled, c_unlabelled)
 
     def _phi(self, f: Array) -> Array:
-        return 0.5 * self._c * np.where(self._labelled, self._short(f) ** 2, self._bell(f))
+        values = np.where(self._labelled, self._short(f) ** 2, self._bell(f))
+        return 0.5 * self._c * values
 
     def _slope(self, f: Array) -> Array:
-        return np.where(
-            self._labelled, self._convex_slope(f), -self._s * self._c * self._bell(f) * f
-        )
+        unlabelled = -self._s * self._c * self._bell(f) * f
+        return np.where(self._labelled, self._convex_slope(f), unlabelled)
 
     def _convex_slope(self, f: Array) -> Array:
         return np.where(self._labelled, -self._c * self._short(f) * self.y, 0.0)
@@ -84,7 +88,7 @@ class S3VMLosses(RowLosses):
         return self._c * np.where(self._labelled, self._short(f) > 0, unlabelled)
 
     def _short(self, f: Array) -> Array:
-        """By how much a labelled row falls short of the margin."""
+        """Return by how much a labelled row falls short of the margin."""
         return np.maximum(1 - self.y * f, 0.0)
 
     def _bell(self, f: Array) -> Array:
@@ -92,11 +96,14 @@ class S3VMLosses(RowLosses):
 
 
 class LogisticLosses(RowLosses):
-    """inputs: n_k x d per hosted agent, dense or sparse. targets: -1 or +1. Summed over rows, not averaged."""
+    """Losses of logistic regression, summed over rows and not averaged.
+
+    inputs: n_k x d per hosted agent, dense or sparse. targets: -1 or +1.
+    """
 
     def __init__(self, inputs: Sequence[Any], targets: Sequence[Any]) -> None:
         super().__init__(inputs, targets)
-        _must_be_among(self.y, (-1, 1), "-1 or +1")
+        _check_among(self.y, (-1, 1), "-1 or +1")
 
     def _phi(self, f: Array) -> Array:
         return np.logaddexp(0.0, -self.y * f)
@@ -110,7 +117,11 @@ class LogisticLosses(RowLosses):
         return bend
 
 
-def _must_be_among(y: Array, known: Sequence[int], words: str) -> None:
+def _check_among(
+    y: Array,
+    known: Sequence[int],
+    words: str,
+) -> None:
     others = np.setdiff1d(y, known)
     if len(others):
         raise DataError(f"a target is {others[0]:g}: targets must be {words}")

@@ -16,23 +16,27 @@ from peerlearn.errors import InputError
 
 
 class Penalty(Protocol):
-    """What a solver needs to know of g."""
+    """Protocol of a penalty g, as solvers use it."""
 
     @property
-    def alpha(self) -> float: ...
+    def alpha(self) -> float:
+        """Weight of the penalty."""
+        ...
 
     @property
     def convexity(self) -> float:
-        """The largest m for which g - m/2 |b|^2 is still convex: turns gradients into distances."""
+        """Largest m for which g - m/2 |b|^2 is convex. It turns gradients into distances."""
         ...
 
     def prox(self, v: Array, step: float) -> Array:
-        """argmin_z g(z) + 1/(2 step) |z - v|^2"""
+        """Return argmin_z g(z) + 1/(2 step) |z - v|^2."""
         ...
 
 
 @dataclass(frozen=True)
 class Ridge:
+    """Ridge penalty g(b) = alpha/2 |b|^2."""
+
     alpha: float
 
     def __post_init__(self) -> None:
@@ -40,14 +44,18 @@ class Ridge:
 
     @property
     def convexity(self) -> float:
+        """Largest m for which g - m/2 |b|^2 is convex."""
         return self.alpha
 
     def prox(self, v: Array, step: float) -> Array:
+        """Return argmin_z g(z) + 1/(2 step) |z - v|^2."""
         return v / (1 + step * self.alpha)
 
 
 @dataclass(frozen=True)
 class Lasso:
+    """Lasso penalty g(b) = alpha |b|_1."""
+
     alpha: float
 
     def __post_init__(self) -> None:
@@ -55,12 +63,12 @@ class Lasso:
 
     @property
     def convexity(self) -> float:
+        """Largest m for which g - m/2 |b|^2 is convex."""
         return 0.0
 
     def prox(self, v: Array, step: float) -> Array:
-        shrunk: Array = np.sign(v) * np.maximum(
-            np.abs(v) - step * self.alpha, 0.0
-        )  # element by element
+        """Return argmin_z g(z) + 1/(2 step) |z - v|^2, element by element."""
+        shrunk: Array = np.sign(v) * np.maximum(np.abs(v) - step * self.alpha, 0.0)
         return shrunk
 
 

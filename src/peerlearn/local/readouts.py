@@ -1,9 +1,10 @@
-"""What a trained reservoir says: its outputs, forced by known ones as long as those last, and by its own after them.
+"""Outputs of a trained reservoir: with known outputs fed back first, then with its own.
 
     y[n] = b'[1, x[n], h[n]]                 h[n+1] sees y[n] where outputs are fed back
 
-All in the scale of the teacher. Several readouts b are read at once: without feedback from the same
-states, with it each from its own, since what an agent feeds back is its own output.
+All outputs are in the scale of the teacher. Several readouts b are computed at once. Without
+feedback they share the same states. With feedback each readout needs its own states, since an agent
+feeds back its own outputs.
 """
 
 from __future__ import annotations
@@ -16,67 +17,96 @@ from peerlearn.arrays import Array
 from peerlearn.errors import DataError
 from peerlearn.local.reservoir import Reservoir
 
-BEYOND = 1e100  # outputs that are larger are no outputs
+LIMIT = 1e100  # a larger output means that the loop diverges
 
 
 def outputs(
-    reservoir: Reservoir, b: Array, x: Sequence[Array], known: Sequence[Array]
+    reservoir: Reservoir,
+    b: Array,
+    x: Sequence[Array],
+    known: Sequence[Array],
 ) -> list[Array]:
-    """Of every sequence, times x readouts x outputs.
+    """Return the outputs of every sequence, times x readouts x outputs.
 
     b: readouts x width x outputs. known: the scaled outputs of the first samples of each sequence.
     """
     if not reservoir.feedback:
-        return forced(reservoir, b, x, None)[0]
-    begun = [one[: len(d)] for one, d in zip(x, known, strict=True)]
-    said, h = forced(reservoir, b, begun, known)
-    rest = [one[len(d) :] for one, d in zip(x, known, strict=True)]
-    y = np.stack([d[-1] if len(d) else np.zeros(b.shape[2]) for d in known])
+        return run_forced(reservoir, b, x, None)[0]
+    start = []
+    rest = []
+    last = []  # the output before the rest
+    for one, d in zip(x, known, strict=True):
+        start.append(one[: len(d)])
+        rest.append(one[len(d) :])
+        last.append(d[-1] if len(d) else np.zeros(b.shape[2]))
+    forced, h = run_forced(reservoir, b, start, known)
     K = len(b)  # readouts, each with a loop of its own
-    ran = reservoir.run(
+    loops = reservoir.run(
         [one for one in rest for _ in range(K)],
         np.tile(b, (len(x), 1, 1)),
         h0=np.repeat(h, K, axis=0),
-        y0=np.repeat(y, K, axis=0),
-        limit=BEYOND,
+        y0=np.repeat(np.stack(last), K, axis=0),
+        limit=LIMIT,
     )
-    for j, first in enumerate(ran.diverged.reshape(len(x), K).tolist()):
-        _must_not_diverge([begin + len(known[j]) for begin in first if begin >= 0], f"sequence {j}")
-    freely = [np.stack(ran.outputs[j * K : (j + 1) * K], axis=1) for j in range(len(x))]
-    return [np.concatenate(parts) for parts in zip(said, freely, strict=True)]
+    diverged = loops.diverged.reshape(len(x), K)
+    for j, first in enumerate(diverged.tolist()):
+        times = [begin + len(known[j]) for begin in first if begin >= 0]
+        _check_stable(times, f"sequence {j}")
+    results = []
+    for j, begin in enumerate(forced):
+        free = np.stack(loops.outputs[j * K : (j + 1) * K], axis=1)
+        results.append(np.concatenate([begin, free]))
+    return results
 
 
 def forecast(
-    reservoir: Reservoir, b: Array, h: Array, y: Array, steps: int, scaling: float
+    reservoir: Reservoir,
+    b: Array,
+    h: Array,
+    y: Array,
+    steps: int,
+    scaling: float,
 ) -> Array:
-    """The next so many outputs, each of which, divided by the scaling, is the next input: steps x outputs.
+    """Return the next outputs, steps x outputs; each, divided by the scaling, is the next input.
 
-    b: width x outputs; h: the state before the first of them; y: the output before it.
+    b: width x outputs; h: the state before the first output; y: the output before it.
     """
     x = np.zeros((steps, len(y)))
     x[0] = y / scaling
-    ran = reservoir.run([x], b[None], h0=h[None], y0=y[None], limit=BEYOND, next_input=1 / scaling)
-    _must_not_diverge([begin for begin in ran.diverged.tolist() if begin >= 0], "the forecast")
-    return ran.outputs[0]
+    loop = reservoir.run(
+        [x],
+        b[None],
+        h0=h[None],
+        y0=y[None],
+        limit=LIMIT,
+        next_input=1 / scaling,
+    )
+    _check_stable([begin for begin in loop.diverged.tolist() if begin >= 0], "the forecast")
+    return loop.outputs[0]
 
 
-def forced(
-    reservoir: Reservoir, b: Array, x: Sequence[Array], d: Sequence[Array] | None
+def run_forced(
+    reservoir: Reservoir,
+    b: Array,
+    x: Sequence[Array],
+    d: Sequence[Array] | None,
 ) -> tuple[list[Array], Array]:
-    """The outputs while what is fed back is known, d, and the last state of every sequence."""
+    """Return the outputs while known outputs d are fed back, and every sequence's last state."""
     K, _, M = b.shape
-    said, h = [np.empty((len(one), K, M)) for one in x], np.zeros((len(x), reservoir.units))
+    outputs = [np.empty((len(one), K, M)) for one in x]
+    h = np.zeros((len(x), reservoir.units))
     for j, times, rows in reservoir.blocks(x, d):
-        said[j][times] = (rows @ b).transpose(
-            1, 0, 2
-        )  # one product per readout: its bits do not depend on the others
+        # One product per readout: the bits of one do not depend on the others.
+        outputs[j][times] = (rows @ b).transpose(1, 0, 2)
         h[j] = rows[-1, -reservoir.units :]
-    return said, h
+    return outputs, h
 
 
-def _must_not_diverge(times: Sequence[int], where: str) -> None:
+def _check_stable(times: Sequence[int], where: str) -> None:
+    """Refuse outputs that diverged at some time."""
     if times:
         raise DataError(
-            f"{where}: the loop of outputs that are fed back diverges, after {min(times)} samples they are beyond all "
-            "numbers: train with some noise or a larger alpha, or with a smaller spectral_radius or feedback_scaling"
+            f"{where}: the loop of outputs that are fed back diverges, after {min(times)} samples "
+            f"they are above {LIMIT:g}: train with some noise or a larger alpha, or with a smaller "
+            "spectral_radius or feedback_scaling"
         )

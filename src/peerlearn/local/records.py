@@ -1,11 +1,17 @@
-"""Sequences that advance together, a stack of LANES side by side.
+"""States of sequences that advance together, in stacks of LANES sequences.
 
-    s = [h[n-1]; y[n-1]; 1; x[n]],      z = [W, W_fb, W_in] s,      h[n] = (1 - a) h[n-1] + a tanh(z + v[n])
+    s = [h[n-1]; y[n-1]; 1; x[n]]
+    z = [W, W_fb, W_in] s
+    h[n] = (1 - a) h[n-1] + a tanh(z + v[n])
 
-s has a column per sequence, as one product serves all; what the readout sees has a row [1, x[n],
-h[n]] per time, held for some times. The bits of a product depend on its shape: every product is of
-LANES sequences, the last ones filled up with idle lanes. So the bits of a sequence do not depend on
-how many others there are, nor on its place among them.
+s has one column per sequence, a lane, so that one product serves LANES of them. The readout needs
+the rows [1, x[n], h[n]] of one sequence side by side in time. They are collected in `seen` for
+TIMES steps, and then handed out by `rows`.
+
+The bits of a product depend on its shape. So every product has LANES sequences, and idle lanes fill
+up the last stack. The bits of a sequence then do not depend on how many others there are, nor on
+its place among them. Longer sequences come first: a stack is left out once all its sequences have
+ended.
 """
 
 from __future__ import annotations
@@ -17,40 +23,46 @@ import numpy as np
 
 from peerlearn.arrays import Array
 from peerlearn.local.lanes import LANES
-from peerlearn.local.sparse_product import SparseRows, aligned
+from peerlearn.local.sparse_product import SparseRows, allocate_aligned
 
-TIMES = 256  # steps whose rows are held at a time
+TIMES = 256  # steps whose rows are in memory at a time
 
 
 class Records:
-    """joined: [W, W_fb, W_in]. Sequences with more steps have the first lanes."""
+    """States and rows of sequences that advance together.
+
+    matrix: [W, W_fb, W_in]. sizes: inputs, units and outputs that are fed back. h0, y0: state and
+    output before the first time, one row per sequence.
+    """
 
     def __init__(
         self,
-        joined: Array | SparseRows,
+        matrix: Array | SparseRows,
         leak: float,
         sizes: tuple[int, int, int],
         lengths: Sequence[int],
         h0: Array,
         y0: Array,
     ) -> None:
-        self.joined, self.leak = joined, leak
         inputs, units, fed_back = sizes
+        self.matrix = matrix
+        self.leak = leak
         self.lengths = np.array(lengths, dtype=np.intp)
         self.order = np.argsort(-self.lengths, kind="stable")  # lane -> sequence
-        self.longest, self.going = max(lengths), len(lengths)
-        self.start = 0  # the first time that is held
-        stacks, held = -(-len(lengths) // LANES), min(TIMES, self.longest)
-        self.s, self.z = (
-            aligned(stacks, units + fed_back + 1 + inputs, LANES),
-            aligned(stacks, units, LANES),
-        )
+        self.longest = max(lengths)
+        self.going = len(lengths)  # sequences that have not ended
+        self.start = 0  # the first time of the block in memory
+        stacks = -(-len(lengths) // LANES)
+        times = min(TIMES, self.longest)
+        self.s = allocate_aligned(stacks, units + fed_back + 1 + inputs, LANES)
+        self.z = allocate_aligned(stacks, units, LANES)
         self.s[:, units + fed_back] = 1.0
-        self.h, self.x = self.s[:, :units], self.s[:, units + fed_back + 1 :]
+        self.h = self.s[:, :units]
         self.y = self.s[:, units : units + fed_back]
-        self.seen = np.zeros((stacks * LANES, held, 1 + inputs + units))
+        self.x = self.s[:, units + fed_back + 1 :]
+        self.seen = np.zeros((stacks * LANES, times, 1 + inputs + units))
         self.seen[:, :, 0] = 1.0
-        self.teachers = np.zeros((stacks * LANES, held, fed_back))
+        self.teachers = np.zeros((stacks * LANES, times, fed_back))
         self.v: Array | None = None
         self._to_lanes(self.h, h0[self.order])
         self._to_lanes(self.y, y0[self.order])
@@ -62,12 +74,15 @@ class Records:
         noise: Sequence[np.random.Generator] | None,
         amplitude: float,
     ) -> Iterator[range]:
-        """All times, some at a time, with inputs, teachers and noise in place."""
-        inputs, units = self.x.shape[1], self.h.shape[1]
-        self.v = None if noise is None else np.zeros((*self.seen.shape[:2], units))
+        """Yield all times, some at a time, with inputs, teachers and noise in place."""
+        inputs = self.x.shape[1]
+        units = self.h.shape[1]
+        self.v = None
+        if noise is not None:
+            self.v = np.zeros((*self.seen.shape[:2], units))
         for start in range(0, self.longest, TIMES):
             self.start = start
-            for lane, j, times in self._held():
+            for lane, j, times in self._lanes_in_block():
                 here = times.stop - times.start
                 self.seen[lane, :here, 1 : 1 + inputs] = x[j][times]
                 if d is not None:
@@ -77,21 +92,20 @@ class Records:
             yield range(start, min(start + TIMES, self.longest))
 
     def step(self, n: int) -> None:
-        """h[n] of every sequence that has not ended; the teachers are fed back."""
+        """Compute h[n] of every sequence that has not ended, and feed the teachers back."""
         while self.lengths[self.order[self.going - 1]] <= n:
             self.going -= 1
-        stacks, inputs = -(-self.going // LANES), self.x.shape[1]
-        seen, s, z, h = (
-            self.seen[:, n - self.start],
-            self.s[:stacks],
-            self.z[:stacks],
-            self.h[:stacks],
-        )
+        stacks = -(-self.going // LANES)
+        inputs = self.x.shape[1]
+        seen = self.seen[:, n - self.start]
+        s = self.s[:stacks]
+        z = self.z[:stacks]
+        h = self.h[:stacks]
         self._to_lanes(self.x, seen[:, 1 : 1 + inputs])
-        if isinstance(self.joined, SparseRows):
-            self.joined.times(s, z)
+        if isinstance(self.matrix, SparseRows):
+            self.matrix.multiply(s, z)
         else:
-            np.matmul(self.joined, s, out=z)
+            np.matmul(self.matrix, s, out=z)
         if self.v is not None:
             z += _by_lane(self.v[: stacks * LANES, n - self.start])
         if self.leak == 1.0:
@@ -105,23 +119,23 @@ class Records:
         self.feed_back(self.teachers[:, n - self.start])
 
     def feed_back(self, y: Array) -> None:
-        """y: one row per lane"""
+        """Make y, one row per lane, the outputs that the next step sees."""
         self._to_lanes(self.y, y)
 
     def rows(self) -> Iterator[tuple[int, slice, Array]]:
-        """(sequence, times, its rows of the readout) of the times that are held, by sequence."""
-        for lane, j, times in sorted(self._held(), key=itemgetter(1)):
+        """Yield (sequence, times, its rows for the readout) of the block, in order of sequences."""
+        for lane, j, times in sorted(self._lanes_in_block(), key=itemgetter(1)):
             yield j, times, self.seen[lane, : times.stop - times.start]
 
-    def _held(self) -> Iterator[tuple[int, int, slice]]:
-        """(lane, sequence, its times) of the sequences that have not ended."""
+    def _lanes_in_block(self) -> Iterator[tuple[int, int, slice]]:
+        """Yield (lane, sequence, its times) of sequences with times in the block."""
         for lane, j in enumerate(self.order.tolist()):
             stop = min(self.start + TIMES, int(self.lengths[j]))
             if stop > self.start:
                 yield lane, j, slice(self.start, stop)
 
     def _to_lanes(self, part: Array, rows: Array) -> None:
-        """One row per lane, idle lanes without, into the columns of s."""
+        """Write one row per lane, without idle lanes, to the columns of `part`, a view of s."""
         stacks = len(rows) // LANES
         part[:stacks] = _by_lane(rows[: stacks * LANES])
         if stacks < len(part):
@@ -129,5 +143,6 @@ class Records:
 
 
 def _by_lane(rows: Array) -> Array:
-    """lanes x anything -> stacks x anything x LANES, a view"""
-    return rows.reshape(len(rows) // LANES, LANES, rows.shape[1]).transpose(0, 2, 1)
+    """Return lanes x anything as a view, stacks x anything x LANES."""
+    stacks = len(rows) // LANES
+    return rows.reshape(stacks, LANES, rows.shape[1]).transpose(0, 2, 1)

@@ -1,20 +1,23 @@
-"""Blockwise recursive least squares: each agent's ridge solution, brought up to date with the rows of a new chunk.
+"""Blockwise recursive least squares: each agent's ridge solution, updated with each new chunk.
 
-    A <- A + H'H,   A[0] = alpha I                        information: what has been seen
-    b <- b + A^-1 H'(Y - H b)                             many rows: solved anew
-    (S'S)^-1 = I + H P H',   G = S H P                    few rows: P = A^-1 is brought up to date instead
+    A <- A + H'H,   A[0] = alpha I                information of all rows so far
+    b <- b + A^-1 H'(Y - H b)                     many rows: solved anew
+    (S'S)^-1 = I + H P H',   G = S H P            few rows: P = A^-1 is updated instead
     P <- P - G'G,   b <- b + G'S (Y - H b)
 
 (thesis, section 5.1; Uncini, Fundamentals of adaptive signal processing, 2015, chapter 6; G'G is
-the printed P H'M^-1 H P.) Of A and P only the lower triangles are kept and used, so that they are
-symmetric whatever happens. Differences lose digits, sums do not: A is the truth, and P is computed
-from it again after some multiples of B rows, so that after any number of chunks both are positive
-definite, or it is said that they are not. With a forgetting factor f below 1,
+the printed P H'M^-1 H P.) Of A and P only the lower triangles are stored and used, so they are
+symmetric by construction. Differences lose digits and sums do not. So A is exact up to rounding,
+and P is computed from it again after some multiples of B rows. After any number of chunks both are
+positive definite, or `Indefinite` is raised. With a forgetting factor f below 1,
 
-    A <- f A + (1 - f) alpha I + H'H                      per chunk, also where an agent has no rows
+    A <- f A + (1 - f) alpha I + H'H              per chunk, also where an agent has no rows
 
-which never falls below alpha I, where the usual P/f grows without bound in directions that are not
-seen any more; then every chunk is solved anew.
+A never falls below alpha I, whereas the usual P/f grows without bound in directions that no longer
+occur. Then every chunk is solved anew.
+
+A chunk is learned in two steps, because it may fail half way. `absorb` computes the new b and
+changes nothing. The function that it returns updates A and P in place.
 """
 
 from __future__ import annotations
@@ -28,105 +31,147 @@ from scipy.linalg.lapack import dposv, dpotrf, dpotri
 from peerlearn.arrays import Array, Indices
 from peerlearn.local.chunks import Chunk
 
-State = dict[
-    str, Array
-]  # named arrays, each with a leading axis of hosted agents: all that a stream has to remember
+# Named arrays, each with a leading axis of hosted agents: all that a stream has to remember.
+State = dict[str, Array]
 
-FEW = 0.25  # of B: with fewer rows P is brought up to date, with more the equations are solved
-RENEWED_AFTER = 16  # times B rows P is computed from A again: by then that costs little beside what was done to P
-STALE = 1e300  # the age of a P that was not brought up to date
+FEW = 0.25  # of B: with fewer rows P is updated, with more the equations are solved
+# P is computed from A again after this many times B rows. By then that costs little beside the
+# updates.
+RENEWED_AFTER = 16
+STALE = 1e300  # the age of a P that was not updated
 
 
 class Indefinite(Exception):
-    """The equations of one agent are not positive definite any more; tells its place among the hosted ones."""
+    """Equations that are no longer positive definite. The argument is the hosted agent's index."""
 
 
-def start(agents: int, shape: tuple[int, int], alpha: float, forgetting: float) -> State:
-    """Before the first chunk: b = 0, A = alpha I."""
+def start(
+    agents: int,
+    shape: tuple[int, int],
+    alpha: float,
+    forgetting: float,
+) -> State:
+    """Return the state before the first chunk: b = 0, A = alpha I."""
     B, M = shape
-    state = {"b": np.zeros((agents, B, M)), "A": np.tile(alpha * np.eye(B), (agents, 1, 1))}
+    state = {
+        "b": np.zeros((agents, B, M)),
+        "A": np.tile(alpha * np.eye(B), (agents, 1, 1)),
+    }
     if forgetting == 1.0:
-        state |= {"P": np.tile(np.eye(B) / alpha, (agents, 1, 1)), "age": np.zeros(agents)}
+        P = np.eye(B) / alpha
+        state["P"] = np.tile(P, (agents, 1, 1))
+        state["age"] = np.zeros(agents)
     return state
 
 
 def absorb(
-    state: State, chunks: Sequence[Chunk], alpha: float, forgetting: float
+    state: State,
+    chunks: Sequence[Chunk],
+    alpha: float,
+    forgetting: float,
 ) -> tuple[Array, Callable[[], None]]:
-    """Every agent's b after its chunk, and how to bring A and P up to date in place, when nothing can fail any more."""
-    b, prepared = state["b"].copy(), []
+    """Return every agent's b after its chunk, and a function that updates A and P in place.
+
+    Call that function when nothing else can fail.
+    """
+    b = state["b"].copy()
+    updates = []
     for chunk in chunks:
         few = forgetting == 1.0 and chunk.H.shape[1] <= FEW * b.shape[1]
         e = chunk.Y - chunk.H @ b[chunk.agents]
-        gain, keep = (
-            _by_covariance(state, chunk, e) if few else _anew(state, chunk, e, alpha, forgetting)
-        )
-        b[chunk.agents] += gain
-        prepared.append(keep)
-
-    def keep_all() -> None:
-        if forgetting < 1.0:
-            idle = np.setdiff1d(
-                np.arange(len(b)), [k for chunk in chunks for k in chunk.agents.tolist()]
+        if few:
+            gain, update = _use_covariance(state, chunk, e)
+        else:
+            gain, update = _solve_anew(
+                state,
+                chunk,
+                e,
+                alpha,
+                forgetting,
             )
-            state["A"][idle] = _faded(state["A"][idle], alpha, forgetting)
-        for keep in prepared:
-            keep()
+        b[chunk.agents] += gain
+        updates.append(update)
 
-    return b, keep_all
+    def update_all() -> None:
+        if forgetting < 1.0:
+            busy = [k for chunk in chunks for k in chunk.agents.tolist()]
+            idle = np.setdiff1d(np.arange(len(b)), busy)
+            state["A"][idle] = _forget(state["A"][idle], alpha, forgetting)
+        for update in updates:
+            update()
+
+    return b, update_all
 
 
-def symmetric(triangles: Array) -> Array:
-    """A or P of every agent, with the upper triangle as well."""
+def symmetrise(triangles: Array) -> Array:
+    """Return A or P of every agent, with the upper triangle as well."""
     lower = np.tril(triangles)
-    return lower + _transposed(np.tril(triangles, -1))
+    return lower + _transpose(np.tril(triangles, -1))
 
 
-def _by_covariance(state: State, chunk: Chunk, e: Array) -> tuple[Array, Callable[[], None]]:
-    """G'S e, and how to bring P and A up to date."""
-    A, P, age, own, H = state["A"], state["P"], state["age"], chunk.agents, chunk.H
+def _use_covariance(
+    state: State,
+    chunk: Chunk,
+    e: Array,
+) -> tuple[Array, Callable[[], None]]:
+    """Return G'S e, and a function that updates P and A."""
+    A = state["A"]
+    P = state["P"]
+    age = state["age"]
+    own = chunk.agents
+    H = chunk.H
     _renew(state, own[age[own] > RENEWED_AFTER * A.shape[1]])
     HP = _products(P, own, H)
-    squares = HP @ _transposed(H) + np.eye(H.shape[1])
+    squares = HP @ _transpose(H) + np.eye(H.shape[1])
     try:
         S = np.linalg.inv(np.linalg.cholesky(squares))
-    except (
-        np.linalg.LinAlgError
-    ):  # too many differences: once more with a P of which all digits are right
+    except np.linalg.LinAlgError:
+        # P has lost too many digits by differences: try once more with one computed from A.
         if not age[own].any():
             smallest = np.linalg.eigvalsh(squares)[:, 0]
             raise Indefinite(int(own[smallest.argmin()])) from None
         _renew(state, own)
-        return _by_covariance(state, chunk, e)
+        return _use_covariance(state, chunk, e)
     G = S @ HP
 
-    def keep() -> None:
+    def update() -> None:
         _add_squares(A, own, H, 1.0)
         _add_squares(P, own, G, -1.0)
         age[own] += chunk.rows
 
-    return _transposed(G) @ (S @ e), keep
+    return _transpose(G) @ (S @ e), update
 
 
-def _anew(
-    state: State, chunk: Chunk, e: Array, alpha: float, forgetting: float
+def _solve_anew(
+    state: State,
+    chunk: Chunk,
+    e: Array,
+    alpha: float,
+    forgetting: float,
 ) -> tuple[Array, Callable[[], None]]:
-    """A^-1 H'e, and how to bring A up to date."""
-    own, H = chunk.agents, chunk.H
-    A = state["A"][own] if forgetting == 1.0 else _faded(state["A"][own], alpha, forgetting)
+    """Return A^-1 H'e, and a function that updates A."""
+    own = chunk.agents
+    H = chunk.H
+    A = state["A"][own]  # a copy
+    if forgetting != 1.0:
+        A = _forget(A, alpha, forgetting)
     _add_squares(A, np.arange(len(own)), H, 1.0)
-    gain = _solved(A, own, _transposed(H) @ e)
+    gain = _solve(A, own, _transpose(H) @ e)
 
-    def keep() -> None:
+    def update() -> None:
         state["A"][own] = A
         if "age" in state:
             state["age"][own] = STALE
 
-    return gain, keep
+    return gain, update
 
 
-def _faded(A: Array, alpha: float, forgetting: float) -> Array:
-    """f A + (1 - f) alpha I"""
+def _forget(
+    A: Array,
+    alpha: float,
+    forgetting: float,
+) -> Array:
+    """Return f A + (1 - f) alpha I."""
     faded: Array = forgetting * A
     diagonal = np.arange(A.shape[1])
     faded[:, diagonal, diagonal] += (1 - forgetting) * alpha
@@ -134,31 +179,51 @@ def _faded(A: Array, alpha: float, forgetting: float) -> Array:
 
 
 def _renew(state: State, agents: Indices) -> None:
-    """P = A^-1, computed from the sums."""
+    """Set P = A^-1, computed from the sums."""
     for k in agents.tolist():
-        state["P"][k], state["age"][k] = _inverse(state["A"][k], k), 0.0
+        state["P"][k] = _inverse(state["A"][k], k)
+        state["age"][k] = 0.0
 
 
-# BLAS knows no stacks of symmetric matrices. One call per agent reads or writes a triangle in
-# place; a stacked numpy product would write a whole matrix beside it and add that: twice the time.
+# BLAS has no stacks of symmetric matrices. One call per agent reads or writes a triangle in place.
+# A stacked numpy product would write a whole matrix and then add it, which takes twice the time.
 
 
-def _products(P: Array, own: Indices, H: Array) -> Array:
-    """H P for each agent."""
+def _products(
+    P: Array,
+    own: Indices,
+    H: Array,
+) -> Array:
+    """Return H P for each agent."""
     HP = np.empty_like(H)
     for i, k in enumerate(own.tolist()):
         HP[i] = dsymm(1.0, P[k].T, H[i].T).T
     return HP
 
 
-def _add_squares(total: Array, own: Indices, H: Array, sign: float) -> None:
-    """total <- total + sign H'H for each agent."""
+def _add_squares(
+    total: Array,
+    own: Indices,
+    H: Array,
+    sign: float,
+) -> None:
+    """Add sign H'H to the total of each agent, in place."""
     for i, k in enumerate(own.tolist()):
-        dsyrk(sign, H[i].T, beta=1.0, c=total[k].T, overwrite_c=1)
+        dsyrk(
+            sign,
+            H[i].T,
+            beta=1.0,
+            c=total[k].T,
+            overwrite_c=1,
+        )
 
 
-def _solved(A: Array, own: Indices, rhs: Array) -> Array:
-    """A^-1 rhs for each agent."""
+def _solve(
+    A: Array,
+    own: Indices,
+    rhs: Array,
+) -> Array:
+    """Return A^-1 rhs for each agent."""
     solution = np.empty_like(rhs)
     for i, k in enumerate(own.tolist()):
         _, solution[i], failed = dposv(A[i].T, rhs[i])
@@ -168,7 +233,7 @@ def _solved(A: Array, own: Indices, rhs: Array) -> Array:
 
 
 def _inverse(A: Array, agent: int) -> Array:
-    """A^-1 by Cholesky."""
+    """Return A^-1, by Cholesky."""
     factor, failed = dpotrf(A.T)
     if failed:
         raise Indefinite(agent)
@@ -176,5 +241,5 @@ def _inverse(A: Array, agent: int) -> Array:
     return inverted
 
 
-def _transposed(stack: Array) -> Array:
+def _transpose(stack: Array) -> Array:
     return stack.transpose(0, 2, 1)

@@ -1,12 +1,18 @@
-"""A reservoir: a fixed recurrent layer that every agent draws alike, so that it is never sent.
+"""A reservoir: a fixed recurrent layer that every agent draws alike, so it is never sent.
 
-    h[n] = (1 - a) h[n-1] + a tanh(W_in [1; x[n]] + W h[n-1] + W_fb y[n-1] + v[n]),      h[-1] = 0, y[-1] = 0
+    h[n] = (1 - a) h[n-1] + a tanh(W_in [1; x[n]] + W h[n-1] + W_fb y[n-1] + v[n])
+    h[-1] = 0, y[-1] = 0
 
-a is the leak, y the output that is fed back (while learning the teacher d in its place), v noise of
-mean zero while learning. The readout sees the row [1, x[n], h[n]].
+a is the leak. y is the output that is fed back; during training the teacher d takes its place. v is
+noise of mean zero, during training only. The readout sees the row [1, x[n], h[n]].
 
 Jaeger, The echo state approach to analysing and training recurrent neural networks, 2001; thesis,
 section 9.1.
+
+Theory of operation. Time is a Python loop, so many sequences advance together in each step
+(`Records`), in packs that fit in memory (`_packs`). W, W_fb and W_in are one matrix, so a step is
+one product, sparse if less than half of the entries are not zero. All shapes that decide the bits
+of a sequence are the same whatever other sequences there are.
 """
 
 from __future__ import annotations
@@ -21,23 +27,26 @@ import numpy as np
 
 from peerlearn.arrays import HUGE, Array
 from peerlearn.errors import InputError
-from peerlearn.local.closed_loop import Ran, closed_loop
+from peerlearn.local.closed_loop import LoopOutputs, run_closed_loop
 from peerlearn.local.lanes import LANES
 from peerlearn.local.records import TIMES, Records
 from peerlearn.local.sparse_product import SparseRows
 from peerlearn.local.spectral_radius import spectral_radius as spectral_radius_of
 
-SPARSE = 0.5  # of the entries: below it a sparse product takes less time
-HELD = 2**26  # bytes of states that are held at a time where sequences are many
+SPARSE = 0.5  # fraction of nonzero entries below which a sparse product takes less time
+HELD = 2**26  # bytes of states in memory at a time if there are many sequences
 
 
 @dataclass(frozen=True)
 class Reservoir:
-    """x[0], ..., x[n] -> [1, x[n], h[n]]. Sequences advance together; the bits of one do not depend on the others."""
+    """Recurrent layer that maps x[0], ..., x[n] to the row [1, x[n], h[n]].
+
+    Sequences advance together. The bits of one do not depend on the others.
+    """
 
     W_in: Array  # units x (1 + inputs); the first column belongs to the constant input
     W: Array  # units x units
-    W_fb: Array  # units x outputs; zeros where nothing is fed back
+    W_fb: Array  # units x outputs; zeros if nothing is fed back
     leak: float = 1.0
 
     @classmethod
@@ -54,48 +63,59 @@ class Reservoir:
         leak: float,
         seed: int,
     ) -> Reservoir:
-        """W_in and W_fb uniform on [-scaling, scaling]; W uniform on [-1, 1] where it is not zero, then rescaled."""
+        """Draw W_in and W_fb uniform on [-scaling, scaling], and a sparse W.
+
+        Nonzero entries of W are uniform on [-1, 1], and then scaled to the spectral radius.
+        """
         rng = np.random.default_rng(seed)
         W_in = rng.uniform(-input_scaling, input_scaling, (units, 1 + inputs))
         W_fb = rng.uniform(-feedback_scaling, feedback_scaling, (units, outputs))
-        W = rng.uniform(-1.0, 1.0, (units, units)) * (rng.random((units, units)) < density)
+        W = rng.uniform(-1.0, 1.0, (units, units))
+        W = W * (rng.random((units, units)) < density)
         if spectral_radius == 0:
             return cls(W_in, np.zeros_like(W), W_fb, leak)
-        drawn = spectral_radius_of(W)
-        if drawn == 0:
+        radius = spectral_radius_of(W)
+        if radius == 0:
             raise InputError(
-                f"{units} units of density {density} were drawn without a loop, so that no scaling gives them a "
-                f"spectral radius of {spectral_radius}: raise density or n_reservoir, or change random_state"
+                f"{units} units of density {density} were drawn without a loop, so that no scaling "
+                f"gives them a spectral radius of {spectral_radius}: raise density or n_reservoir, "
+                "or change random_state"
             )
-        return cls(W_in, W * (spectral_radius / drawn), W_fb, leak)
+        return cls(W_in, W * (spectral_radius / radius), W_fb, leak)
 
     @property
     def units(self) -> int:
+        """Number of units."""
         return len(self.W)
 
     @property
     def inputs(self) -> int:
+        """Number of inputs, without the constant one."""
         return int(self.W_in.shape[1]) - 1
 
     @property
     def width(self) -> int:
-        """Of a row that the readout sees: B in the formulas."""
+        """Length of a row that the readout sees, B in the formulas."""
         return 1 + self.inputs + self.units
 
     @cached_property
     def feedback(self) -> bool:
+        """Whether outputs are fed back."""
         return bool(self.W_fb.any())
 
     @property
     def fed_back(self) -> int:
-        """How many outputs are."""
+        """Number of outputs that are fed back."""
         return self.W_fb.shape[1] if self.feedback else 0
 
     @cached_property
     def joined(self) -> Array | SparseRows:
-        """[W, W_fb, W_in], sparse where that is quicker"""
-        A = np.hstack([self.W, self.W_fb, self.W_in] if self.feedback else [self.W, self.W_in])
-        return SparseRows.of(A) if np.count_nonzero(A) < SPARSE * A.size else A
+        """[W, W_fb, W_in], sparse if that is quicker."""
+        parts = [self.W, self.W_fb, self.W_in] if self.feedback else [self.W, self.W_in]
+        A = np.hstack(parts)
+        if np.count_nonzero(A) < SPARSE * A.size:
+            return SparseRows.of(A)
+        return A
 
     def blocks(
         self,
@@ -108,21 +128,21 @@ class Reservoir:
         y0: Array | None = None,
         owners: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, slice, Array]]:
-        """(sequence, times, the readout's rows at these times), some times of every sequence before the next of any.
+        """Yield (sequence, times, the readout's rows at these times).
 
-        d: the scaled teachers, times x outputs, forced: h[n] sees d[n-1]. h0, y0: state and scaled
-        output before the
-        first time, one row per sequence. owners: whose each sequence is, those of an agent side by
-        side; the order of an agent's blocks does not depend on the other agents. Rows are
-        overwritten by the next: use or copy them.
+        All sequences of a pack advance by the same times before the next times of any.
+
+        d: the scaled teachers, times x outputs, which are fed back: h[n] sees d[n-1]. h0, y0: state
+        and scaled output before the first time, one row per sequence. owners: the agent of each
+        sequence; those of an agent stand side by side. The order of an agent's blocks does not
+        depend on the other agents. Rows are overwritten by the next block: use or copy them.
         """
         h0, y0 = self._before(len(x), h0, y0)
         for some in self._packs(range(len(x)) if owners is None else owners):
             records = self._records(x[some], h0[some], y0[some])
             teachers = d[some] if d is not None and self.feedback else None
-            for times in records.blocks(
-                x[some], teachers, noise[some] if noise and amplitude else None, amplitude
-            ):
+            generators = noise[some] if noise and amplitude else None
+            for times in records.blocks(x[some], teachers, generators, amplitude):
                 for n in times:
                     records.step(n)
                 for j, at, rows in records.rows():
@@ -131,7 +151,7 @@ class Reservoir:
     def harvest(
         self, x: Sequence[Array], d: Sequence[Array] | None = None, **settings: Any
     ) -> list[Array]:
-        """All rows of every sequence, times x width; settings are those of `blocks`.
+        """Return all rows of every sequence, times x width; settings are those of `blocks`.
 
         The last state of sequence j is harvest(...)[j][-1, -units:].
         """
@@ -149,39 +169,65 @@ class Reservoir:
         y0: Array | None = None,
         limit: float = HUGE,
         next_input: float | None = None,
-    ) -> Ran:
-        """A closed loop: y[n] = b' [1, x[n], h[n]] is fed back, and h[n+1] sees it.
+    ) -> LoopOutputs:
+        """Run a closed loop: y[n] = b' [1, x[n], h[n]] is fed back, and h[n+1] sees it.
 
-        readouts: b of every sequence, sequences x width x outputs. limit: the largest output that
-        is still believed.
-        next_input: where given, x[n+1] is y[n] times this, whatever x says from its second row on:
-        a forecast.
+        readouts: b of every sequence, sequences x width x outputs. limit: the largest output before
+        a sequence counts as diverged. next_input: if given, x[n+1] is y[n] times this, whatever x
+        holds from its second row on. That is a forecast.
         """
         h0, y0 = self._before(len(x), h0, y0)
-        return Ran.joined(
-            [
-                closed_loop(
-                    self._records(x[some], h0[some], y0[some]),
+        parts = []
+        for some in self._packs(range(len(x))):
+            records = self._records(x[some], h0[some], y0[some])
+            parts.append(
+                run_closed_loop(
+                    records,
                     x[some],
                     readouts[some],
                     limit,
                     next_input,
                 )
-                for some in self._packs(range(len(x)))
-            ]
+            )
+        return LoopOutputs.join(parts)
+
+    def _before(
+        self,
+        sequences: int,
+        h0: Array | None,
+        y0: Array | None,
+    ) -> tuple[Array, Array]:
+        """Return states and outputs before the first time, zeros by default."""
+        h = np.zeros((sequences, self.units)) if h0 is None else h0
+        y = np.zeros((sequences, self.fed_back))
+        if y0 is not None and self.feedback:
+            y = y0
+        return h, y
+
+    def _records(
+        self,
+        x: Sequence[Array],
+        h0: Array,
+        y0: Array,
+    ) -> Records:
+        sizes = (self.inputs, self.units, self.fed_back)
+        return Records(
+            self.joined,
+            self.leak,
+            sizes,
+            [len(one) for one in x],
+            h0,
+            y0,
         )
 
-    def _before(self, sequences: int, h0: Array | None, y0: Array | None) -> tuple[Array, Array]:
-        h = np.zeros((sequences, self.units)) if h0 is None else h0
-        return h, np.zeros((sequences, self.fed_back)) if y0 is None or not self.feedback else y0
-
-    def _records(self, x: Sequence[Array], h0: Array, y0: Array) -> Records:
-        sizes = (self.inputs, self.units, self.fed_back)
-        return Records(self.joined, self.leak, sizes, [len(one) for one in x], h0, y0)
-
     def _packs(self, owners: Sequence[int]) -> Iterator[slice]:
-        """Sequences that run together: as many as memory allows, and how those of an agent are divided is its own."""
-        at_once = max(HELD // (8 * TIMES * (self.width + self.fed_back)) // LANES, 1) * LANES
+        """Yield slices of sequences that run together: as many as memory allows.
+
+        How the sequences of an agent are divided does not depend on the other agents.
+        """
+        bytes_each = 8 * TIMES * (self.width + self.fed_back)
+        stacks = max(HELD // bytes_each // LANES, 1)
+        at_once = stacks * LANES
         start = stop = 0
         for _, own in groupby(owners):
             left = len(list(own))
@@ -190,6 +236,7 @@ class Reservoir:
                 if stop + piece - start > at_once:
                     yield slice(start, stop)
                     start = stop
-                stop, left = stop + piece, left - piece
+                stop += piece
+                left -= piece
         if stop:
             yield slice(start, stop)

@@ -9,22 +9,28 @@ from peerlearn.arrays import Array
 from peerlearn.errors import DataError
 
 
-def solve_ridge(G: Array, HY: Array, alpha: float) -> Array:
-    """(G + alpha I)^-1 HY by Cholesky, or the sentence for data that does not determine it."""
+def solve_ridge(
+    G: Array,
+    HY: Array,
+    alpha: float,
+) -> Array:
+    """Return (G + alpha I)^-1 HY by Cholesky, or raise DataError if it is not determined."""
     solution: Array = scipy.linalg.cho_solve(_factor(G, alpha), HY, check_finite=False)
     return solution
 
 
 def inverse(G: Array, alpha: float) -> Array:
-    """(G + alpha I)^-1, for a matrix that is applied in every iteration."""
-    inverted: Array = scipy.linalg.cho_solve(_factor(G, alpha), np.eye(len(G)), check_finite=False)
-    return inverted
+    """Return (G + alpha I)^-1, for solvers that apply it in every iteration."""
+    identity = np.eye(len(G))
+    result: Array = scipy.linalg.cho_solve(_factor(G, alpha), identity, check_finite=False)
+    return result
 
 
-def undetermined(alpha: float) -> DataError:
+def undetermined_error(alpha: float) -> DataError:
+    """Return the error for features that do not determine the coefficients."""
     return DataError(
-        f"the features are linearly dependent, so that alpha={alpha:g} leaves the coefficients undetermined: raise "
-        "alpha, or use fewer units (n_hidden, or n_reservoir)"
+        f"the features are linearly dependent, so that alpha={alpha:g} leaves the coefficients "
+        "undetermined: raise alpha, or use fewer units (n_hidden, or n_reservoir)"
     )
 
 
@@ -36,8 +42,8 @@ def _factor(G: Array, alpha: float) -> tuple[Array, bool]:
             A, overwrite_a=True, check_finite=False
         )
     except np.linalg.LinAlgError:
-        raise undetermined(alpha) from None
+        raise undetermined_error(alpha) from None
     diagonal = np.abs(np.diagonal(factor[0]))
     if alpha == 0 and diagonal.min() <= 1e-7 * diagonal.max():
-        raise undetermined(alpha)
+        raise undetermined_error(alpha)
     return factor

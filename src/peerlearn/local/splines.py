@@ -1,19 +1,22 @@
-"""Splines on equispaced knots: what an adaptive nonlinearity is made of.
+"""Splines on equispaced knots, with which adaptive filters learn a nonlinearity.
 
-    z = s/dx + (Q - 1)/2,   i = floor(z) - 1,   u = z - floor(z)      span and place in it; i counts from 0
+    z = s/dx + (Q - 1)/2,   i = floor(z) - 1,   u = z - floor(z)      span i (from 0), place in it
     b(u) = [u^3 u^2 u 1] B,   c(u) = [3u^2 2u 1 0] B / dx
-    phi(s) = b(u)'q_i,        phi'(s) = c(u)'q_i                      q_i = [q_i, .., q_{i+3}], the span
+    phi(s) = b(u)'q_i,        phi'(s) = c(u)'q_i                      q_i = [q_i, .., q_{i+3}]
     dphi/dq_i = b(u)
 
-(thesis, section 10.2; u lies between the knots i + 1 and i + 2, so that the outermost two of Q
-knots only shape the ends.) Beyond the second and the last but one knot the spline goes on along its
+(thesis, section 10.2; u lies between the knots i + 1 and i + 2, so the outermost two of Q knots
+only shape the ends.) Beyond the second and the last but one knot the spline goes on along its
 tangent there. With s_e that end:
 
     b = b(u_e) + (s - s_e) c(u_e),   c = c(u_e)
 
-which is phi and its derivatives once more: value, slope and dphi/dq belong together everywhere.
-Control points on the
-diagonal, q = knots, give phi(s) = s with either basis.
+With these b and c the formulas above still hold, so value, slope and dphi/dq agree everywhere.
+Control points on the diagonal, q = knots, give phi(s) = s with either basis.
+
+Theory of operation: one value depends on SPAN control points only. So `rows` computes, for all s at
+once, the first of these points and the two rows b and c. Everything else is a product with four
+numbers. The polynomials are evaluated by Horner's rule.
 
 Guarnieri, Piazza and Uncini, Multilayer feedforward networks with adaptive spline activation
 function, 1999; Scarpiniti, Comminiello, Parisi and Uncini, Nonlinear spline adaptive filtering,
@@ -31,21 +34,45 @@ from peerlearn.arrays import Array, Indices, is_real
 from peerlearn.errors import InputError
 
 SPAN = 4  # control points that one value depends on
+CATMULL_ROM = np.array(
+    [
+        [-1, 3, -3, 1],
+        [2, -5, 4, -1],
+        [-1, 0, 1, 0],
+        [0, 2, 0, 0],
+    ]
+)
+BSPLINE = np.array(
+    [
+        [-1, 3, -3, 1],
+        [3, -6, 3, 0],
+        [-3, 0, 3, 0],
+        [1, 4, 1, 0],
+    ]
+)
 BASES = {
-    "catmull-rom": np.array([[-1, 3, -3, 1], [2, -5, 4, -1], [-1, 0, 1, 0], [0, 2, 0, 0]]) / 2,
-    "bspline": np.array([[-1, 3, -3, 1], [3, -6, 3, 0], [-3, 0, 3, 0], [1, 4, 1, 0]]) / 6,
+    "catmull-rom": CATMULL_ROM / 2,
+    "bspline": BSPLINE / 6,
 }
 
 PLACES = np.vander(np.linspace(0, 1, 101), 4)  # [u^3 u^2 u 1]
-LEAST = {
-    name: float(np.min(np.add.reduce((PLACES @ B) ** 2, axis=1))) for name, B in BASES.items()
-}  # b(u)'b(u)
+
+
+def _least_square(B: Array) -> float:
+    """Return the smallest b(u)'b(u)."""
+    squares = (PLACES @ B) ** 2
+    return float(np.min(np.add.reduce(squares, axis=1)))
+
+
+LEAST = {name: _least_square(B) for name, B in BASES.items()}
 
 
 @dataclass(frozen=True)
 class Spline:
-    """Knots every `spacing` from -end to end. basis: "catmull-rom" goes through its control points, "bspline" has a
-    second derivative without jumps.
+    """Spline with knots every `spacing` from -end to end.
+
+    basis: "catmull-rom" goes through its control points, "bspline" has a second derivative without
+    jumps.
 
     >>> spline = Spline(2.2, 0.2)
     >>> spline.size, spline.value([-9.0, 0.13, 1.0], spline.knots).round(12).tolist()
@@ -65,8 +92,8 @@ class Spline:
         steps = self.end / self.spacing
         if not 1.5 < steps < 1e6 or abs(steps - round(steps)) > 1e-6:
             raise InputError(
-                f"knots={self.end:g} must be a whole number of times spacing={self.spacing:g}, two to a million: "
-                "give such as knots=2.2 and spacing=0.2"
+                f"knots={self.end:g} must be a whole number of times spacing={self.spacing:g}, two "
+                "to a million: give, for example, knots=2.2 and spacing=0.2"
             )
         if not isinstance(self.basis, str) or self.basis not in BASES:
             raise InputError(f"basis is {self.basis!r}: give one of {', '.join(map(repr, BASES))}")
@@ -78,41 +105,40 @@ class Spline:
 
     @cached_property
     def knots(self) -> Array:
-        """Also the control points on the diagonal, for which phi(s) = s."""
-        return np.asarray(
-            self.spacing * (np.arange(self.size) - (self.size - 1) / 2), dtype=np.float64
-        )
+        """Knots. They are also the control points on the diagonal, for which phi(s) = s."""
+        steps = np.arange(self.size) - (self.size - 1) / 2
+        return np.asarray(self.spacing * steps, dtype=np.float64)
 
     @property
     def usable(self) -> Array:
-        """The knots between which phi is no tangent."""
+        """Knots between which phi is the spline and not a tangent."""
         return self.knots[1:-1]
 
     @cached_property
     def B(self) -> Array:
+        """Matrix of the basis."""
         return BASES[self.basis]
 
     @property
     def least(self) -> float:
-        """b'b is nowhere smaller: so much at least of a change of q by b arrives in phi."""
+        """Smallest b'b: a change of q by b changes phi by at least this."""
         return LEAST[self.basis]
 
     def value(self, s: Array | list[float], q: Array) -> Array:
-        """phi(s) for one set of control points."""
+        """Return phi(s) for one set of control points."""
         i, b, _ = self.rows(s)
-        values: Array = np.add.reduce(b * q[i[:, None] + np.arange(SPAN)], axis=1)
+        points = q[i[:, None] + np.arange(SPAN)]
+        values: Array = np.add.reduce(b * points, axis=1)
         return values
 
     def rows(self, s: Array | list[float]) -> tuple[Indices, Array, Array]:
-        """For each s its span i, and the rows b and c of four numbers each."""
+        """Return, for each s, its span i and the rows b and c of four numbers each."""
         z = np.asarray(s, dtype=np.float64) / self.spacing + (self.size - 1) / 2
         inside = np.clip(z, 1.0, self.size - 2)
         i = np.minimum(inside.astype(np.intp), self.size - 3) - 1
         u = (inside - i - 1)[:, None]
-        slope = (3 * self.B[0] * u + 2 * self.B[1]) * u + self.B[2]
-        b = (
-            ((self.B[0] * u + self.B[1]) * u + self.B[2]) * u
-            + self.B[3]
-            + (z - inside)[:, None] * slope
-        )
+        B0, B1, B2, B3 = self.B
+        slope = (3 * B0 * u + 2 * B1) * u + B2
+        value = ((B0 * u + B1) * u + B2) * u + B3
+        b = value + (z - inside)[:, None] * slope
         return i, b, slope / self.spacing

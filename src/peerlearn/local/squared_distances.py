@@ -1,10 +1,10 @@
 """Squared Euclidean distances between rows, by one matrix product.
 
-    |x - y|^2 = |x - c|^2 + |y - c|^2 - 2 (x - c)'(y - c)            c: the median row of Y, or of X without Y
+    |x - y|^2 = |x - c|^2 + |y - c|^2 - 2 (x - c)'(y - c)    c: the median row of Y, or else of X
 
-With any c this holds; with rows far from the origin and c = 0 the three terms would be large and
-their sum small, and rounding would leave little of it. Medians, because one row far from all others
-would draw a mean after it. The error of an entry is of the order of 1e-16 of |x - c|^2 + |y - c|^2.
+This holds with any c. With rows far from the origin and c = 0, the three terms would be large and
+their sum small, and rounding would leave little of it. The median is used because one row far from
+all others would move a mean. The error of an entry is about 1e-16 (|x - c|^2 + |y - c|^2).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from peerlearn.arrays import Array
 
 
 def squared_distances(X: Array, Y: Array | None = None) -> Array:
-    """D_ij = |x_i - y_j|^2; of the rows of X among themselves, symmetric with zeros on the diagonal, without Y.
+    """Return D_ij = |x_i - y_j|^2.
+
+    Without Y, return the distances between the rows of X: symmetric, with zeros on the diagonal.
 
     >>> squared_distances(np.array([[1e8, 0.0], [1e8 + 3.0, 4.0]]))
     array([[ 0., 25.],

@@ -27,10 +27,10 @@ from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, warn_caller
-from peerlearn.local.harvested import harvested
+from peerlearn.local.harvest import harvest_problems
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
-from peerlearn.local.readouts import forced
+from peerlearn.local.readouts import run_forced
 from peerlearn.local.reservoir import Reservoir
 from peerlearn.models.base import DEALING, Setup
 from peerlearn.models.fitted_model import Answer
@@ -218,7 +218,9 @@ class ESNRegressor(ReservoirArchive):
         blocks = self.reservoir_.blocks(
             sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners
         )
-        problems, ends = harvested(blocks, teachers, owners, washout=self.washout, width=width)
+        problems, ends = harvest_problems(
+            blocks, teachers, owners, washout=self.washout, width=width
+        )
         self._end = self._end_of(sequences, teachers, ends)
         self._largest_fitted = max(float(np.abs(d).max(initial=0.0)) for d in sequences.targets)
         return problems
@@ -233,7 +235,9 @@ class ESNRegressor(ReservoirArchive):
         h = ends[last][-self.reservoir_.units :]
         if self.noise:  # which was there to learn from: a forecast goes on from what was
             nothing = np.zeros((0, self.reservoir_.width, self._n_outputs))
-            h = forced(self.reservoir_, nothing, [sequences.inputs[last]], [teachers[last]])[1][0]
+            h = run_forced(self.reservoir_, nothing, [sequences.inputs[last]], [teachers[last]])[1][
+                0
+            ]
         return h, sequences.targets[last][-1].copy()
 
     def _check_determined(self, network: Network, problems: LeastSquares) -> None:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, warn_caller
-from peerlearn.local.readouts import forced, forecast, outputs
+from peerlearn.local.readouts import forecast, outputs, run_forced
 from peerlearn.local.reservoir import Reservoir
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models import sequences as given
@@ -209,7 +209,7 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
         else:
             ((x, d),) = given.pairs_of(self, X, y, washout=0, axes=self._axes)
             teachers = [self._scaling * d]
-        said, h = forced(self.reservoir_, self.coefficients_[:1], [x], teachers)
+        said, h = run_forced(self.reservoir_, self.coefficients_[:1], [x], teachers)
         if y is not None:
             return h[0], d[-1], []
         first = said[0][-1] / self._scaling

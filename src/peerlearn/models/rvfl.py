@@ -30,7 +30,7 @@ from peerlearn.arrays import Array
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError
 from peerlearn.local.chunks import Chunk
-from peerlearn.local.features import ACTIVATIONS, RandomFeatures, known_activation
+from peerlearn.local.features import ACTIVATIONS, RandomFeatures, check_activation
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.recursive import State
@@ -89,7 +89,7 @@ class _RVFL(StreamModel, RowModel):
         check_scalar(self.n_hidden, "n_hidden", Integral, min_val=1)
         check_scalar(self.alpha, "alpha", Real)
         Ridge(self.alpha)
-        known_activation(self.activation)
+        check_activation(self.activation)
 
     def draw(self, setup: Setup, columns: int, outputs: int) -> tuple[Drawn, ...]:
         self.features_ = RandomFeatures.draw(

@@ -37,7 +37,7 @@ from peerlearn.algorithms.row_identity import (
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
-from peerlearn.local.features import RandomFeatures, known_activation
+from peerlearn.local.features import RandomFeatures, check_activation
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.base import DEALING, Setup, Takes
@@ -120,7 +120,7 @@ class _Vertical(Targets, FittedModel):
     def check_parameters(self) -> None:
         check_scalar(self.alpha, "alpha", Real)
         Ridge(self.alpha)
-        known_activation(self.activation)
+        check_activation(self.activation)
         if self.rows not in ROWS:
             raise InputError(f"rows {self.rows!r} is not known: choose one of {', '.join(ROWS)}")
         if not isinstance(self.row_key, str | None):

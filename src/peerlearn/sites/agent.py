@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from peerlearn.algorithms.standardise import mean_and_deviation
-from peerlearn.data import tables
+from peerlearn.data import table_file
 from peerlearn.errors import InputError, NotConverged, Stopped
 from peerlearn.experiments.alone import alone
 from peerlearn.experiments.files import result_folder, write
@@ -102,7 +102,7 @@ def run_agent(
 
 def _run(
     site: Site,
-    table: tables.Table,
+    table: table_file.DataTable,
     output: Path,
     stops: Callable[[Callable[[str], None]], None],
     **security: Any,
@@ -136,7 +136,7 @@ def _run(
         return _trained_before(output)
 
 
-def _train(site: Site, network: PeerNetwork, table: tables.Table, output: Path) -> Done:
+def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output: Path) -> Done:
     X, center, scale = table.X, None, None
     if site.scale:
         mean, deviation = mean_and_deviation(network, [X])
@@ -178,10 +178,12 @@ def _identity(site: Site, file: Path) -> Identity:
     return Identity.load(*site.certificates, site.name)
 
 
-def _rows(site: Site) -> tables.Table:
+def _rows(site: Site) -> table_file.DataTable:
     """The site's table; in .npz files the target is y, whatever it is called elsewhere."""
-    called_y = site.data.suffix.lower() == ".npz" and site.target not in tables.header(site.data)
-    return tables.read(
+    called_y = site.data.suffix.lower() == ".npz" and site.target not in table_file.read_header(
+        site.data
+    )
+    return table_file.read(
         site.data, "y" if called_y else site.target, partly_labelled=may_lack_labels(site.model)
     )
 

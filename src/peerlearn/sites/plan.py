@@ -31,7 +31,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from peerlearn import data, graphs, partition, toml_reader
-from peerlearn.data import tables
+from peerlearn.data import table_file
 from peerlearn.errors import InputError
 from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.timeouts import Timeouts
@@ -194,5 +194,5 @@ def _loaded(
         table.take("target", str, what="the name of the column to predict"),
     )
     with table.about("file"):
-        read = tables.read(path, target, partly_labelled=partly_labelled)
+        read = table_file.read(path, target, partly_labelled=partly_labelled)
     return read.columns, target, read.X, read.y

@@ -92,7 +92,7 @@ class SharingADMM:
         u = -z
         for _ in loop:
             b = nearest(shared - u)
-            Hb = blocks.fitted(b)
+            Hb = blocks.outputs(b)
             m = averaging.average(network, Hb)
             p = w * m + (1 - w) * z
             z = (Y + rho * (p + u)) / (L + rho)

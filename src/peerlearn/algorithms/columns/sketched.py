@@ -104,12 +104,12 @@ class _Primal:
         return sum_alike(self.network, self._placed(self.blocks.moments(Y)), averaging)
 
     def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
-        v = averaging.total(self.network, self.blocks.fitted(self.own(d)))
+        v = averaging.total(self.network, self.blocks.outputs(self.own(d)))
         q, e = summed_with(self.network, self._placed(self.blocks.moments(v)), riding, averaging)
         return q + self.alpha * d, e
 
     def residual(self, b: Array, averaging: Averaging) -> Array:
-        v = averaging.total(self.network, self.blocks.fitted(self.own(b)))
+        v = averaging.total(self.network, self.blocks.outputs(self.own(b)))
         return (
             sum_alike(self.network, self._placed(self.blocks.moments(self.Y - v)), averaging)
             - self.alpha * b

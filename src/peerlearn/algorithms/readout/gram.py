@@ -35,7 +35,7 @@ from peerlearn.local.lasso import TOLERANCE
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.normal_equations import NormalEquations
 from peerlearn.local.penalties import Lasso, Penalty
-from peerlearn.local.ridge import undetermined
+from peerlearn.local.ridge import undetermined_error
 from peerlearn.network.base import Message, Network
 
 __all__ = ["Gram"]
@@ -124,7 +124,7 @@ def _told(
             answers[k] = _answer(sums[k], penalty)
     told = tell(network, answers)
     if told[0, -1] == NO_ANSWER:  # what the root found, all agents say
-        raise undetermined(penalty.alpha)
+        raise undetermined_error(penalty.alpha)
     return told[:, :-1].reshape(-1, B, M), float(told[0, -1])
 
 
@@ -152,7 +152,7 @@ def merge_equations(
 
 
 def _equations(message: Message, shape: tuple[int, int], sender: int) -> NormalEquations:
-    equations = NormalEquations.unpacked(message, shape)
+    equations = NormalEquations.unpack(message, shape)
     if equations is None:
         raise WireError(
             f"agent {sender} sent no equations of {shape[0]} features where some were due: it runs something else"

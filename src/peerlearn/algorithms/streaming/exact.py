@@ -30,7 +30,7 @@ from peerlearn.arrays import Array
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.normal_equations import NormalEquations
 from peerlearn.local.recursive import State
-from peerlearn.local.ridge import undetermined
+from peerlearn.local.ridge import undetermined_error
 from peerlearn.network.base import Network
 
 __all__ = ["StreamExact"]
@@ -76,7 +76,7 @@ class StreamExact:
                 b[k], found[k] = ridge_if_any(seen[k], alpha)
         answer: Array = broadcast_from_root(network, np.hstack([b.reshape(len(b), -1), found]))
         if not answer[0, -1]:  # what the root found, all agents say
-            raise undetermined(alpha)
+            raise undetermined_error(alpha)
         for k, equations in seen.items():  # after the network, which may fail
             state["G"][k], state["c"][k] = equations.gram()
         return answer[:, :-1].reshape(b.shape)
@@ -101,7 +101,7 @@ class StreamExact:
             seen.append(self._seen(state, k, *NormalEquations.of_numbers(row, (B, M)).gram()))
             b[k], found[k] = ridge_if_any(seen[k], alpha)
         if not everyone(network, found):
-            raise undetermined(alpha)
+            raise undetermined_error(alpha)
         for k, equations in enumerate(seen):
             state["G"][k], state["c"][k] = equations.gram()
         return b

@@ -9,7 +9,7 @@ import numpy as np
 
 from peerlearn.data import DataSet
 from peerlearn.data.dataset import AnyArray, Task, targets
-from peerlearn.data.folder import guessed_task
+from peerlearn.data.folder import guess_task
 from peerlearn.errors import DataError
 from peerlearn.experiments.lab.comparison import Data
 from peerlearn.experiments.lab.facts import as_task
@@ -24,7 +24,7 @@ def with_rows(entry: Data) -> Data:
         return entry
     if isinstance(given, tuple) and len(given) == 2:
         y = _targets(given[1])
-        given = DataSet(entry.name, given[0], y, guessed_task(y.dtype.kind), "given", None)
+        given = DataSet(entry.name, given[0], y, guess_task(y.dtype.kind), "given", None)
     if not isinstance(given, DataSet):
         raise DataError(f"it is a {type(given).__name__}: give a DataSet, or a pair (X, y)")
     table = _checked(as_task(_arrays(given), entry.task))

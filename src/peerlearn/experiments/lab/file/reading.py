@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from peerlearn import graphs, toml_reader
-from peerlearn.data import DataSet, fetch_missing, tables
+from peerlearn.data import DataSet, fetch_missing, table_file
 from peerlearn.data.dataset import Task
-from peerlearn.data.folder import guessed_task
+from peerlearn.data.folder import guess_task
 from peerlearn.errors import DataError, InputError
 from peerlearn.experiments.lab.checking.layout import check_layout
 from peerlearn.experiments.lab.checking.whole import checked
@@ -219,10 +219,10 @@ def _own_table(entry: Table) -> DataSet:
 
 @lru_cache(maxsize=16)  # every size of a comparison asks
 def _read_table(path: Path, changed: int, target: str) -> DataSet:
-    table = tables.read(path, target)
+    table = table_file.read(path, target)
     assert table.y is not None
     return DataSet(
-        path.stem, table.X, table.y, guessed_task(table.y.dtype.kind), f"read from {path}", None
+        path.stem, table.X, table.y, guess_task(table.y.dtype.kind), f"read from {path}", None
     )
 
 

@@ -1,0 +1,131 @@
+"""Least-squares problems of agents that have sequences, summed while the reservoir runs.
+
+    G_k = sum of r r',   P_k = sum of r d'     r = [1, x[n], h[n]], over agent k's sequences,
+                                               without the washout
+
+An agent with fewer samples than columns keeps its rows, as in `least_squares`. Of other agents only
+a few rows are in memory at any time: the BLAS routine that adds H'H needs MANY rows to be quick, so
+rows that come in small blocks wait in a buffer until they are that many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+
+from peerlearn.arrays import Array
+from peerlearn.local.least_squares import LeastSquares, Tall, Wide, mirror
+
+# Which sequence, which times, and the rows that the readout sees.
+Blocks = Iterable[tuple[int, slice, Array]]
+MANY = 100  # rows that are worth a product of their own
+
+
+class RowStore:
+    """All rows of one agent."""
+
+    def __init__(
+        self,
+        rows: int,
+        B: int,
+        M: int,
+    ) -> None:
+        self.H = np.empty((rows, B))
+        self.Y = np.empty((rows, M))
+        self.count = 0  # rows that are stored
+
+    def add(self, H: Array, Y: Array) -> None:
+        """Append rows."""
+        end = self.count + len(H)
+        self.H[self.count : end] = H
+        self.Y[self.count : end] = Y
+        self.count = end
+
+
+class RowSums(RowStore):
+    """H'H and H'Y of one agent. Rows that come few at a time wait until they are many."""
+
+    def __init__(self, B: int, M: int) -> None:
+        super().__init__(MANY, B, M)
+        self.upper = np.zeros((B, B), order="F")
+        self.HY = np.zeros((B, M))
+
+    def add(self, H: Array, Y: Array) -> None:
+        """Add rows to the sums, now or later."""
+        if len(H) >= MANY:
+            self._sum(H, Y)
+            return
+        if self.count + len(H) > MANY:
+            self._flush()
+        super().add(H, Y)
+
+    def sums(self) -> tuple[Array, Array]:
+        """Return H'H and H'Y of all rows."""
+        self._flush()
+        return mirror(self.upper), self.HY
+
+    def _flush(self) -> None:
+        self._sum(self.H[: self.count], self.Y[: self.count])
+        self.count = 0
+
+    def _sum(self, H: Array, Y: Array) -> None:
+        self.upper = dsyrk(
+            1.0,
+            H.T,
+            beta=1.0,
+            c=self.upper,
+            overwrite_c=1,
+        )
+        self.HY += H.T @ Y
+
+
+def harvest_problems(
+    blocks: Blocks,
+    targets: Sequence[Array],
+    owners: Sequence[int],
+    *,
+    washout: int,
+    width: int,
+) -> tuple[LeastSquares, list[Array]]:
+    """Return the problems of all agents, and the last row of every sequence.
+
+    owners: the agent, 0, 1, ..., of each sequence.
+    """
+    M = targets[0].shape[1]
+    samples = [max(len(d) - washout, 0) for d in targets]
+    rows = np.bincount(owners, samples).astype(np.intp)
+    agents: list[RowStore] = []
+    for n in rows.tolist():
+        if n >= width:
+            agents.append(RowSums(width, M))
+        else:
+            agents.append(RowStore(n, width, M))
+    ends = [np.empty(0)] * len(targets)
+    for j, times, H in blocks:
+        first = max(times.start, washout)
+        if first < times.stop:
+            agent = agents[owners[j]]
+            agent.add(H[first - times.start :], targets[j][first : times.stop])
+        if times.stop == len(targets[j]):
+            ends[j] = H[-1].copy()
+    return LeastSquares(_groups(agents), rows, (width, M)), ends
+
+
+def _groups(agents: Sequence[RowStore]) -> list[Wide | Tall]:
+    tall = [k for k, agent in enumerate(agents) if isinstance(agent, RowSums)]
+    wide = [k for k, agent in enumerate(agents) if not isinstance(agent, RowSums)]
+    groups: list[Wide | Tall] = []
+    sums = [agent.sums() for agent in agents if isinstance(agent, RowSums)]
+    if sums:
+        G = np.stack([own for own, _ in sums])
+        HY = np.stack([own for _, own in sums])
+        groups.append(Tall(np.array(tall), G, HY))
+    if wide:
+        H = [agents[k].H for k in wide]
+        Y = [agents[k].Y for k in wide]
+        for group in LeastSquares.of_rows(H, Y).groups:
+            groups.append(replace(group, agents=np.array(wide)[group.agents]))
+    return groups
