@@ -9,7 +9,7 @@ import pytest
 
 from peerlearn import Faults, SimulatedNetwork, graphs
 from peerlearn.algorithms.distances import Exchange, Known, Landmarks, Places, distances_of
-from peerlearn.algorithms.distances.exchange import Entries, Patterns, rounded
+from peerlearn.algorithms.distances.exchange import Entries, Patterns, round_randomly
 from peerlearn.errors import DataError, InputError, NetworkError, WireError
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.local.threads import one_blas_thread
@@ -56,12 +56,12 @@ class TestSquaredDistances:
 
 class TestPlaces:
     def test_are_agreed_upon(self):
-        together = Places.agreed(SimulatedNetwork(GRAPHS["ring"]), [3, 0, 2, 1, 4])
+        together = Places.agree(SimulatedNetwork(GRAPHS["ring"]), [3, 0, 2, 1, 4])
         assert together == Places((3, 0, 2, 1, 4))
         assert (together.N, together.of(2), together.of(1)) == (10, slice(3, 5), slice(3, 3))
         counts = [3, 0, 2, 1, 4]
         assert (
-            run_apart(GRAPHS["ring"], lambda network, k: Places.agreed(network, [counts[k]]))
+            run_apart(GRAPHS["ring"], lambda network, k: Places.agree(network, [counts[k]]))
             == [together] * 5
         )
 
@@ -70,20 +70,20 @@ class TestPlaces:
             DataError,
             match="all agents together have 1 row, and a distance needs two: give more rows",
         ):
-            Places.agreed(SimulatedNetwork(GRAPHS["ring"]), [1, 0, 0, 0, 0])
+            Places.agree(SimulatedNetwork(GRAPHS["ring"]), [1, 0, 0, 0, 0])
 
     def test_too_many_rows(self):
         with pytest.raises(DataError, match="distances between all of them"):
             Places((15_000, 10_000))
         with pytest.raises(DataError, match="or use AnchorLapClassifier, which needs no distances"):
-            Places.agreed(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, 30_000, 4])
+            Places.agree(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, 30_000, 4])
 
     @pytest.mark.parametrize("said", [-4.0, np.nan, np.inf, 2.5, 1e17])
     def test_a_number_of_rows_that_cannot_be(self, said):
         with pytest.raises(
             NetworkError, match=r"agent 3 (says to have|computed numbers that are not finite)"
         ):
-            Places.agreed(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, said, 4])
+            Places.agree(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, said, 4])
 
 
 class TestKnown:
@@ -200,10 +200,10 @@ class TestExchange:
 
     def test_rounding_is_right_on_average(self):
         rng = np.random.default_rng(0)
-        drawn = np.array([rounded(0.35, rng) for _ in range(20_000)])
+        drawn = np.array([round_randomly(0.35, rng) for _ in range(20_000)])
         assert set(drawn) == {0, 1}
         assert abs(drawn.mean() - 0.35) < 0.01
-        assert {rounded(3.0, rng) for _ in range(50)} == {3}
+        assert {round_randomly(3.0, rng) for _ in range(50)} == {3}
 
     def test_far_more_is_known_than_with_rounding_down(self, monkeypatch):
         """2Moons in the thesis: 0.035 of 28 or 29 rows is about one, and a part of that is none at all."""
@@ -219,7 +219,8 @@ class TestExchange:
         Exchange(0.035, 0.035, 100, 0).share(SimulatedNetwork(SEVEN), X, seed=0)
         unbiased, patterns[:] = np.mean(patterns), []
         monkeypatch.setattr(
-            "peerlearn.algorithms.distances.exchange.rounded", lambda number, rng: int(number)
+            "peerlearn.algorithms.distances.exchange.round_randomly",
+            lambda number, rng: int(number),
         )
         Exchange(0.035, 0.035, 100, 0).share(SimulatedNetwork(SEVEN), X, seed=0)
         assert 95 < unbiased < 125

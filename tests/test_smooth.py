@@ -140,12 +140,12 @@ def test_agents_come_back_from_where_numbers_end():
 def test_a_gradient_that_grows_is_no_trouble_and_a_value_that_rises_is():
     steps = AutomaticSteps(sigma=0.5, largest=1.0)
     steps.begin(10.0)
-    assert steps.judged(1.0, 5.0, 0.0) == "better"
+    assert steps.judge(1.0, 5.0, 0.0) == "better"
     before = steps.now
-    assert steps.judged(50.0, 4.9, 0.0) == "better"
-    assert steps.judged(50.0, 5.1, 0.0) == "worse"
+    assert steps.judge(50.0, 4.9, 0.0) == "better"
+    assert steps.judge(50.0, 5.1, 0.0) == "worse"
     assert steps.now == before
-    assert steps.judged(1.5, 5.6, 0.0) == "lost"
+    assert steps.judge(1.5, 5.6, 0.0) == "lost"
     assert steps.now == before / 2
 
 

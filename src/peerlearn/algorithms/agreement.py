@@ -54,19 +54,19 @@ def union(network: Network, labels: Sequence[Labels]) -> Labels:
 
     An agent may have none.
     """
-    known = [{"labels": _encoded(own), "kinds": np.array([_kind(own)])} for own in labels]
+    known = [{"labels": _encode(own), "kinds": np.array([_kind(own)])} for own in labels]
     news = [True] * len(known)  # whether an agent knows more than its neighbors have heard from it
     for _ in range(network.flood_rounds):
         inbox = network.exchange([own if new else {} for own, new in zip(known, news, strict=True)])
         for sender, heard in (pair for box in inbox for pair in box.items()):
             _must_be_labels(heard, sender)
-        merged = [_merged(own, box) for own, box in zip(known, inbox, strict=True)]
+        merged = [_merge(own, box) for own, box in zip(known, inbox, strict=True)]
         news = [
             not network.reliable or _differ(own, more)
             for own, more in zip(known, merged, strict=True)
         ]
         known = merged
-    return _decoded(
+    return _decode(
         known[0]["labels"], int(known[0]["kinds"][0])
     )  # the first hosted agent knows what all know
 
@@ -253,7 +253,7 @@ def _kind(labels: Labels) -> int:
     )
 
 
-def _encoded(labels: Labels) -> Labels:
+def _encode(labels: Labels) -> Labels:
     """One row per label: a whole or real number, or the code points of a text, so that only numbers travel."""
     if len(labels) == 0:
         return np.zeros((0, 1), dtype=np.int64)
@@ -271,7 +271,7 @@ def _encoded(labels: Labels) -> Labels:
     return np.unique(labels).astype(np.float64 if _kind(labels) == REAL else np.int64)[:, None]
 
 
-def _merged(own: dict[str, Labels], inbox: Mapping[int, Message]) -> dict[str, Labels]:
+def _merge(own: dict[str, Labels], inbox: Mapping[int, Message]) -> dict[str, Labels]:
     """Own labels and all that were heard, sorted. Texts and numbers are not mixed: that they met is enough to know."""
     kinds = int(
         np.bitwise_or.reduce([own["kinds"][0], *(heard["kinds"][0] for heard in inbox.values())])
@@ -293,7 +293,7 @@ def _differ(own: dict[str, Labels], more: dict[str, Labels]) -> bool:
     return len(more["labels"]) > len(own["labels"]) or bool(more["kinds"][0] != own["kinds"][0])
 
 
-def _decoded(rows: Labels, kinds: int) -> Labels:
+def _decode(rows: Labels, kinds: int) -> Labels:
     if kinds & TEXT and kinds != TEXT:
         raise DataError("labels must be of one kind at all agents, but there are numbers and text")
     if kinds == TEXT:

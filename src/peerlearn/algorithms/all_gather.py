@@ -30,26 +30,26 @@ def all_gather(network: Network, tables: Sequence[Array], width: int) -> list[Ar
     below = _subtrees(network)
     for level in range(tree.height, 0, -1):
         outbox = [
-            _packed(own) if tree.depth[k] == level else {}
+            _pack(own) if tree.depth[k] == level else {}
             for k, own in zip(hosted, known, strict=True)
         ]
         inbox = network.exchange(outbox, [[int(tree.parent[k])] for k in hosted])
         for own, box in zip(known, inbox, strict=True):
             for child in sorted(box):
-                own |= _unpacked(box[child], below[child], width, child)
+                own |= _unpack(box[child], below[child], width, child)
     children = {
         k: [child for child in sorted(network.graph[k]) if tree.parent[child] == k] for k in hosted
     }
     everybody = frozenset(range(network.size))
     for level in range(tree.height):
         outbox = [
-            _packed(own) if tree.depth[k] == level else {}
+            _pack(own) if tree.depth[k] == level else {}
             for k, own in zip(hosted, known, strict=True)
         ]
         inbox = network.exchange(outbox, [children[k] for k in hosted])
         known = [
             next(
-                (_unpacked(message, everybody, width, parent) for parent, message in box.items()),
+                (_unpack(message, everybody, width, parent) for parent, message in box.items()),
                 own,
             )
             for own, box in zip(known, inbox, strict=True)
@@ -72,7 +72,7 @@ def _subtrees(network: Network) -> dict[int, frozenset[int]]:
     }
 
 
-def _packed(tables: Tables) -> Message:
+def _pack(tables: Tables) -> Message:
     agents = sorted(tables)
     return {
         "rows": np.array([len(tables[k]) for k in agents]),
@@ -80,7 +80,7 @@ def _packed(tables: Tables) -> Message:
     }
 
 
-def _unpacked(message: Message, agents: frozenset[int], width: int, sender: int) -> Tables:
+def _unpack(message: Message, agents: frozenset[int], width: int, sender: int) -> Tables:
     """The tables of these agents, in the order of their numbers, if that is what was sent."""
     rows, table = message.get("rows"), message.get("table")
     if (

@@ -192,7 +192,7 @@ class Averaging:
                     if np.isfinite(heard[0]) and certain * heard[0] <= self.tolerance * first:
                         return candidate.copy()  # it may still be the caller's x
                 candidate, heard = now, norms(mixed - now)
-            now, before = combined(a, mixed, b, now, c, before), now
+            now, before = combine_rounds(a, mixed, b, now, c, before), now
         if len(steps) < needed:
             self._warn(f"the agents had not agreed to stop within the {len(steps)} rounds allowed")
         return now
@@ -266,11 +266,11 @@ def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Arr
     """x after one round, two rounds, and so on without end: for watching how agents come to agree."""
     now = before = per_agent(x, len(network.hosted))
     for a, b, c in recurrence(network, chebyshev=method == "chebyshev"):
-        now, before = combined(a, network.mix(now), b, now, c, before), now
+        now, before = combine_rounds(a, network.mix(now), b, now, c, before), now
         yield now
 
 
-def combined(a: float, mixed: Array, b: float, now: Array, c: float, before: Array) -> Array:
+def combine_rounds(a: float, mixed: Array, b: float, now: Array, c: float, before: Array) -> Array:
     """a mixed + b now + c before, in the memory of `mixed`, which nobody else holds."""
     if (a, b, c) != (1.0, 0.0, 0.0):
         mixed *= a

@@ -56,7 +56,7 @@ class System(Protocol):
         """c"""
         ...
 
-    def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
+    def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
         """A d; and the average of one number of each agent that rides along, with the same bits at every agent."""
         ...
 
@@ -184,11 +184,11 @@ class _Directions:
         return z
 
 
-def summed_with(
-    network: Network, x: Array, riding: Array, averaging: Averaging
+def sum_with_extra(
+    network: Network, x: Array, extra: Array, averaging: Averaging
 ) -> tuple[Array, float]:
     """The sum of x, and the average of one number of each agent that rides along in the same messages."""
-    sums = sum_alike(network, np.column_stack([x.reshape(len(x), -1), riding]), averaging)
+    sums = sum_alike(network, np.column_stack([x.reshape(len(x), -1), extra]), averaging)
     return sums[:, :-1].reshape(x.shape), float(sums[0, -1]) / network.size
 
 

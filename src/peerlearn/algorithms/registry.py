@@ -32,7 +32,7 @@ class Family(Generic[Kind]):
 
     def kinds(self) -> dict[str, type[Kind]]:
         """Return every class of the family by its name. A new file is found by itself."""
-        return named(self.package, self.method)
+        return find_classes(self.package, self.method)
 
     def of(self, given: Kind | str) -> Kind:
         """Return an algorithm, also from its name or that of its class."""
@@ -41,11 +41,11 @@ class Family(Generic[Kind]):
 
     def kind_of(self, name: str) -> type[Kind]:
         """Return a class from its `name` or that of the class itself."""
-        return class_named(name, self.kinds(), self.what)
+        return find_class(name, self.kinds(), self.what)
 
 
 @cache
-def named(package: str, method: str) -> dict[str, type[Any]]:
+def find_classes(package: str, method: str) -> dict[str, type[Any]]:
     """Every class of the package's own files with a `name` and this method, by name."""
     found: dict[str, type[Any]] = {}
     for file in own_files(package):
@@ -76,10 +76,10 @@ def by_name(given: Any, known: Mapping[str, type[Any]], what: str, method: str) 
                 f"not {type(given).__name__}"
             )
         return given
-    return class_named(given, known, what)()
+    return find_class(given, known, what)()
 
 
-def class_named(given: str, known: Mapping[str, type[Any]], what: str) -> type[Any]:
+def find_class(given: str, known: Mapping[str, type[Any]], what: str) -> type[Any]:
     """A class from its `name` or that of the class itself."""
     names = {**{kind.__name__.lower(): kind for kind in known.values()}, **known}
     asked = given.lower().replace("_", "").replace("-", "").replace(" ", "")

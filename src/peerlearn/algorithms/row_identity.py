@@ -49,7 +49,7 @@ def key_of(row_key: str | None, seed: int) -> bytes:
 
 def checksum(key: bytes) -> int:
     """A number that differs where keys differ, and gives none away."""
-    return _whole(blake2b(b"checksum", key=key).digest())
+    return _to_integer(blake2b(b"checksum", key=key).digest())
 
 
 def texts_of(ids: Any, what: str = "ids") -> list[str]:
@@ -83,7 +83,7 @@ def same_rows(network: Network, rows: Sequence[Texts], key: bytes, what: str, wa
     different = {id(own): own for own in rows}  # agents dealt from one table have the same list
     prefixes = {which: _Prefixes(own, key) for which, own in different.items()}
     hosted = [prefixes[id(own)] for own in rows]
-    alike, fewest, most = _compared(network, hosted, None)
+    alike, fewest, most = _compare_prefixes(network, hosted, None)
     if alike:
         return
     agree, differ = (
@@ -92,7 +92,7 @@ def same_rows(network: Network, rows: Sequence[Texts], key: bytes, what: str, wa
     )  # the first `agree` rows are alike, the first `differ` are not, or not everywhere
     while differ - agree > 1:
         m = (agree + differ) // 2
-        if _compared(network, hosted, m)[0]:
+        if _compare_prefixes(network, hosted, m)[0]:
             agree = m
         else:
             differ = m
@@ -114,7 +114,7 @@ def common_rows(network: Network, rows: Sequence[Texts], key: bytes) -> list[Ind
         inbox = network.exchange(
             [_message(own) if new else {} for own, new in zip(known, news, strict=True)]
         )
-        left = [_intersected(own, box) for own, box in zip(known, inbox, strict=True)]
+        left = [_intersect(own, box) for own, box in zip(known, inbox, strict=True)]
         news = [
             not network.reliable or len(more) < len(own)
             for own, more in zip(known, left, strict=True)
@@ -143,10 +143,10 @@ class _Prefixes:
         """Of the first m rows, or of all: two whole numbers of 48 bits."""
         data = memoryview(self._data)[: self._ends[len(self) if m is None else m]]
         digest = blake2b(data, key=self._key, person=b"prefix").digest()
-        return [_whole(digest), _whole(digest[EXACT:])]
+        return [_to_integer(digest), _to_integer(digest[EXACT:])]
 
 
-def _compared(
+def _compare_prefixes(
     network: Network, hosted: Sequence[_Prefixes], m: int | None
 ) -> tuple[bool, int, int]:
     """Whether the first m rows are the same everywhere, or all of them; and the fewest and most rows."""
@@ -193,7 +193,7 @@ def _bytes(text: str) -> bytes:
     return b"%d:%b" % (len(content), content)
 
 
-def _whole(digest: bytes) -> int:
+def _to_integer(digest: bytes) -> int:
     return int.from_bytes(digest[:EXACT], "little")
 
 
@@ -219,7 +219,7 @@ def _message(hashes: Hashes) -> Message:
     return {"rows": hashes.view(np.uint8).reshape(-1, WIDTH)}
 
 
-def _intersected(own: Hashes, inbox: dict[int, Message]) -> Hashes:
+def _intersect(own: Hashes, inbox: dict[int, Message]) -> Hashes:
     for sender, message in inbox.items():
         heard = message.get("rows")
         if heard is None or heard.dtype != np.uint8 or heard.ndim != 2 or heard.shape[1] != WIDTH:

@@ -36,7 +36,7 @@ def threshold(network: Network, values: Sequence[Array], below: float, count: in
     before = 0  # values up to low, which is one itself at first
     for _ in range(LEVELS):
         places = np.linspace(low, high, BINS + 1)
-        up_to = np.rint(_counted(network, ordered, places[1:]))
+        up_to = np.rint(_count_up_to(network, ordered, places[1:]))
         here = int(np.argmax(up_to >= rank))
         before = int(up_to[here - 1]) if here else before
         low, high = places[here], places[here + 1]
@@ -47,14 +47,14 @@ def threshold(network: Network, values: Sequence[Array], below: float, count: in
         network, [own[own <= high] for own in ordered], [own[own > high] for own in ordered]
     )
     under, _ = _extremes(network, [own[own < v] for own in ordered], ordered)
-    fewer, more = np.rint(_counted(network, ordered, np.array([under, v])))
+    fewer, more = np.rint(_count_up_to(network, ordered, np.array([under, v])))
     if above == NONE and under == -NONE:
         return v
     lower = above == NONE or (under > -NONE and rank - fewer < more - rank)
     return under / 2 + v / 2 if lower else v / 2 + above / 2
 
 
-def _counted(network: Network, ordered: Sequence[Array], places: Array) -> Array:
+def _count_up_to(network: Network, ordered: Sequence[Array], places: Array) -> Array:
     """How many of all agents' values are up to each place."""
     own = [np.searchsorted(values, places, side="right").astype(np.float64) for values in ordered]
     counts: Array = sum_alike(network, np.stack(own), SUMS)[0]  # alike at all agents

@@ -22,7 +22,7 @@ from peerlearn.algorithms.filtering.diffusion import (
     outputs,
     proceed,
 )
-from peerlearn.algorithms.filtering.divergence import diverged
+from peerlearn.algorithms.filtering.divergence import explain_divergence
 from peerlearn.algorithms.filtering.kernels import LMS, NLMS, RLS
 from peerlearn.algorithms.filtering.task import Design
 from peerlearn.algorithms.report import Report
@@ -259,6 +259,8 @@ class AdaptiveFilter(NetworkModel):
         def stop(k: int, n: int, X: float, strained: bool) -> InputError:
             agent, own = now.network.hosted[k], strained and design.Q == 0
             by_neighbor = now.how.between(now.network) and not own
-            return diverged(agent, n, design, self.spline(), X, steps[k], by_neighbor=by_neighbor)
+            return explain_divergence(
+                agent, n, design, self.spline(), X, steps[k], by_neighbor=by_neighbor
+            )
 
         return proceed(now.network, now.shape, now.how, now.state, (x, d, steps), truth, stop)

@@ -59,7 +59,7 @@ class AutoColumns:
         self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
     ) -> ColumnSolution:
         mark = network.ledger.mark()
-        solver, why = self._choice(network, blocks, Y.shape[1], alpha)
+        solver, why = self._choose(network, blocks, Y.shape[1], alpha)
         solution = solver.solve_columns(network, blocks, Y, alpha)
         note = f"chosen because {why}" + (
             f"; {solution.report.note}" if solution.report.note else ""
@@ -68,7 +68,7 @@ class AutoColumns:
             solution, report=replace(solution.report, note=note, sent=network.ledger.since(mark))
         )
 
-    def _choice(
+    def _choose(
         self, network: Network, blocks: ColumnBlocks, M: int, alpha: float
     ) -> tuple[ColumnSolver, str]:
         if network.size == 1:
@@ -81,7 +81,7 @@ class AutoColumns:
                 self.tolerance, sketch="inputs", averaging=self.averaging
             ),
         }
-        expected = self._expected(network, blocks, M, alpha)
+        expected = self._estimate_traffic(network, blocks, M, alpha)
         said = {
             "dual": "DualConjugateGradient",
             "features": "a sketch of features",
@@ -90,7 +90,7 @@ class AutoColumns:
         why = ", ".join(f"{said[kind]} {megabytes:,.2g} MB" for kind, megabytes in expected.items())
         return solvers[min(expected, key=lambda kind: expected[kind])], f"these should send: {why}"
 
-    def _expected(
+    def _estimate_traffic(
         self, network: Network, blocks: ColumnBlocks, M: int, alpha: float
     ) -> dict[str, float]:
         """How many megabytes each is expected to send, all agents together."""

@@ -26,7 +26,7 @@ import numpy as np
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.krylov import Krylov, relative, summed_with
+from peerlearn.algorithms.krylov import Krylov, relative, sum_with_extra
 from peerlearn.algorithms.report import check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, dots, norms
@@ -86,8 +86,8 @@ class _Dual:
     def right_side(self, averaging: Averaging) -> Array:
         return self.Y
 
-    def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
-        q, e = summed_with(self.network, self.blocks.kernel(d), riding, averaging)
+    def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
+        q, e = sum_with_extra(self.network, self.blocks.kernel(d), extra, averaging)
         return q + self.alpha * d, e
 
     def residual(self, a: Array, averaging: Averaging) -> Array:

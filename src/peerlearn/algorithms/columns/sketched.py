@@ -28,7 +28,7 @@ from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, summed_with
+from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, sum_with_extra
 from peerlearn.algorithms.report import check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, Indices, norms
@@ -101,17 +101,19 @@ class _Primal:
 
     def right_side(self, averaging: Averaging) -> Array:
         Y = np.broadcast_to(self.Y, (self.blocks.agents, *self.Y.shape))
-        return sum_alike(self.network, self._placed(self.blocks.moments(Y)), averaging)
+        return sum_alike(self.network, self._place_parts(self.blocks.moments(Y)), averaging)
 
-    def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
+    def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
         v = averaging.total(self.network, self.blocks.fitted(self.own(d)))
-        q, e = summed_with(self.network, self._placed(self.blocks.moments(v)), riding, averaging)
+        q, e = sum_with_extra(
+            self.network, self._place_parts(self.blocks.moments(v)), extra, averaging
+        )
         return q + self.alpha * d, e
 
     def residual(self, b: Array, averaging: Averaging) -> Array:
         v = averaging.total(self.network, self.blocks.fitted(self.own(b)))
         return (
-            sum_alike(self.network, self._placed(self.blocks.moments(self.Y - v)), averaging)
+            sum_alike(self.network, self._place_parts(self.blocks.moments(self.Y - v)), averaging)
             - self.alpha * b
         )
 
@@ -128,7 +130,7 @@ class _Primal:
             for group, places in zip(self.blocks.groups, self._places, strict=True)
         ]
 
-    def _placed(self, parts: Stacks) -> Array:
+    def _place_parts(self, parts: Stacks) -> Array:
         """Each hosted agent's part in its place among all parts, and zero elsewhere."""
         B = self.layout.B
         placed = np.zeros((self.blocks.agents, B + 1, parts[0].shape[2]))

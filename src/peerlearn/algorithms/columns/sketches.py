@@ -103,7 +103,7 @@ class OfFeatures(Sketch):
     seed: int = 0
 
     def buckets(self, rows: int, layout: Layout) -> int:
-        return _mixed(PER_FEATURE * layout.B, rows)
+        return _limit_buckets(PER_FEATURE * layout.B, rows)
 
     def numbers(self, rows: int, layout: Layout) -> int:
         return self.buckets(rows, layout) * layout.B
@@ -125,7 +125,7 @@ class OfInputs(Sketch):
     seed: int = 0
 
     def buckets(self, rows: int, layout: Layout) -> int:
-        return _mixed(FOR_INPUTS, rows)
+        return _limit_buckets(FOR_INPUTS, rows)
 
     def numbers(self, rows: int, layout: Layout) -> int:
         return (1 + self.buckets(rows, layout)) * layout.D
@@ -164,7 +164,7 @@ def _place(sizes: tuple[int, ...], agent: int) -> slice:
     return slice(start, start + sizes[agent])
 
 
-def _mixed(wanted: int, rows: int) -> int:
+def _limit_buckets(wanted: int, rows: int) -> int:
     return max(min(wanted, rows // MIXED), 1)
 
 

@@ -79,9 +79,11 @@ class BlockCompletion:
         scale = mean or 1.0
         A = np.random.default_rng(seed).standard_normal((places.N, r)) * (mean / scale)
         own = [places.of(agent) for agent in network.hosted]
-        D = _padded([D[:, rows] / scale for D, rows in zip(known.D, own, strict=True)], places, 0.0)
+        D = _pad_blocks(
+            [D[:, rows] / scale for D, rows in zip(known.D, own, strict=True)], places, 0.0
+        )
         mask = (
-            _padded(
+            _pad_blocks(
                 [m[:, rows].astype(np.float64) for m, rows in zip(M, own, strict=True)], places, 1.0
             )
             > 0
@@ -89,7 +91,7 @@ class BlockCompletion:
         truths = (
             None
             if truth is None
-            else _padded([truth[:, rows] / scale for rows in own], places, 0.0)
+            else _pad_blocks([truth[:, rows] / scale for rows in own], places, 0.0)
         )
         blocks = _Blocks(network, D, mask, A, self.step, truths)
         (_, found), completed = run(blocks, loop)
@@ -120,7 +122,7 @@ class _Blocks:
         return self._A, self._found
 
     def look(self) -> tuple[Array, Array]:
-        B = pseudo_solved(self._A, self._before)
+        B = apply_pseudo_inverse(self._A, self._before)
         AB = np.matmul(self._A, B)
         misfit = norms(np.where(self._mask, AB - self._D, 0.0)) / self._size
         self._found = np.where(self._mask, self._D, np.maximum(AB, 0.0))
@@ -148,7 +150,7 @@ class _Blocks:
         self._last, self._step = None, self._step / 2
 
 
-def pseudo_solved(A: Array, D: Array) -> Array:
+def apply_pseudo_inverse(A: Array, D: Array) -> Array:
     """pinv(A) D for a stack of both, by the eigenvectors of A'A."""
     At = A.transpose(0, 2, 1)
     AtA = np.matmul(At, A)
@@ -162,7 +164,7 @@ def pseudo_solved(A: Array, D: Array) -> Array:
     return B
 
 
-def _padded(blocks: list[Array], places: Places, value: float) -> Array:
+def _pad_blocks(blocks: list[Array], places: Places, value: float) -> Array:
     """One array for all: as wide as the widest of any agent, wherever it lives, so that bits do not depend on that."""
     widest = max(places.counts)
     return np.stack(

@@ -22,7 +22,7 @@ class Distances(Protocol):
         ...
 
 
-def drawn_by(distances: Any, columns: int, seed: int) -> Drawn:
+def describe_draws(distances: Any, columns: int, seed: int) -> Drawn:
     """Return what all agents draw alike for it; nothing, unless it has a method `drawn`."""
     draw = getattr(distances, "drawn", None)
     drawn: Drawn = Drawn("what agents share") if draw is None else draw(columns, seed)

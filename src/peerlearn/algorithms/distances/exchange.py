@@ -61,14 +61,14 @@ class Exchange:
 
     def share(self, network: Network, patterns: Sequence[Array], seed: int) -> Known:
         """What each hosted agent knows in the end. An agent draws from the seed and its own number."""
-        places = Places.agreed(network, [len(X) for X in patterns])
+        places = Places.agree(network, [len(X) for X in patterns])
         rngs = [np.random.default_rng((seed, agent)) for agent in network.hosted]
         tables = [
             Patterns(places, agent, X) for agent, X in zip(network.hosted, patterns, strict=True)
         ]
-        _handed_on(network, tables, rngs, self.patterns, self.pattern_rounds)
+        _hand_on(network, tables, rngs, self.patterns, self.pattern_rounds)
         entries = [Entries(own) for own in tables]
-        _handed_on(network, entries, rngs, self.entries, self.entry_rounds)
+        _hand_on(network, entries, rngs, self.entries, self.entry_rounds)
         squares = [own.squares() for own in entries]
         return Known(
             places, [D for D, _ in squares], [mask for _, mask in squares], patterns[0].shape[1]
@@ -95,7 +95,7 @@ class Table(ABC):
         parts = [
             rng.choice(
                 some,
-                min(rounded(p * share * len(self.own), rng), len(some)),
+                min(round_randomly(p * share * len(self.own), rng), len(some)),
                 replace=False,
                 shuffle=False,
             )
@@ -175,7 +175,7 @@ class Entries(Table):
         return D + D.T, known | known.T | np.eye(self.N, dtype=np.bool_)
 
 
-def _handed_on(
+def _hand_on(
     network: Network,
     tables: Sequence[Table],
     rngs: Sequence[np.random.Generator],
@@ -192,6 +192,6 @@ def _handed_on(
                 own.receive(box[sender], sender)
 
 
-def rounded(number: float, rng: np.random.Generator) -> int:
+def round_randomly(number: float, rng: np.random.Generator) -> int:
     """A whole number that is `number` on average."""
     return int(np.floor(number + rng.random()))

@@ -57,7 +57,7 @@ class Landmarks:
         """The distances between all rows, from those of the hosted agents; all agents draw from the same seed."""
         network.must_hear_everybody(WAY_OUT)
         d = patterns[0].shape[1]
-        places = Places.agreed(network, [len(X) for X in patterns])
+        places = Places.agree(network, [len(X) for X in patterns])
         c = total(network, np.stack([np.add.reduce(X, axis=0) for X in patterns]))[0] / places.N
         centred = [X - c for X in patterns]
         squares = np.array([np.vdot(X, X) / max(len(X), 1) for X in centred])

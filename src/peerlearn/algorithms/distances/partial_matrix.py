@@ -47,7 +47,7 @@ class Known:
         for what, given, kind in (("distances", D, np.float64), ("mask", mask, np.bool_)):
             if given is not None and (given.shape != (N, N) or given.dtype != kind):
                 raise DataError(
-                    f"{whose}: {what} must be {N} x {N} of {kind.__name__}, not {_described(given)}"
+                    f"{whose}: {what} must be {N} x {N} of {kind.__name__}, not {_describe(given)}"
                 )
         if not all_finite(D) or np.count_nonzero(D < 0) or np.count_nonzero(np.diagonal(D)):
             raise DataError(
@@ -61,5 +61,5 @@ class Known:
             raise DataError(f"{whose} must be 0 where the mask is False: multiply them by it")
 
 
-def _described(array: np.ndarray[Any, Any]) -> str:
+def _describe(array: np.ndarray[Any, Any]) -> str:
     return f"{' x '.join(map(str, array.shape))} of {array.dtype}"

@@ -57,7 +57,7 @@ class Places:
         return slice(start, start + self.counts[agent])
 
     @classmethod
-    def agreed(cls, network: Network, counts: Sequence[int]) -> Places:
+    def agree(cls, network: Network, counts: Sequence[int]) -> Places:
         """From how many rows each hosted agent has; the same at every agent."""
         own = np.zeros((len(network.hosted), network.size))
         own[np.arange(len(own)), network.hosted] = counts

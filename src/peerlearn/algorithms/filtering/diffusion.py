@@ -19,7 +19,7 @@ import numpy as np
 
 from peerlearn.algorithms.filtering.divergence import bounds_of
 from peerlearn.algorithms.filtering.kernels import LMS, RLS, SOUND, advance, visit
-from peerlearn.algorithms.filtering.spans import count_mixed_spans, mixed_spans
+from peerlearn.algorithms.filtering.spans import count_mixed_spans, mix_spans
 from peerlearn.algorithms.filtering.task import Design, Rounds, Task
 from peerlearn.algorithms.streaming import combining
 from peerlearn.arrays import Array
@@ -210,12 +210,12 @@ def _combine(
     """Changes theta in place. ahead: the sample whose span agents ask for, where they have not been there yet."""
     theta, order = task.theta, task.design.order
     if how.exchange == "full":
-        theta[:] = combining.mixed(network, state, theta[:, :, None], how.threshold)[:, :, 0]
+        theta[:] = combining.combine(network, state, theta[:, :, None], how.threshold)[:, :, 0]
         return
     theta[:, :order] = network.mix(np.ascontiguousarray(theta[:, :order]))
     if ahead is not None:
         visit(task.design, theta, task.x, task.visited, ahead)
-    mixed = mixed_spans(network, theta[:, order:], task.visited)
+    mixed = mix_spans(network, theta[:, order:], task.visited)
     for k, i in enumerate(task.visited):
         theta[k, order + i : order + i + SPAN] = mixed[k]
 

@@ -34,7 +34,7 @@ def bounds_of(largest: Array) -> Array:
         return np.column_stack([GROWN * np.maximum(D, 1.0) / np.minimum(X, 1.0), X + D])
 
 
-def diverged(
+def explain_divergence(
     agent: int,
     sample: int,
     design: Design,

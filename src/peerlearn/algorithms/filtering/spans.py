@@ -20,7 +20,7 @@ from peerlearn.local.splines import SPAN
 from peerlearn.network.base import Message, Network
 
 
-def mixed_spans(network: Network, q: Array, visited: Indices) -> Array:
+def mix_spans(network: Network, q: Array, visited: Indices) -> Array:
     """For each hosted agent the span that it visits, mixed: hosted agents x 4."""
     hosted, spans = network.hosted, q.shape[1] - SPAN + 1
     requests = network.exchange([{"span": np.array([i], dtype=np.int64)} for i in visited])
@@ -53,7 +53,7 @@ def answer_rounds(network: Network) -> int:
 
 
 def count_mixed_spans(network: Network, rounds: int) -> None:
-    """Enter what `mixed_spans` would have sent, for rounds that a compiled loop has done."""
+    """Enter what `mix_spans` would have sent, for rounds that a compiled loop has done."""
     links = network.mixing.nnz - network.size
     network.ledger.count(
         rounds=rounds * (1 + answer_rounds(network)),

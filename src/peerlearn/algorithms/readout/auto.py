@@ -44,7 +44,7 @@ class Auto:
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         mark = network.ledger.mark()
-        solver, why = self._choice(network, problems, penalty)
+        solver, why = self._choose(network, problems, penalty)
         if isinstance(solver, ConjugateGradient):
             solution = solver.attempt(network, problems, penalty)
             if not solution.report.residuals[-1] <= self.tolerance:
@@ -59,7 +59,7 @@ class Auto:
             solution, report=replace(solution.report, note=note, sent=network.ledger.since(mark))
         )
 
-    def _choice(
+    def _choose(
         self, network: Network, problems: LeastSquares, penalty: Penalty
     ) -> tuple[Solver, str]:
         if isinstance(penalty, Lasso):
@@ -74,14 +74,14 @@ class Auto:
             return Gram(
                 self.tolerance, self.averaging
             ), "alpha is 0, and Gram can tell whether the data suffice"
-        gram, vectors = (8e-6 * numbers for numbers in self._expected(network, problems))
+        gram, vectors = (8e-6 * numbers for numbers in self._estimate_traffic(network, problems))
         why = f"Gram should send {gram:,.2g} MB and ConjugateGradient {vectors:,.2g} MB"
         if gram <= vectors:
             return Gram(self.tolerance, self.averaging), why
         enough = int(USUAL_SUMS * min(gram / vectors, 1000.0))  # for what Gram would have cost
         return ConjugateGradient(self.tolerance, enough, averaging=self.averaging), why
 
-    def _expected(self, network: Network, problems: LeastSquares) -> tuple[float, float]:
+    def _estimate_traffic(self, network: Network, problems: LeastSquares) -> tuple[float, float]:
         """How many numbers Gram and conjugate gradients are expected to send, all agents together."""
         B, M = problems.shape
         triangle, answer = B * (B + 1) / 2 + B * M, B * M

@@ -18,7 +18,7 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT, ROUGH, Krylov, relative, summed_with
+from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT, ROUGH, Krylov, relative, sum_with_extra
 from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS, Preconditioner
 from peerlearn.algorithms.readout.solver import Solution, above_zero, only_ridge
 from peerlearn.algorithms.report import check_tolerance
@@ -92,19 +92,23 @@ class ConjugateGradient:
         if name == "auto":
             name = "synthetic" if problems.features else "local"
         kind = PRECONDITIONERS[name]
-        c, rode = _right_side(network, problems, kind.riding(network, problems, alpha), averaging)
-        precondition = kind.prepare(problems, alpha, lambda x: sum_alike(network, x, rough), rode)
+        c, extra_sums = _right_side(
+            network, problems, kind.extra_numbers(network, problems, alpha), averaging
+        )
+        precondition = kind.prepare(
+            problems, alpha, lambda x: sum_alike(network, x, rough), extra_sums
+        )
         system = _NormalEquations(network, problems, alpha, kind, c)
         krylov = Krylov(system, precondition, averaging, loop)
-        return krylov, krylov.solve(kind.first(problems, rode)), f"preconditioner {name}, "
+        return krylov, krylov.solve(kind.first(problems, extra_sums)), f"preconditioner {name}, "
 
 
 def _right_side(
-    network: Network, problems: LeastSquares, riding: Array, averaging: Averaging
+    network: Network, problems: LeastSquares, extra: Array, averaging: Averaging
 ) -> tuple[Array, Array]:
     """c, and the sums of what rides along in the same messages."""
     own = problems.moment.reshape(problems.agents, -1)
-    sums = sum_alike(network, np.hstack([own, riding]), averaging)
+    sums = sum_alike(network, np.hstack([own, extra]), averaging)
     return sums[:, : own.shape[1]].reshape(problems.moment.shape), sums[:, own.shape[1] :]
 
 
@@ -121,8 +125,8 @@ class _NormalEquations:
     def right_side(self, averaging: Averaging) -> Array:
         return self.c
 
-    def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
-        q, e = summed_with(self.network, self.problems.normal(d), riding, averaging)
+    def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
+        q, e = sum_with_extra(self.network, self.problems.normal(d), extra, averaging)
         return q + self.alpha * d, e
 
     def residual(self, b: Array, averaging: Averaging) -> Array:

@@ -70,14 +70,14 @@ class Gram:
         averaging, missed = Averaging.of(self.averaging), 0.0
         if averaging.exact_on(network):
             sums = merge_equations(network, problems.normal_equations())
-            b, missed = _told(network, sums, penalty, broadcast_from_root)
+            b, missed = _solve_at_root(network, sums, penalty, broadcast_from_root)
         else:
-            needed = self._needed_accuracy(network, problems, penalty.convexity)
+            needed = self._sum_tolerance(network, problems, penalty.convexity)
             if not isinstance(self.averaging, Averaging):
                 averaging = Averaging(averaging.method, needed)
-            sums = _summed(network, problems, averaging)
+            sums = _sum_equations(network, problems, averaging)
             if isinstance(penalty, Lasso):
-                b, missed = _told(network, sums, penalty, broadcast_from_center)
+                b, missed = _solve_at_root(network, sums, penalty, broadcast_from_center)
             else:
                 b = np.stack([equations.ridge(penalty.alpha) for equations in sums])
             if averaging.tolerance > needed or not averaging.suffices_on(network):
@@ -88,7 +88,7 @@ class Gram:
         from_root = averaging.exact_on(network) or isinstance(penalty, Lasso)
         return Solution(b, loop.report(), apart=0.0 if from_root else None)
 
-    def _needed_accuracy(self, network: Network, problems: LeastSquares, convexity: float) -> float:
+    def _sum_tolerance(self, network: Network, problems: LeastSquares, convexity: float) -> float:
         """A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha, for ridge.
 
         What the averaging promises is relative to the spread of the agents' G, which may be a few
@@ -102,7 +102,7 @@ class Gram:
         )
 
 
-def _summed(
+def _sum_equations(
     network: Network, problems: LeastSquares, averaging: Averaging
 ) -> list[NormalEquations]:
     moments = problems.moment.reshape(problems.agents, -1)
@@ -110,7 +110,7 @@ def _summed(
     return [NormalEquations.of_numbers(row, problems.shape) for row in sums]
 
 
-def _told(
+def _solve_at_root(
     network: Network,
     sums: Sequence[NormalEquations],
     penalty: Penalty,

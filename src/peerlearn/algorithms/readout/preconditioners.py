@@ -34,20 +34,20 @@ UNDERSMOOTHED = 0.25  # of an agent's share of alpha: what each learns too close
 
 
 class Preconditioner(Protocol):
-    def riding(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
+    def extra_numbers(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
         """What each agent adds to the sum of right sides: hosted agents x numbers."""
         return np.zeros((problems.agents, 0))
 
     def prepare(
-        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+        self, problems: LeastSquares, alpha: float, total: PerAgent, extra_sums: Array
     ) -> PerAgent:
         """r -> P r at every agent; `total` sums over the network, with the same bits at every agent.
 
-        rode: the sums of what rode along.
+        extra_sums: the sums of the extra numbers.
         """
         ...
 
-    def first(self, problems: LeastSquares, rode: Array) -> Array | None:
+    def first(self, problems: LeastSquares, extra_sums: Array) -> Array | None:
         """The first direction, if it is not to be P c."""
         return None
 
@@ -59,14 +59,14 @@ class Preconditioner(Protocol):
 @dataclass(frozen=True)
 class Nothing(Preconditioner):
     def prepare(
-        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+        self, problems: LeastSquares, alpha: float, total: PerAgent, extra_sums: Array
     ) -> PerAgent:
         return lambda r: r
 
 
 @dataclass(frozen=True)
 class LocalInverses(Preconditioner):
-    def riding(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
+    def extra_numbers(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
         """N_k^2, and the agent's readout weighted by N_k, since a direction may have any length."""
         alone = problems.ridge(np.full(problems.agents, UNDERSMOOTHED * alpha / network.size))
         own = problems.rows[:, None, None] * alone
@@ -75,17 +75,17 @@ class LocalInverses(Preconditioner):
         )
 
     def prepare(
-        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+        self, problems: LeastSquares, alpha: float, total: PerAgent, extra_sums: Array
     ) -> PerAgent:
-        share = problems.rows.astype(np.float64) ** 2 / np.maximum(rode[:, 0], 1.0)
+        share = problems.rows.astype(np.float64) ** 2 / np.maximum(extra_sums[:, 0], 1.0)
         some = np.where(share > 0, share, 1.0)  # who has no rows says nothing
         mine = problems.shifted_inverse(
             some * alpha
         )  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
         return lambda r: total((share**2)[:, None, None] * mine(r))
 
-    def first(self, problems: LeastSquares, rode: Array) -> Array:
-        return rode[:, 1:].reshape(-1, *problems.shape)
+    def first(self, problems: LeastSquares, extra_sums: Array) -> Array:
+        return extra_sums[:, 1:].reshape(-1, *problems.shape)
 
     def distance(self, r: Array, z: Array, alpha: float) -> Array:
         """|e|^2 <= e'A e / alpha = r'A^-1 r / alpha <= r'z / alpha"""
@@ -97,17 +97,17 @@ class LocalInverses(Preconditioner):
 class SyntheticGram(Preconditioner):
     seed: int = 0
 
-    def riding(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
+    def extra_numbers(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
         """Nothing; but what is missing is said before the first message."""
         if problems.features is None:
             raise InputError(
                 "the preconditioner 'synthetic' needs the inputs and the feature map, and this problem has only "
                 "features: use preconditioner='local'"
             )
-        return super().riding(network, problems, alpha)
+        return super().extra_numbers(network, problems, alpha)
 
     def prepare(
-        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+        self, problems: LeastSquares, alpha: float, total: PerAgent, extra_sums: Array
     ) -> PerAgent:
         features = problems.features
         assert features is not None

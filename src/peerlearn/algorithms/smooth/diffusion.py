@@ -28,7 +28,13 @@ import numpy as np
 
 from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.smooth.minimum import Minimum, check_limits, met, rounds_to_meet, started
+from peerlearn.algorithms.smooth.minimum import (
+    Minimum,
+    check_limits,
+    check_start,
+    meet,
+    rounds_to_meet,
+)
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
 from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.errors import InputError
@@ -85,16 +91,16 @@ class Diffusion:
             measure="gradient",
             recovers=automatic,
         )
-        w = kept = started(network, losses, alpha, start)
+        w = kept = check_start(network, losses, alpha, start)
         step = self.step or _Halving(network, losses, alpha, w)
         with np.errstate(
             over="ignore", invalid="ignore"
         ):  # what diverges is noticed by its gradient
             for n in loop:
-                w = self._iterated(network, losses, alpha / network.size, w, step(n - 1))
+                w = self._iterate(network, losses, alpha / network.size, w, step(n - 1))
                 if not loop.due:
                     continue
-                point = met(network, losses, alpha, w)
+                point = meet(network, losses, alpha, w)
                 loop.judge(point.size)  # the same bits at every agent
                 if loop.converged:
                     w = point.w
@@ -106,7 +112,7 @@ class Diffusion:
         # Where agents met, all took over one agent's w.
         return Minimum(w, loop.report(change), apart=0.0 if loop.converged else None)
 
-    def _iterated(self, network: Network, losses: Losses, beta: float, w: Array, a: float) -> Array:
+    def _iterate(self, network: Network, losses: Losses, beta: float, w: Array, a: float) -> Array:
         if self.order == "adapt-then-combine":
             return network.mix(sendable(w - a * (losses.gradient(w) + beta * w)))
         psi = network.mix(sendable(w))

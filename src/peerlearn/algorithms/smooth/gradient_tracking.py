@@ -18,7 +18,7 @@ import numpy as np
 from peerlearn.algorithms.smooth.minimum import Minimum, check_alpha, check_limits
 from peerlearn.algorithms.smooth.mixing import check_mixing
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
-from peerlearn.algorithms.smooth.tracked import Tracked
+from peerlearn.algorithms.smooth.tracked import TrackingRun
 from peerlearn.arrays import Array
 from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network
@@ -51,7 +51,7 @@ class GradientTracking:
         self, network: Network, losses: Losses, alpha: float, start: Array | None = None
     ) -> Minimum:
         check_alpha(alpha)
-        return Tracked(
+        return TrackingRun(
             network,
             losses,
             alpha,

@@ -24,8 +24,8 @@ from peerlearn.algorithms.smooth.minimum import (
     WAY_OUT,
     Minimum,
     check_limits,
+    check_start,
     slopes_and_values,
-    started,
 )
 from peerlearn.algorithms.sums import broadcast_from_root, sum_to_root
 from peerlearn.arrays import Array, sendable
@@ -60,7 +60,7 @@ class LBFGS:
             )
         loop = Iterations(network, "LBFGS", self.tolerance, self.max_iterations, measure="gradient")
         search = _Search(losses, alpha, loop)
-        w = started(network, losses, alpha, start)
+        w = check_start(network, losses, alpha, start)
         if network.tree.root in network.hosted:
             search.steer(w[network.hosted.index(network.tree.root)])
         else:

@@ -57,7 +57,7 @@ SMOOTH: Family[SmoothSolver] = Family("peerlearn.algorithms.smooth", "minimise",
 smooth_solvers, smooth_solver_of = SMOOTH.kinds, SMOOTH.of
 
 
-def started(network: Network, losses: Losses, alpha: float, start: Any) -> Array:
+def check_start(network: Network, losses: Losses, alpha: float, start: Any) -> Array:
     """The first w of the hosted agents, or the sentence that says what does not fit."""
     check_alpha(alpha)
     if losses.agents != len(network.hosted):
@@ -99,7 +99,7 @@ class OnePoint:
     size: float  # |grad F|
 
 
-def met(network: Network, losses: Losses, alpha: float, w: Array) -> OnePoint:
+def meet(network: Network, losses: Losses, alpha: float, w: Array) -> OnePoint:
     """All agents at the w of one of them, and the gradient of the whole problem there."""
     w = broadcast_from_center(network, sendable(w))
     own = slopes_and_values(losses, w)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from peerlearn.algorithms.averaging import combined, recurrence
+from peerlearn.algorithms.averaging import combine_rounds, recurrence
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 from peerlearn.network.base import Network
@@ -54,7 +54,7 @@ class Mixing:
         now, before = x, x
         for a, b, c in self.rounds:
             mixed, heard = network.mix_and_flood(now, heard)
-            now, before = combined(a, mixed, b, now, c, before), now
+            now, before = combine_rounds(a, mixed, b, now, c, before), now
         return now, heard
 
 

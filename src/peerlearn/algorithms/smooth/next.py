@@ -21,7 +21,7 @@ from typing import ClassVar, Literal
 from peerlearn.algorithms.smooth.minimum import Minimum, check_alpha, check_limits
 from peerlearn.algorithms.smooth.mixing import check_mixing
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
-from peerlearn.algorithms.smooth.tracked import Direction, Tracked
+from peerlearn.algorithms.smooth.tracked import Direction, TrackingRun
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 from peerlearn.local.losses import CurvedLosses, Losses, PartlyConvexLosses
@@ -71,7 +71,7 @@ class NEXT:
                 "set it, or use solver='tracking'"
             )
         automatic: Literal["chebyshev", "plain"] = "chebyshev" if self.step is None else "plain"
-        return Tracked(
+        return TrackingRun(
             network,
             losses,
             alpha,

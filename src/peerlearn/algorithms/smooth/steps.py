@@ -81,7 +81,7 @@ class AutomaticSteps:
         """The first step, from a bound on the curvature."""
         self.now = min(self._allowed / curvature, self._largest) if curvature > 0 else self._largest
 
-    def judged(
+    def judge(
         self, gradient: float, value: float, curvature: float
     ) -> Literal["better", "worse", "lost"]:
         """What the last window began with; if agents are lost they must go back to where it last was better."""

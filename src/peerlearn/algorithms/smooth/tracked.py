@@ -25,7 +25,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.smooth.minimum import WAY_OUT, Minimum, met, slopes_and_values, started
+from peerlearn.algorithms.smooth.minimum import (
+    WAY_OUT,
+    Minimum,
+    check_start,
+    meet,
+    slopes_and_values,
+)
 from peerlearn.algorithms.smooth.mixing import Kind, Mixing
 from peerlearn.algorithms.smooth.steps import AutomaticSteps, StepRule
 from peerlearn.arrays import HUGE, Array, norms, sendable
@@ -50,7 +56,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Tracked:
+class TrackingRun:
     """One problem on its way to a minimum.
 
     direction: p above, of which |p| <= |G| / metric. largest_step: of a. step: None for automatic
@@ -77,7 +83,7 @@ class Tracked:
         loop = Iterations(
             self.network, self.solver, self.tolerance, self.max_iterations, measure="gradient"
         )
-        w = started(self.network, self.losses, self.alpha, start)
+        w = check_start(self.network, self.losses, self.alpha, start)
         with np.errstate(
             over="ignore", invalid="ignore"
         ):  # what diverges is noticed by its gradient
@@ -96,12 +102,12 @@ class Tracked:
         own = slopes_and_values(self.losses, w)
         state = self._at(w, own, own)
         if self.step is None:
-            state = self._listened(state, steps, mix, window)
+            state = self._listen(state, steps, mix, window)
         before, best, goal, outlook = None, state, self.tolerance, "better"
         first, heard = state, self._news(state, before)
         for n in loop:
             a = steps.now if self.step is None else self.step(n - 1)
-            state, heard = self._iterated(state, a, mix, heard)
+            state, heard = self._iterate(state, a, mix, heard)
             if n % window:
                 continue  # not all have heard from all
             size, value, curvature = heard[
@@ -113,7 +119,7 @@ class Tracked:
             loop.record(size)
             before = first
             if ahead <= goal:
-                point = met(network, self.losses, self.alpha, state.w)
+                point = meet(network, self.losses, self.alpha, state.w)
                 loop.record(point.size)
                 if loop.converged:
                     return point.w
@@ -121,7 +127,7 @@ class Tracked:
                 state, before = self._at(point.w, point.total / network.size, point.own), None
                 best, outlook = state, "better"
             elif self.step is None:
-                outlook = steps.judged(size, value, curvature)
+                outlook = steps.judge(size, value, curvature)
                 if outlook == "better":
                     best = first
                 elif outlook == "lost":
@@ -130,7 +136,7 @@ class Tracked:
                 break
             first, heard = state, self._news(state, before)
         state = state if outlook == "better" else best
-        point = met(network, self.losses, self.alpha, state.w)
+        point = meet(network, self.losses, self.alpha, state.w)
         loop.record(point.size)
         return point.w if loop.converged else state.w
 
@@ -138,7 +144,7 @@ class Tracked:
         G = self.network.size * v[:, :-1] + self.alpha * w
         return State(w, v, own, G, self.direction(w, G))
 
-    def _iterated(self, state: State, a: float, mix: Mixing, heard: Array) -> tuple[State, Array]:
+    def _iterate(self, state: State, a: float, mix: Mixing, heard: Array) -> tuple[State, Array]:
         mixed, heard = mix(
             self.network, sendable(np.hstack([state.w + a * state.p, state.v])), heard
         )
@@ -146,12 +152,12 @@ class Tracked:
         own = slopes_and_values(self.losses, w)
         return self._at(w, v + own - state.own, own), heard
 
-    def _listened(self, state: State, steps: AutomaticSteps, mix: Mixing, window: int) -> State:
+    def _listen(self, state: State, steps: AutomaticSteps, mix: Mixing, window: int) -> State:
         """After a window in which all learn a bound on the curvature, and nobody steps."""
         bound = self.alpha + self.network.size * largest_curvatures(self.losses.gradient, state.w)
         heard = sendable(bound / self.metric)
         for _ in range(window):
-            state, heard = self._iterated(state, 0.0, mix, heard)
+            state, heard = self._iterate(state, 0.0, mix, heard)
         steps.begin(float(heard[0]))
         return state
 

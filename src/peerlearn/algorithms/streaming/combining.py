@@ -61,7 +61,7 @@ def memory(network: Network, shape: tuple[int, int], threshold: float | None) ->
     }
 
 
-def mixed(network: Network, state: State, b: Array, threshold: float | None) -> Array:
+def combine(network: Network, state: State, b: Array, threshold: float | None) -> Array:
     """b after one round in which all speak, or those with news."""
     if network.size == 1:
         return b

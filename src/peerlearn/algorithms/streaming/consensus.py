@@ -24,7 +24,7 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.streaming import combining
-from peerlearn.algorithms.streaming.learner import absorbed, check_forgetting, must_be_finite
+from peerlearn.algorithms.streaming.learner import absorb_chunks, check_forgetting, must_be_finite
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 from peerlearn.local import recursive
@@ -73,19 +73,19 @@ class StreamConsensus:
         }
 
     def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
-        b, keep = absorbed(network, state, chunks, alpha, self.forgetting)
+        b, keep = absorb_chunks(network, state, chunks, alpha, self.forgetting)
         state["seen"] = self.forgetting * state["seen"]
         for chunk in chunks:
             state["seen"][chunk.agents] += chunk.rows
         must_be_finite(network, b, "StreamConsensus", "scale the inputs, or raise alpha")
         if combining.is_due(state, self.every):
-            b = self._averaged(network, state, b)
+            b = self._average(network, state, b)
         keep()  # after the network, which may fail
         return state | {"b": b}
 
-    def _averaged(self, network: Network, state: State, b: Array) -> Array:
+    def _average(self, network: Network, state: State, b: Array) -> Array:
         if self.threshold is not None:
-            return combining.mixed(network, state, b, self.threshold)
+            return combining.combine(network, state, b, self.threshold)
         averaging = Averaging.of(self.averaging)
         if self.variant == "thesis":
             return averaging.average(network, b)

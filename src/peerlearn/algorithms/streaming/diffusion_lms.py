@@ -63,5 +63,5 @@ class DiffusionLMS:
         b = lms.descend(state["b"], chunks, self.step, self.normalised)
         must_be_finite(network, b, "DiffusionLMS", "give a smaller step, or normalised=True")
         if combining.is_due(state, self.every):
-            b = combining.mixed(network, state, b, self.threshold)
+            b = combining.combine(network, state, b, self.threshold)
         return state | {"b": b}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from peerlearn.algorithms.streaming import combining
-from peerlearn.algorithms.streaming.learner import absorbed, check_forgetting, must_be_finite
+from peerlearn.algorithms.streaming.learner import absorb_chunks, check_forgetting, must_be_finite
 from peerlearn.local import recursive
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
@@ -48,9 +48,9 @@ class DiffusionRLS:
         }
 
     def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
-        b, keep = absorbed(network, state, chunks, alpha, self.forgetting)
+        b, keep = absorb_chunks(network, state, chunks, alpha, self.forgetting)
         must_be_finite(network, b, "DiffusionRLS", "scale the inputs, or raise alpha")
         if combining.is_due(state, self.every):
-            b = combining.mixed(network, state, b, self.threshold)
+            b = combining.combine(network, state, b, self.threshold)
         keep()  # after the network, which may fail
         return state | {"b": b}

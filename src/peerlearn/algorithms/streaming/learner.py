@@ -40,7 +40,7 @@ STREAMING: Family[Learner] = Family("peerlearn.algorithms.streaming", "learn", "
 learners, learner_of = STREAMING.kinds, STREAMING.of
 
 
-def absorbed(
+def absorb_chunks(
     network: Network, state: State, chunks: Sequence[Chunk], alpha: float, forgetting: float
 ) -> tuple[Array, Callable[[], None]]:
     """Each agent's b after its chunk, by recursive least squares; and what to call when all is well."""
