@@ -1,4 +1,4 @@
-"""What agents compute together, one file per method."""
+"""Algorithms that agents run together, one file per method."""
 
 from peerlearn.algorithms.averaging import Averaging, average, iterates, total
 from peerlearn.algorithms.columns import (
