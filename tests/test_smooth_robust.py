@@ -78,7 +78,7 @@ def test_what_diverges_stays_a_number(order):
 )
 def test_losses_of_other_shapes_are_refused(solver, method, wrong, shape):
     kind = type("Mine", (Bowls,), {method: wrong})
-    with pytest.raises(InputError, match=rf"Mine\.{method} gives an array of shape {shape}"):
+    with pytest.raises(InputError, match=rf"Mine\.{method} returns an array of shape {shape}"):
         solver.minimise(SimulatedNetwork(GRAPH), kind(7, 0.0), 1.0)
 
 

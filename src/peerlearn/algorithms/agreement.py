@@ -144,7 +144,7 @@ def check_coefficients(network: Network, coefficients: Array, apart: float | Non
     """Refuse, at every agent, coefficients that should be the same and differ.
 
     coefficients: those of the hosted agents, along the first axis. apart: how far each may be from
-    the common answer, relative to its size; 0 asks for the same bits; None sends and checks nothing.
+    the common answer, relative to its size; 0 asks for the same bits; None checks nothing.
     """
     if apart is None:
         return

@@ -110,7 +110,7 @@ class Iterations:
         return self.judge(float(maximum(self.network, sendable(residuals))[0]))
 
     def judge(self, residual: float) -> float:
-        """Keep a residual that all agents know with the same bits; stop if it is within tolerance."""
+        """Keep a residual that all agents know alike, and stop if it is within tolerance."""
         self.record(residual)
         self._decide()
         return residual
@@ -143,8 +143,8 @@ class Iterations:
     ) -> None:
         """Warn that the answer is not as exact as asked for, and report it as not converged.
 
-        change: what the user can do about it. tolerance, measure: those of this residual, if they are
-        not those of the loop.
+        change: what the user can do about it. tolerance, measure: those of this residual, if they
+        are not those of the loop.
         """
         self._falls_short = True
         asked = self.tolerance if tolerance is None else tolerance
@@ -168,9 +168,9 @@ class Iterations:
     ) -> Report:
         """Return the report, and warn if the answer is not as exact as asked for.
 
-        change: what the user can do about it. certain: False if residuals cannot be trusted, because
-        sums were cut off. residual: that of the answer, if it is not the last one. warn: False for a
-        caller that can try something else.
+        change: what the user can do about it. certain: False if residuals cannot be trusted,
+        because sums were cut off. residual: that of the answer, if it is not the last one.
+        warn: False for a caller that can try something else.
         """
         last = residual
         if last is None:

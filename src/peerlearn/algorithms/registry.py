@@ -24,8 +24,8 @@ class Family(Generic[Kind]):
     """Algorithms that can take each other's place as one parameter of a model.
 
     package: the folder, or the one file, that they are in. method: what all of them have. what: the
-    name of the parameter, for error messages. in_one_place: the name of the algorithm that is always
-    used if all data are in one place; empty if any can be used.
+    name of the parameter, for error messages. in_one_place: the name of the algorithm that is
+    always used if all data are in one place; empty if any can be used.
     """
 
     package: str

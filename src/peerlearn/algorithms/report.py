@@ -68,7 +68,7 @@ class Report:
 
 
 def check_tolerance(tolerance: Any, solver: str) -> None:
-    """Refuse a tolerance that is not a number, or that is below what double precision can resolve."""
+    """Refuse a tolerance that is not a number, or below what double precision can resolve."""
     if not is_real(tolerance) or not SMALLEST_TOLERANCE <= tolerance < math.inf:
         raise InputError(
             f"tolerance of {solver} must be a number of {SMALLEST_TOLERANCE:g} or more, "

@@ -238,7 +238,7 @@ class AdaptiveFilter(NetworkModel):
 
     def _must_agree(self, begun: FilterState, more: dict[str, Any]) -> None:
         """Agents that send anything must all have the same filter."""
-        if begun.how.between(begun.network):
+        if begun.how.sends_on(begun.network):
             shared = {name: value for name, value in begun.settings.items() if name not in self.own}
             check_same_settings(begun.network, shared | more)
 
@@ -258,7 +258,7 @@ class AdaptiveFilter(NetworkModel):
 
         def stop(k: int, n: int, X: float, strained: bool) -> InputError:
             agent, own = now.network.hosted[k], strained and design.Q == 0
-            by_neighbor = now.how.between(now.network) and not own
+            by_neighbor = now.how.sends_on(now.network) and not own
             return explain_divergence(
                 agent, n, design, self.spline(), X, steps[k], by_neighbor=by_neighbor
             )

@@ -1,4 +1,4 @@
-"""What agents share so that all know how far rows are from each other: one file per way."""
+"""Ways to share how far rows are from each other, one file per way."""
 
 from peerlearn.algorithms.distances.choice import DISTANCES, Distances, describe_draws, distances_of
 from peerlearn.algorithms.distances.exchange import Exchange

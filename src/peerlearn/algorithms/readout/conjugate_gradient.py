@@ -99,7 +99,7 @@ class ConjugateGradient:
     def attempt(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         """Solve for a caller that can try another solver.
 
-        A warning is raised only if the sums were not exact enough, which another solver cannot mend.
+        Warn only if sums were not exact enough, which another solver cannot mend.
         """
         krylov, b, note = self._solve(network, problems, penalty)
         report = krylov.report(

@@ -112,9 +112,9 @@ class Gram:
     def _sum_tolerance(self, network: Network, problems: LeastSquares, convexity: float) -> float:
         """Return the tolerance that sums must have for coefficients within the tolerance asked for.
 
-        A relative error of G is amplified by at most the condition number (alpha + max eig) / alpha,
-        for ridge. The tolerance of an averaging is relative to the spread of the agents' G, which may
-        be a few times G itself.
+        For ridge a relative error of G is amplified by at most the condition number,
+        (alpha + max eig) / alpha. The tolerance of an averaging is relative to the spread of the
+        agents' G, which may be a few times G itself.
         """
         largest = network.size * float(maximum(network, problems.largest_eigenvalues())[0])
         largest = largest or 1.0  # 0: there is nothing to sum
@@ -137,7 +137,7 @@ def _solve_at_root(
     penalty: Penalty,
     broadcast: Callable[[Network, Array], Array],
 ) -> tuple[Array, float]:
-    """Solve at the root and send b to all agents, and how far it misses the minimum's conditions."""
+    """Solve at the root; return b at all agents, and how far it misses the conditions."""
     B, M = sums[0].shape
     answers = np.zeros((len(sums), B * M + 1))
     for k, agent in enumerate(network.hosted):
@@ -179,7 +179,7 @@ def _unpack(message: Message, shape: tuple[int, int], sender: int) -> NormalEqua
 
 
 def ridge_if_any(equations: NormalEquations, alpha: float) -> tuple[Array | float, float]:
-    """Return the ridge solution and 1, or 0 and 0 to let the other agents know that there is none."""
+    """Return the ridge solution and 1, or 0 and 0 if there is none."""
     try:
         return equations.ridge(alpha), 1.0
     except DataError:

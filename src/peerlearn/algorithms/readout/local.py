@@ -33,7 +33,7 @@ __all__ = ["Local"]
 class Local:
     """Ridge or lasso readout of each agent from its own rows alone.
 
-    The baseline without cooperation: the solver sends no message, and every agent has its own model.
+    The baseline without cooperation: it sends no message, and every agent has its own model.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class Solver(Protocol):
     exact: ClassVar[bool]
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
-        """Return the coefficients of the hosted agents for their problems and the common penalty."""
+        """Return the coefficients of the hosted agents for their problems and the penalty."""
         ...
 
 
@@ -73,7 +73,7 @@ def must_take(solver: Solver, penalty: Penalty) -> None:
 
 
 def only_ridge(penalty: Penalty, solver: str) -> float:
-    """Return alpha of a ridge penalty; for another penalty raise an error that names its solvers."""
+    """Return alpha of a ridge penalty; for another, raise an error that names its solvers."""
     if not isinstance(penalty, Ridge):
         raise InputError(
             f"{solver} solves ridge problems only: for a {type(penalty).__name__} penalty "
