@@ -61,7 +61,8 @@ def union(network: Network, labels: Sequence[Labels]) -> Labels:
     known = [{"labels": _encode(own), "kinds": np.array([_kind(own)])} for own in labels]
     news = [True] * len(known)  # whether an agent knows more than its neighbors have heard from it
     for _ in range(network.flood_rounds):
-        inbox = network.exchange([own if new else {} for own, new in zip(known, news, strict=True)])
+        outbox = [own if new else {} for own, new in zip(known, news, strict=True)]
+        inbox = network.exchange(outbox)
         for box in inbox:
             for sender, message in box.items():
                 _check_labels(message, sender)
@@ -98,7 +99,8 @@ class Drawn:
 
 def probe(rows: int, columns: int) -> Array:
     """Return fixed inputs of size one or less, on which agents compare what they compute."""
-    inputs: Array = np.linspace(-1.0, 1.0, rows * columns).reshape(rows, columns) / np.sqrt(columns)
+    steps = np.linspace(-1.0, 1.0, rows * columns)
+    inputs: Array = steps.reshape(rows, columns) / np.sqrt(columns)
     return inputs
 
 
@@ -273,7 +275,8 @@ def _encode(labels: Labels) -> Labels:
             f"the label {labels.max()} does not fit into 64 bits with a sign: "
             "give labels below 2^63"
         )
-    return np.unique(labels).astype(np.float64 if _kind(labels) == REAL else np.int64)[:, None]
+    dtype = np.float64 if _kind(labels) == REAL else np.int64
+    return np.unique(labels).astype(dtype)[:, None]
 
 
 def _merge(own: dict[str, Labels], inbox: Mapping[int, Message]) -> dict[str, Labels]:
@@ -298,7 +301,9 @@ def _merge(own: dict[str, Labels], inbox: Mapping[int, Message]) -> dict[str, La
 
 
 def _differ(own: dict[str, Labels], more: dict[str, Labels]) -> bool:
-    return len(more["labels"]) > len(own["labels"]) or bool(more["kinds"][0] != own["kinds"][0])
+    if len(more["labels"]) > len(own["labels"]):
+        return True
+    return bool(more["kinds"][0] != own["kinds"][0])
 
 
 def _decode(rows: Labels, kinds: int) -> Labels:

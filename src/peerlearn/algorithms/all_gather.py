@@ -100,4 +100,5 @@ def _unpack(message: Message, agents: frozenset[int], width: int, sender: int) -
         or not all_finite(table)
     ):
         raise unexpected_message(sender, f"tables of {width} columns")
-    return dict(zip(sorted(agents), np.split(table, np.cumsum(rows)[:-1]), strict=True))
+    parts = np.split(table, np.cumsum(rows)[:-1])
+    return dict(zip(sorted(agents), parts, strict=True))

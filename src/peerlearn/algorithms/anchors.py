@@ -77,12 +77,13 @@ class Anchoring:
         e = every[:, -1]
         m = self._count_anchors(len(np.unique(C, axis=0)))
         s = min(self.nearest or NEAREST, m)
-        found = np.zeros((len(network.hosted), m, columns + min(self.rank or RANK, m)))
+        rank = min(self.rank or RANK, m)
+        found = np.zeros((len(network.hosted), m, columns + rank))
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
                 A, _ = centres(C, n, m, np.random.default_rng(seed))
                 width = self.width or _reach(A, s, C, n, e)
-                found[k] = np.hstack([A, projection(A, width, found.shape[2] - columns)])
+                found[k] = np.hstack([A, projection(A, width, rank)])
         # The first hosted agent knows what all know.
         A, P = np.split(broadcast_from_center(network, found)[0], [columns], axis=1)
         P = P[:, np.count_nonzero(P, axis=0) > 0]
@@ -109,7 +110,8 @@ class Anchoring:
         C, n = centres(X, each, count, np.random.default_rng(seed))
         # Centres of one row are dropped, except in a network of one agent, which sends nothing.
         while agents > 1 and len(C) > 1 and np.count_nonzero(n < 2):
-            C, n = _means(X, each, C[n > 1] if np.count_nonzero(n > 1) else C[:1])
+            several = C[n > 1]
+            C, n = _means(X, each, several if len(several) else C[:1])
         nearest = _nearest(X, C)
         away = X - C[nearest]
         e = np.bincount(nearest, np.einsum("ij,ij->i", away, away), len(C))
@@ -168,9 +170,11 @@ def centres(X: Array, weights: Array, count: int, rng: np.random.Generator) -> t
 def _means(X: Array, weights: Array, C: Array) -> tuple[Array, Array]:
     """Return mean and weight of the rows nearest to each centre; a centre without rows stays."""
     owner = _nearest(X, C)
-    members = sp.csr_array((weights, owner, np.arange(len(X) + 1)), shape=(len(X), len(C))).T
+    one_per_row = np.arange(len(X) + 1)
+    members = sp.csr_array((weights, owner, one_per_row), shape=(len(X), len(C))).T
     n = members @ np.ones(len(X))
-    return np.where(n[:, None] > 0, members @ X / np.where(n > 0, n, 1.0)[:, None], C), n
+    means = members @ X / np.where(n > 0, n, 1.0)[:, None]
+    return np.where(n[:, None] > 0, means, C), n
 
 
 def _reach(A: Array, s: int, C: Array, n: Array, e: Array) -> float:
@@ -182,7 +186,8 @@ def _reach(A: Array, s: int, C: Array, n: Array, e: Array) -> float:
     place = min(s, len(A) - 1)
     between = np.partition(squared_distances(A), place, axis=1)[:, place]
     away = C - A[_nearest(C, A)]
-    v = (np.add.reduce(e) + n @ np.einsum("ij,ij->i", away, away)) / np.add.reduce(n)
+    squares = np.einsum("ij,ij->i", away, away)
+    v = (np.add.reduce(e) + n @ squares) / np.add.reduce(n)
     return float(np.sqrt(np.median(between) + 2 * v)) or 1.0
 
 

@@ -217,8 +217,11 @@ class Averaging:
                     first = heard[0] if first is None else first
                     if np.isfinite(heard[0]) and certain * heard[0] <= self.tolerance * first:
                         return candidate.copy()  # it may still be the caller's x
-                candidate, heard = now, norms(mixed - now)
-            now, before = combine_rounds(a, mixed, b, now, c, before), now
+                candidate = now
+                heard = norms(mixed - now)
+            latest = combine_rounds(a, mixed, b, now, c, before)
+            before = now
+            now = latest
         if len(steps) < needed:
             self._warn(f"the agents had not agreed to stop within the {len(steps)} rounds allowed")
         return now
@@ -337,7 +340,9 @@ def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Arr
     """Yield x after one round, two rounds, and so on without end, to watch how agents agree."""
     now = before = per_agent(x, len(network.hosted))
     for a, b, c in recurrence(network, chebyshev=method == "chebyshev"):
-        now, before = combine_rounds(a, network.mix(now), b, now, c, before), now
+        latest = combine_rounds(a, network.mix(now), b, now, c, before)
+        before = now
+        now = latest
         yield now
 
 

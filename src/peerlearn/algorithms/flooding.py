@@ -65,7 +65,8 @@ def everyone(network: Network, flags: ArrayLike) -> bool:
     >>> everyone(SimulatedNetwork(graphs.ring(3)), [True, False, True])
     False
     """
-    dissent = maximum(network, ~np.asarray(flags, dtype=bool).reshape(len(network.hosted), -1))
+    agree = np.asarray(flags, dtype=bool).reshape(len(network.hosted), -1)
+    dissent = maximum(network, ~agree)
     return not dissent[0].any()  # after the flood the first hosted agent knows what all know
 
 

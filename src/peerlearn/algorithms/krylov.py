@@ -162,7 +162,8 @@ class Krylov:
         r = r - s * q
         z = self.precondition(r)
         past.add(d[0], q[0], curvature[0])
-        return b, r, z, np.repeat(past.conjugate(z[0])[None], len(z), axis=0)
+        d = np.repeat(past.conjugate(z[0])[None], len(z), axis=0)
+        return b, r, z, d
 
 
 class _Directions:
@@ -195,10 +196,13 @@ class _Directions:
     def conjugate(self, z: Array) -> Array:
         """Return z without its part in the past directions, in the geometry of A."""
         held = min(self._count, self._most)
-        d, q, curvature = self._d[:held], self._q[:held], self._curvature[:held]
+        d = self._d[:held]
+        q = self._q[:held]
+        curvature = self._curvature[:held]
         # Twice: what rounding leaves after the first time is small only relative to z.
         for _ in range(2):
-            z = z - np.add.reduce(_ratio(_dot(q, z[None]), curvature) * d, axis=0)
+            weights = _ratio(_dot(q, z[None]), curvature)
+            z = z - np.add.reduce(weights * d, axis=0)
         return z
 
 
@@ -215,16 +219,17 @@ def sum_with_extra(
 
     Both travel in the same messages.
     """
-    sums = sum_alike(network, np.column_stack([x.reshape(len(x), -1), extra]), averaging)
+    rows = np.column_stack([x.reshape(len(x), -1), extra])
+    sums = sum_alike(network, rows, averaging)
     return sums[:, :-1].reshape(x.shape), float(sums[0, -1]) / network.size
 
 
 def relative(distance: Array, size: Array) -> Array:
     """Return distance / size, or 1 where the size is still zero and the distance is not."""
     nothing = size == 0
-    return np.where(
-        nothing, np.where(distance == 0, 0.0, 1.0), distance / np.where(nothing, 1.0, size)
-    )
+    without_size = np.where(distance == 0, 0.0, 1.0)
+    ratio = distance / np.where(nothing, 1.0, size)
+    return np.where(nothing, without_size, ratio)
 
 
 def _dot(x: Array, y: Array) -> Array:

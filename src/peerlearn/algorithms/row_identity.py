@@ -147,7 +147,8 @@ class _Prefixes:
         parts = [_bytes(text) for text in rows]
         self._data = b"".join(parts)
         self._key = key
-        self._ends = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
+        lengths = [len(part) for part in parts]
+        self._ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -165,7 +166,8 @@ def _compare_prefixes(
     """Return whether the first m rows (or all) are the same, and the fewest and most rows."""
     own = np.array([[*prefix(m), len(prefix)] for prefix in hosted], dtype=np.float64)
     largest, smallest = np.split(maximum(network, np.hstack([own, -own]))[0], 2)
-    fewest, most = -smallest[-1], largest[-1]
+    fewest = -smallest[-1]
+    most = largest[-1]
     if not (0 <= fewest <= most < np.inf):
         raise WireError(f"an agent announced {fewest:g} to {most:g} rows: {LIKELY_CAUSE}")
     # The row counts, which come last, are compared only if all rows are.

@@ -25,15 +25,18 @@ from peerlearn.network.base import Network
 def mean_and_deviation(network: Network, inputs: Sequence[Array]) -> tuple[Array, Array]:
     """Return m and s for the hosted agents: agents x columns each."""
     averaging = Averaging(tolerance=1e-12)
-    sums = averaging.total(network, np.stack([np.append(X.sum(axis=0), len(X)) for X in inputs]))
+    own_sums = [np.append(X.sum(axis=0), len(X)) for X in inputs]
+    sums = averaging.total(network, np.stack(own_sums))
     if sums[0, -1] < 0.5:  # no rows: all agents see this alike
         raise no_rows()
     N = sums[:, -1:]
     m = sums[:, :-1] / N
     moments = []
-    for X, own in zip(inputs, m, strict=True):
-        x = X - own
-        moments.append(np.concatenate([x.T @ np.ones(len(x)), np.einsum("ij,ij->j", x, x)]))
+    for X, mean in zip(inputs, m, strict=True):
+        x = X - mean
+        squares = np.einsum("ij,ij->j", x, x)
+        moments.append(np.concatenate([x.T @ np.ones(len(x)), squares]))
     D, S = np.split(averaging.total(network, np.stack(moments)), 2, axis=1)
     s = np.sqrt(np.maximum(S - D**2 / N, 0.0) / N)
-    return m + D / N, np.where(s <= 2 * np.finfo(float).eps * np.abs(m), 1.0, s)
+    rounding = 2 * np.finfo(float).eps * np.abs(m)
+    return m + D / N, np.where(s <= rounding, 1.0, s)

@@ -123,7 +123,8 @@ class _Dual:
 
     def distance(self, a: Array, r: Array, z: Array) -> Array:
         squares = dots(a, self.Y - r - self.alpha * a)
-        return relative(norms(r) / (2 * np.sqrt(self.alpha)), np.sqrt(np.maximum(squares, 0.0)))
+        size = np.sqrt(np.maximum(squares, 0.0))
+        return relative(norms(r) / (2 * np.sqrt(self.alpha)), size)
 
     def uncertainty(self, averaging: Averaging) -> float:
         return self.sums.uncertainty(averaging)

@@ -166,7 +166,8 @@ class _Primal:
     @cached_property
     def _places(self) -> list[Indices]:
         """The index of each feature in b, agents x padded width for each group; B for padding."""
-        B, places = self.layout.B, []
+        B = self.layout.B
+        places = []
         for group in self.blocks.groups:
             of_group = np.full((len(group.agents), group.H.shape[2]), B)
             for i, k in enumerate(group.agents.tolist()):

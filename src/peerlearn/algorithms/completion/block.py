@@ -209,6 +209,8 @@ def _pad_blocks(blocks: list[Array], places: Places, value: float) -> Array:
     It is the same width wherever an agent is hosted, so that bits do not depend on that.
     """
     widest = max(places.counts)
-    return np.stack(
-        [np.pad(b, ((0, 0), (0, widest - b.shape[1])), constant_values=value) for b in blocks]
-    )
+    padded = []
+    for block in blocks:
+        missing = widest - block.shape[1]
+        padded.append(np.pad(block, ((0, 0), (0, missing)), constant_values=value))
+    return np.stack(padded)

@@ -122,7 +122,8 @@ class DiffusionCompletion:
             return nothing_to_do(network, known, solver)
         mean = mean_distance(network, known)
         scale = mean or 1.0
-        V = np.random.default_rng(seed).standard_normal((N, r)) * np.sqrt(mean / scale / (2 * r))
+        deviation = np.sqrt(mean / scale / (2 * r))
+        V = np.random.default_rng(seed).standard_normal((N, r)) * deviation
         descent = _Descent(
             network,
             np.stack(known.D) / scale,
@@ -225,7 +226,8 @@ def kappa(V: Array, out: Array | None = None) -> Array:
 
 def gradient_of(E: Array, V: Array) -> tuple[Array, Array]:
     """Return 8 (Diag(e) - E) V for a stack of symmetric E, and e = E 1."""
-    EV = np.matmul(E, np.concatenate([V, np.ones_like(V[:, :, :1])], axis=2))
+    ones = np.ones_like(V[:, :, :1])
+    EV = np.matmul(E, np.concatenate([V, ones], axis=2))
     e = EV[:, :, -1]
     return 8.0 * (e[:, :, None] * V - EV[:, :, :-1]), e
 
@@ -243,7 +245,8 @@ def curvature(D: Array, d: Array) -> Array:
     """
     root = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)
     # Any direction will do, if it is the same everywhere.
-    x = np.tile(np.cos(np.arange(1.0, D.shape[1] + 1)), (len(D), 1))
+    direction = np.cos(np.arange(1.0, D.shape[1] + 1))
+    x = np.tile(direction, (len(D), 1))
     c = np.ones(len(D))
     for _ in range(POWERS):
         x = x / np.maximum(norms(x), 1e-300)[:, None]

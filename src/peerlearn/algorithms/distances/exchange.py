@@ -177,8 +177,9 @@ class Patterns(Table):
     what: ClassVar = "patterns"
 
     def __init__(self, places: Places, agent: int, own: Array) -> None:
-        super().__init__(np.zeros((places.N, own.shape[1])), np.arange(places.N)[places.of(agent)])
-        self.values[self.own] = own
+        rows = np.arange(places.N)[places.of(agent)]
+        super().__init__(np.zeros((places.N, own.shape[1])), rows)
+        self.values[rows] = own
 
     def are_possible(self, places: NDArray[np.int32], values: Array) -> bool:
         return not np.count_nonzero((places < 0) | (places >= len(self.values)))
@@ -196,7 +197,8 @@ class Entries(Table):
         self.N = len(patterns.values)
         rows = np.flatnonzero(patterns.known)
         first, second = np.triu_indices(len(rows), 1)
-        super().__init__(np.zeros(self.N**2), rows[first] * self.N + rows[second])
+        places = rows[first] * self.N + rows[second]
+        super().__init__(np.zeros(self.N**2), places)
         # By differences, so that all agents compute the same distance, whatever else they know.
         self.values[self.own] = pdist(patterns.values[rows], "sqeuclidean")
 

@@ -79,7 +79,8 @@ class Landmarks:
         network.must_hear_everybody(WAY_OUT)
         d = patterns[0].shape[1]
         places = Places.agree(network, [len(X) for X in patterns])
-        c = total(network, np.stack([np.add.reduce(X, axis=0) for X in patterns]))[0] / places.N
+        own_sums = [np.add.reduce(X, axis=0) for X in patterns]
+        c = total(network, np.stack(own_sums))[0] / places.N
         centred = [X - c for X in patterns]
         squares = np.array([np.vdot(X, X) / max(len(X), 1) for X in centred])
         # Flooded: what the first hosted agent knows, all know.
@@ -99,12 +100,14 @@ class Landmarks:
 
 def orthonormal(d: int, seed: int) -> Array:
     """Return d orthonormal rows, the same for all agents with the seed."""
-    q: Array = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0]
+    square = np.random.default_rng(seed).standard_normal((d, d))
+    q: Array = np.linalg.qr(square)[0]
     return q
 
 
 def _check_distances(T: Array, places: Places, s: float) -> None:
     """Refuse distances that no row can have: no row is further from the mean than sqrt(N_k) s."""
     for agent, count in enumerate(places.counts):
-        if np.count_nonzero(T[places.of(agent)] > 1.001 * (np.sqrt(count) + 1) ** 2 * s**2):
+        bound = 1.001 * (np.sqrt(count) + 1) ** 2 * s**2
+        if np.count_nonzero(T[places.of(agent)] > bound):
             raise WireError(f"agent {agent} sent impossible distances: {LIKELY_CAUSE}")

@@ -21,7 +21,8 @@ class Known:
 
     places: where whose rows are. D: N x N squared Euclidean distances, symmetric, zero where
     unknown. mask: symmetric, True where known; None if all agents know all. columns: how many
-    columns the rows have, or None. Agents that know the same may share one array: never change one in place.
+    columns the rows have, or None. Agents that know the same may share one array: never change
+    one in place.
     """
 
     places: Places

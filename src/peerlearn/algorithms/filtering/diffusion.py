@@ -121,7 +121,8 @@ def proceed(
     agents, samples = d.shape
     clock = int(state["clock"][0])
     state = {name: array.copy() for name, array in state.items()}
-    state["largest"] = np.maximum(state["largest"], np.abs(np.stack([x, d])).max(axis=2).T)
+    largest = np.abs(np.stack([x, d])).max(axis=2).T
+    state["largest"] = np.maximum(state["largest"], largest)
     small = network.size <= FUSED_UP_TO[how.exchange]
     fused = how.sends_on(network) and small and how.threshold is None
     C = network.mixing_here if fused else None
@@ -225,7 +226,8 @@ def _combine(
     theta = task.theta
     order = task.design.order
     if how.exchange == "full":
-        theta[:] = combining.combine(network, state, theta[:, :, None], how.threshold)[:, :, 0]
+        mixed = combining.combine(network, state, theta[:, :, None], how.threshold)
+        theta[:] = mixed[:, :, 0]
         return
     theta[:, :order] = network.mix(np.ascontiguousarray(theta[:, :order]))
     if ahead is not None:

@@ -38,7 +38,8 @@ def bounds_of(largest: Array) -> Array:
     """
     X, D = largest.T
     with np.errstate(divide="ignore", over="ignore"):
-        return np.column_stack([GROWN * np.maximum(D, 1.0) / np.minimum(X, 1.0), X + D])
+        coefficients = GROWN * np.maximum(D, 1.0) / np.minimum(X, 1.0)
+        return np.column_stack([coefficients, X + D])
 
 
 def explain_divergence(

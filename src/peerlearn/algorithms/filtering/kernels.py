@@ -80,12 +80,11 @@ def advance(
     """
     order, Q, _, update, forgetting = design
     every, clock, before, spans = rounds
-    b, c = work[0], work[1]
-    mixed, w, psi = (
-        np.empty_like(theta),
-        np.empty((len(theta), order)),
-        np.empty((len(theta), order)),
-    )
+    b = work[0]
+    c = work[1]
+    mixed = np.empty_like(theta)
+    w = np.empty((len(theta), order))
+    psi = np.empty((len(theta), order))
     left = every - (clock + first) % every
     for n in range(first, last):
         if len(C) > 0 and before and left == every and clock + n > 0:
@@ -100,26 +99,34 @@ def advance(
         for k in range(len(theta)):
             if len(w0) > 0:
                 _deviate(design, B, theta, w0, f0, record, visited, b, c, k, n)
-            s, w_part, slope, at = 0.0, 0.0, 1.0, order
+            s = 0.0
+            w_part = 0.0
+            slope = 1.0
+            at = order
             for j in range(order):
                 s += theta[k, j] * x[k, now - j]
                 w_part += x[k, now - j] * x[k, now - j]
             y = s
             if Q > 0:
                 _locate(s, design, B, b, c, visited, k)
-                y, slope, at = 0.0, 0.0, order + visited[k]
+                y = 0.0
+                slope = 0.0
+                at = order + visited[k]
                 for t in range(4):
                     y += b[t] * theta[k, at + t]
                     slope += c[t] * theta[k, at + t]
             record[0, k, n] = y
-            e, changed = d[k, n] - y, order
+            e = d[k, n] - y
+            changed = order
             if update == RLS:
                 f = forgetting * (1.0 - fade[k])
                 fade[k] *= FADING
                 _gauss_newton(design, f, prior, theta, P, x, work, now, at, slope, e, k)
                 changed = order + Q
             else:  # here, not in a function of its own: a call takes as long as all of this
-                mu, mu_q, q_part = steps[k, 0] * e * slope, steps[k, 1] * e, 0.0
+                mu = steps[k, 0] * e * slope
+                mu_q = steps[k, 1] * e
+                q_part = 0.0
                 w_part *= slope * slope
                 if Q > 0:
                     for t in range(4):
@@ -128,27 +135,31 @@ def advance(
                     share = steps[k, 0] * w_part + steps[k, 1] * q_part
                     strain[k] = max(0.0, strain[k] + min(share - 2.0, 1.0))
                     if strain[k] > order and abs(e) > steps[k, 3]:
-                        mu, stopped[2] = np.nan, 1
+                        mu = np.nan
+                        stopped[2] = 1
                 else:
                     size = w_part + q_part
                     if Q == 0:
                         loudness[k] += (size - loudness[k]) / min(clock + n + 1, OF_LATE)
                         size = max(size, FLOOR * loudness[k])
                     if size > 0.0:
-                        mu, mu_q = mu / size, mu_q / size
+                        mu /= size
+                        mu_q /= size
                 for j in range(order):
                     theta[k, j] += mu * x[k, now - j]
                 if Q > 0:
                     for t in range(4):
                         theta[k, at + t] += mu_q * b[t]
-            sound, bound = True, steps[k, 2]
+            sound = True
+            bound = steps[k, 2]
             for j in range(changed):
                 sound &= abs(theta[k, j]) <= bound
             if Q > 0:
                 for t in range(4):
                     sound &= abs(theta[k, at + t]) <= bound
             if not sound:  # NaN is not sound either
-                stopped[0], stopped[1] = k, n
+                stopped[0] = k
+                stopped[1] = n
                 return
         left -= 1
         if left == 0:
@@ -166,7 +177,8 @@ def advance(
 def visit(design: Design, theta: Array, x: Array, visited: Indices, n: int) -> None:
     """Find the span of every agent's sample n, before anything is learned from it."""
     for k in range(len(theta)):
-        s, now = 0.0, n + design.order - 1
+        s = 0.0
+        now = n + design.order - 1
         for j in range(design.order):
             s += theta[k, j] * x[k, now - j]
         z = s * design.density + 0.5 * (design.Q - 1)
@@ -195,13 +207,20 @@ def _mix_spans(C: Array, theta: Array, order: int, visited: Indices, xi: Array) 
     Four sums, which stay in registers.
     """
     for k in range(len(theta)):
-        at, a0, a1, a2, a3 = order + visited[k], 0.0, 0.0, 0.0, 0.0
+        at = order + visited[k]
+        a0 = 0.0
+        a1 = 0.0
+        a2 = 0.0
+        a3 = 0.0
         for j in range(len(theta)):
             a0 += C[k, j] * theta[j, at]
             a1 += C[k, j] * theta[j, at + 1]
             a2 += C[k, j] * theta[j, at + 2]
             a3 += C[k, j] * theta[j, at + 3]
-        xi[k, 0], xi[k, 1], xi[k, 2], xi[k, 3] = a0, a1, a2, a3
+        xi[k, 0] = a0
+        xi[k, 1] = a1
+        xi[k, 2] = a2
+        xi[k, 3] = a3
     for k in range(len(theta)):
         for t in range(4):
             theta[k, order + visited[k] + t] = xi[k, t]
@@ -213,11 +232,16 @@ def _locate(
 ) -> None:
     """Compute `Spline.rows` of one s: its rows b and c, and its span as visited[k]."""
     Q = design.Q
-    z, beyond = s * design.density + 0.5 * (Q - 1), 0.0
+    z = s * design.density + 0.5 * (Q - 1)
+    beyond = 0.0
     if z < 1.0:
-        i, u, beyond = 0, 0.0, z - 1.0
+        i = 0
+        u = 0.0
+        beyond = z - 1.0
     elif z >= Q - 2:
-        i, u, beyond = Q - 4, 1.0, z - (Q - 2)
+        i = Q - 4
+        u = 1.0
+        beyond = z - (Q - 2)
     else:
         i = int(z) - 1
         u = z - int(z)
@@ -248,7 +272,11 @@ def _gauss_newton(
     Only order + 4 entries of h are not zero. P loses the square of a vector, so that it stays
     symmetric.
     """
-    b, Ph, width, size, growth = work[0], work[2], theta.shape[1], f, 1.0 / f
+    b = work[0]
+    Ph = work[2]
+    width = theta.shape[1]
+    size = f
+    growth = 1.0 / f
     Ph[:width] = 0.0
     for j in range(design.order):
         h = slope * x[k, now - j]
@@ -263,9 +291,11 @@ def _gauss_newton(
     if design.Q > 0:
         for t in range(4):
             size += b[t] * Ph[at + t]
-    gain, root = np.nan, 0.0  # where P is not positive any more
+    gain = np.nan  # if P is not positive any more
+    root = 0.0
     if size > 0.0:
-        gain, root = e / size, 1.0 / np.sqrt(size)
+        gain = e / size
+        root = 1.0 / np.sqrt(size)
     for i in range(width):
         theta[k, i] += gain * Ph[i]
         Ph[i] *= root
@@ -300,16 +330,21 @@ def _deviate(
     |w0 - a w|^2 and the sum of (phi(t / a) - f0(t))^2 over usable knots t, with the a that brings
     a w nearest to w0.
     """
-    order, size, both, deviation = design.order, 0.0, 0.0, 0.0
+    order = design.order
+    size = 0.0
+    both = 0.0
+    deviation = 0.0
     for j in range(order):
         size += theta[k, j] * theta[k, j]
         both += theta[k, j] * w0[j]
     a = both / size if both != 0.0 else 1.0
     for j in range(order):
         deviation += (w0[j] - a * theta[k, j]) ** 2
-    record[1, k, n], deviation = deviation, 0.0
+    record[1, k, n] = deviation
+    deviation = 0.0
     for j in range(len(f0)):
-        _locate((j + 1 - 0.5 * (design.Q - 1)) / (a * design.density), design, B, b, c, visited, k)
+        s = (j + 1 - 0.5 * (design.Q - 1)) / (a * design.density)
+        _locate(s, design, B, b, c, visited, k)
         value = 0.0
         for t in range(4):
             value += b[t] * theta[k, order + visited[k] + t]

@@ -138,7 +138,8 @@ def _right_side(
     """Return c, and the sums of the extra numbers that travel in the same messages."""
     own = problems.moment.reshape(problems.agents, -1)
     sums = sum_alike(network, np.hstack([own, extra]), averaging)
-    return sums[:, : own.shape[1]].reshape(problems.moment.shape), sums[:, own.shape[1] :]
+    c, extra_sums = np.split(sums, [own.shape[1]], axis=1)
+    return c.reshape(problems.moment.shape), extra_sums
 
 
 @dataclass(frozen=True)

@@ -155,9 +155,11 @@ def _solve_or_mark(equations: NormalEquations, penalty: Penalty) -> Array:
         if isinstance(penalty, Lasso):
             b, missed = equations.lasso(penalty.alpha)
         else:
-            b, missed = equations.ridge(penalty.alpha), 0.0
+            b = equations.ridge(penalty.alpha)
+            missed = 0.0
     except DataError:
-        b, missed = np.zeros(equations.shape), NO_ANSWER
+        b = np.zeros(equations.shape)
+        missed = NO_ANSWER
     return np.array([*b.ravel(), missed])
 
 

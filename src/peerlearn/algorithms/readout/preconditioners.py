@@ -149,7 +149,8 @@ class SyntheticGram(Preconditioner):
         eigenvalues, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
         rows = max(SYNTHETIC_ROWS, 4 * features.width)
-        H = features(np.random.default_rng(self.seed).standard_normal((rows, d)) @ root.T + mean)
+        g = np.random.default_rng(self.seed).standard_normal((rows, d))
+        H = features(g @ root.T + mean)
         return inverse(H.T @ H * (N / rows), alpha)
 
 
@@ -162,4 +163,5 @@ PRECONDITIONERS: dict[str, Preconditioner] = {
 
 def _input_moments(X: Array) -> Array:
     """Return N_k, sum x and the upper triangle of sum x x' of an agent's inputs."""
-    return np.concatenate([[len(X)], X.sum(axis=0), (X.T @ X)[np.triu_indices(X.shape[1])]])
+    triangle = np.triu_indices(X.shape[1])
+    return np.concatenate([[len(X)], X.sum(axis=0), (X.T @ X)[triangle]])

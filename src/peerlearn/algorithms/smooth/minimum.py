@@ -113,7 +113,8 @@ def meet(network: Network, losses: Losses, alpha: float, w: Array) -> OnePoint:
     w = broadcast_from_center(network, sendable(w))
     own = slopes_and_values(losses, w)
     total = sum_alike(network, sendable(own), SUMMING)
-    return OnePoint(w, own, total, float(norms(total[:, :-1] + alpha * w)[0]))
+    gradient = total[:, :-1] + alpha * w
+    return OnePoint(w, own, total, float(norms(gradient)[0]))
 
 
 def slopes_and_values(losses: Losses, w: Array) -> Array:

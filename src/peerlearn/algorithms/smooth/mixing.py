@@ -46,7 +46,8 @@ class Mixing:
         K = 1
         while _gain(network, K + 1) > _gain(network, K):
             K += 1
-        K = max(K, math.ceil(network.diameter / max(1, round(network.diameter / K))))
+        iterations = max(1, round(network.diameter / K))  # for news to cross the graph
+        K = max(K, math.ceil(network.diameter / iterations))
         return cls(tuple(islice(recurrence(network, chebyshev=True), K)), _contraction(network, K))
 
     def window(self, network: Network) -> int:
@@ -58,7 +59,9 @@ class Mixing:
         now = before = x
         for a, b, c in self.rounds:
             mixed, heard = network.mix_and_flood(now, heard)
-            now, before = combine_rounds(a, mixed, b, now, c, before), now
+            latest = combine_rounds(a, mixed, b, now, c, before)
+            before = now
+            now = latest
         return now, heard
 
 

@@ -119,8 +119,9 @@ class StreamConsensus:
         if self.variant == "thesis":
             return averaging.average(network, b)
         N = state["seen"][:, None]
-        sums = averaging.average(network, np.hstack([N * b.reshape(len(b), -1), N]))
+        flat = b.reshape(len(b), -1)
+        sums = averaging.average(network, np.hstack([N * flat, N]))
         # b stays as it is if nobody has seen a row yet, or all rows are long forgotten.
         seen = sums[:, -1:] > FORGOTTEN
         means = sums[:, :-1] / np.where(seen, sums[:, -1:], 1.0)
-        return np.where(seen, means, b.reshape(len(b), -1)).reshape(b.shape)
+        return np.where(seen, means, flat).reshape(b.shape)

@@ -99,7 +99,8 @@ class StreamExact:
             if agent == network.tree.root:
                 seen[k] = self._add_to_past(state, k, *sums[k].gram())
                 b[k], found[k] = ridge_if_any(seen[k], alpha)
-        answer: Array = broadcast_from_root(network, np.hstack([b.reshape(len(b), -1), found]))
+        rows = np.hstack([b.reshape(len(b), -1), found])
+        answer: Array = broadcast_from_root(network, rows)
         if not answer[0, -1]:  # all agents raise the error that the root found
             raise undetermined(alpha)
         # The state changes last: the network may fail before.
@@ -116,7 +117,8 @@ class StreamExact:
         averaging: Averaging,
     ) -> Array:
         agents, B, M = state["b"].shape
-        own = np.stack([equations.numbers() for equations in _equations(chunks, agents, (B, M))])
+        equations_here = _equations(chunks, agents, (B, M))
+        own = np.stack([equations.numbers() for equations in equations_here])
         sums = averaging.total(network, own)
         b = np.empty_like(state["b"])
         found = np.empty(agents)
