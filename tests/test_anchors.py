@@ -229,7 +229,7 @@ class TestGiven:
 
     @pytest.mark.parametrize("rows", [2, 3, 24, 120])
     def test_centres_are_those_of_two_rows_at_least(self, rows):
-        table = agreed.Anchoring(1.0)._table(X[:rows], 3, (0, 0))
+        table = agreed.Anchoring(1.0)._find_centres(X[:rows], 3, (0, 0))
         C, n, e = table[:, :-2], table[:, -2], table[:, -1]
         assert np.array_equal(n, np.rint(n))
         assert n.min() >= 2
@@ -325,7 +325,7 @@ class TestBadInput:
     def test_a_failed_fit_leaves_the_model_as_it_was(self):
         model = AnchorLapClassifier(network=ring(), random_state=0).fit(X, SOME)
         before, model.rank = model.predict(X), 100
-        with pytest.raises(DataError, match="rank=100 is larger"):
+        with pytest.raises(DataError, match="rank=100 is too large"):
             model.fit(X[:40, :2], np.where(SOME < 0, -1, 1 - SOME)[:40])
         np.testing.assert_array_equal(model.predict(X), before)
 

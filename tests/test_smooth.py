@@ -347,7 +347,7 @@ def test_solvers_are_found_by_name():
         ),
         (lambda: StepRule(0.0), "alpha0 of a StepRule is 0.0: give a number above 0"),
         (lambda: StepRule(1.0, -1), "delta of a StepRule is -1: give a number of 0 or more"),
-        (lambda: minimise(NEXT("linear"), alpha=0.0), "only where alpha is above 0, not 0.0"),
+        (lambda: minimise(NEXT("linear"), alpha=0.0), "only if alpha is above 0, not 0.0"),
         (
             lambda: minimise(GradientTracking(), alpha=-1.0),
             "must be a finite number of 0 or more, not -1.0",

@@ -68,9 +68,9 @@ def test_what_diverges_stays_a_number(order):
 @pytest.mark.parametrize(
     ("method", "wrong", "shape"),
     [
-        ("gradient", lambda losses, w: w[:, :1], r"\(7, 1\) where \(7, 3\) is due"),
-        ("gradient", lambda losses, w: w[0], r"\(3,\) where \(7, 3\) is due"),
-        ("value", lambda losses, w: 0.0, r"\(\) where \(7,\) is due"),
+        ("gradient", lambda losses, w: w[:, :1], r"\(7, 1\) instead of \(7, 3\)"),
+        ("gradient", lambda losses, w: w[0], r"\(3,\) instead of \(7, 3\)"),
+        ("value", lambda losses, w: 0.0, r"\(\) instead of \(7,\)"),
     ],
 )
 @pytest.mark.parametrize(

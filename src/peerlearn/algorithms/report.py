@@ -15,7 +15,7 @@ SMALLEST_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class Report:
-    """How a solver came to its answer. Prints as a small table.
+    """Report of how a solver came to its answer; prints as a small table.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ NO_WEIGHTS = np.zeros((0, 0))
 
 @dataclass(frozen=True)
 class Cooperation:
-    """How agents combine.
+    """Settings of how agents combine.
 
     when: before or after they adapt, or not at all. exchange: "full" or "span". every: samples
     between two rounds. threshold: relative change that is worth a message; None: all agents send.

@@ -24,7 +24,7 @@ class Design(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """When agents combine what.
+    """The schedule of rounds in which agents combine.
 
     every: samples between two rounds. clock: samples before these. before: whether agents combine
     before they adapt. spans: whether agents combine only the part of q that each visits.

@@ -97,7 +97,7 @@ def _check_shapes(losses: Losses) -> None:
 
 @dataclass(frozen=True)
 class OnePoint:
-    """What all agents know after they have met at one w, with the same bits.
+    """A point where all agents met, and the gradients there, with the same bits at all agents.
 
     w: the point. own: (grad h_k, h_k) of each agent. total: the sum of these. size: |grad F|.
     """
