@@ -31,9 +31,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.sums import sum_everywhere
 from peerlearn.arrays import Array, norms, per_agent
@@ -120,7 +121,7 @@ class Averaging:
         """Return whether all agents of this network end with the same bits."""
         return network.size == 1 or self.method_on(network) == "tree"
 
-    def average(self, network: Network, x: Any) -> Array:
+    def average(self, network: Network, x: ArrayLike) -> Array:
         """Return the mean of all agents' x at every agent: the same shape as x."""
         rows = per_agent(x, len(network.hosted))
         if network.size == 1:
@@ -135,7 +136,7 @@ class Averaging:
             return self._by_messages(network, rows)
         return self._by_oracle(network, rows)
 
-    def total(self, network: Network, x: Any) -> Array:
+    def total(self, network: Network, x: ArrayLike) -> Array:
         """Return the sum of all agents' x at every agent: see sums.py."""
         sums: Array = sum_everywhere(network, x, self)
         return sums
@@ -257,7 +258,7 @@ class Averaging:
 
 def average(
     network: Network,
-    x: Any,
+    x: ArrayLike,
     *,
     tolerance: float = 1e-6,
     max_rounds: int | None = None,
@@ -297,7 +298,7 @@ def average(
 
 def total(
     network: Network,
-    x: Any,
+    x: ArrayLike,
     *,
     tolerance: float = 1e-6,
     max_rounds: int | None = None,
@@ -336,7 +337,7 @@ def total(
     return Averaging(method, tolerance, max_rounds, stopping).total(network, x)
 
 
-def iterates(network: Network, x: Any, method: Method = "plain") -> Iterator[Array]:
+def iterates(network: Network, x: ArrayLike, method: Method = "plain") -> Iterator[Array]:
     """Yield x after one round, two rounds, and so on without end, to watch how agents agree."""
     now = before = per_agent(x, len(network.hosted))
     for a, b, c in recurrence(network, chebyshev=method == "chebyshev"):
