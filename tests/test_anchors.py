@@ -229,7 +229,7 @@ class TestGiven:
 
     @pytest.mark.parametrize("rows", [2, 3, 24, 120])
     def test_centres_are_those_of_two_rows_at_least(self, rows):
-        table = agreed.Anchoring(1.0)._table(X[:rows], 3, (0, 0))
+        table = agreed.Anchoring(1.0)._find_centres(X[:rows], 3, (0, 0))
         C, n, e = table[:, :-2], table[:, -2], table[:, -1]
         assert np.array_equal(n, np.rint(n))
         assert n.min() >= 2
@@ -266,15 +266,15 @@ class TestBadInput:
         [
             (
                 {"rank": 61},
-                r"rank=61 is larger than the data: their (\d+) anchors span \1 directions at width=\d",
+                r"rank=61 is too large for the data: their (\d+) anchors span \1 directions at width=\d",
             ),
             (
                 {"rank": 30, "width": 50.0},
-                r"rank=30 is larger than the data: their \d+ anchors span \d+ directions at",
+                r"rank=30 is too large for the data: their \d+ anchors span \d+ directions at",
             ),
             (
                 {"n_anchors": 61},
-                r"n_anchors=61 is larger than the data: agents sent \d+ different centres, half as many",
+                r"n_anchors=61 is too large for the data: agents sent \d+ different centres, at most half",
             ),
             (
                 {"n_nearest": 61},
@@ -325,7 +325,7 @@ class TestBadInput:
     def test_a_failed_fit_leaves_the_model_as_it_was(self):
         model = AnchorLapClassifier(network=ring(), random_state=0).fit(X, SOME)
         before, model.rank = model.predict(X), 100
-        with pytest.raises(DataError, match="rank=100 is larger"):
+        with pytest.raises(DataError, match="rank=100 is too large"):
             model.fit(X[:40, :2], np.where(SOME < 0, -1, 1 - SOME)[:40])
         np.testing.assert_array_equal(model.predict(X), before)
 
@@ -353,14 +353,16 @@ class TestBadInput:
 
                 patch.setattr(agreed, "all_gather", changed)
                 with pytest.raises(
-                    WireError, match="agent 2 sent no centres of rows where some were due"
+                    WireError, match=r"agent 2 sent an unexpected message .expected centres of rows"
                 ):
                     model.fit(X, SOME)
         with monkeypatch.context() as patch:
             patch.setattr(
                 agreed, "broadcast_from_center", lambda network, x: np.full_like(x, np.inf)
             )
-            with pytest.raises(WireError, match=r"agent \d sent no anchors where \d+ were due"):
+            with pytest.raises(
+                WireError, match=r"agent \d sent an unexpected message .expected \d+ anchors"
+            ):
                 model.fit(X, SOME)
         with monkeypatch.context() as patch:
             for sums, said in ((np.nan, "nan labels on nan rows"), (0.0, "0 labels on 0 rows")):

@@ -7,7 +7,7 @@ import pytest
 
 from peerlearn import Faults, SimulatedNetwork, graphs
 from peerlearn.algorithms.completion import BlockCompletion, DiffusionCompletion, completion_of
-from peerlearn.algorithms.completion.block import pseudo_solved
+from peerlearn.algorithms.completion.block import apply_pseudo_inverse
 from peerlearn.algorithms.completion.diffusion import curvature, gradient_of, kappa
 from peerlearn.algorithms.distances import Exchange, Known, Landmarks, Places
 from peerlearn.errors import DataError, InputError, NetworkError, NotConverged
@@ -84,7 +84,7 @@ class TestGradients:
         A = np.random.default_rng(0).standard_normal((2, 12, 4))
         A[1, :, 3] = A[1, :, 2]  # of lower rank
         D = np.random.default_rng(1).standard_normal((2, 12, 5))
-        np.testing.assert_allclose(pseudo_solved(A, D), np.linalg.pinv(A) @ D, atol=1e-9)
+        np.testing.assert_allclose(apply_pseudo_inverse(A, D), np.linalg.pinv(A) @ D, atol=1e-9)
 
 
 class TestExactness:

@@ -9,7 +9,7 @@ import pytest
 
 from peerlearn import Faults, SimulatedNetwork, graphs
 from peerlearn.algorithms.distances import Exchange, Known, Landmarks, Places, distances_of
-from peerlearn.algorithms.distances.exchange import Entries, Patterns, rounded
+from peerlearn.algorithms.distances.exchange import Entries, Patterns, round_randomly
 from peerlearn.errors import DataError, InputError, NetworkError, WireError
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.local.threads import one_blas_thread
@@ -56,12 +56,12 @@ class TestSquaredDistances:
 
 class TestPlaces:
     def test_are_agreed_upon(self):
-        together = Places.agreed(SimulatedNetwork(GRAPHS["ring"]), [3, 0, 2, 1, 4])
+        together = Places.agree(SimulatedNetwork(GRAPHS["ring"]), [3, 0, 2, 1, 4])
         assert together == Places((3, 0, 2, 1, 4))
         assert (together.N, together.of(2), together.of(1)) == (10, slice(3, 5), slice(3, 3))
         counts = [3, 0, 2, 1, 4]
         assert (
-            run_apart(GRAPHS["ring"], lambda network, k: Places.agreed(network, [counts[k]]))
+            run_apart(GRAPHS["ring"], lambda network, k: Places.agree(network, [counts[k]]))
             == [together] * 5
         )
 
@@ -70,20 +70,20 @@ class TestPlaces:
             DataError,
             match="all agents together have 1 row, and a distance needs two: give more rows",
         ):
-            Places.agreed(SimulatedNetwork(GRAPHS["ring"]), [1, 0, 0, 0, 0])
+            Places.agree(SimulatedNetwork(GRAPHS["ring"]), [1, 0, 0, 0, 0])
 
     def test_too_many_rows(self):
         with pytest.raises(DataError, match="distances between all of them"):
             Places((15_000, 10_000))
         with pytest.raises(DataError, match="or use AnchorLapClassifier, which needs no distances"):
-            Places.agreed(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, 30_000, 4])
+            Places.agree(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, 30_000, 4])
 
     @pytest.mark.parametrize("said", [-4.0, np.nan, np.inf, 2.5, 1e17])
     def test_a_number_of_rows_that_cannot_be(self, said):
         with pytest.raises(
-            NetworkError, match=r"agent 3 (says to have|computed numbers that are not finite)"
+            NetworkError, match=r"agent 3 (announced|computed numbers that are not finite)"
         ):
-            Places.agreed(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, said, 4])
+            Places.agree(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, said, 4])
 
 
 class TestKnown:
@@ -141,7 +141,9 @@ class TestLandmarks:
         assert network.ledger.bytes < 1.3 * (4 * 30 + 4 * 150) * 5 * 8
 
     def test_rows_too_far_to_square(self):
-        with pytest.raises(DataError, match="too far to square: scale the columns at all agents"):
+        with pytest.raises(
+            DataError, match="the squares overflow: scale the columns at all agents"
+        ):
             Landmarks().share(
                 SimulatedNetwork(GRAPHS["ring"]), [1e200 * X for X in tables()], seed=0
             )
@@ -200,10 +202,10 @@ class TestExchange:
 
     def test_rounding_is_right_on_average(self):
         rng = np.random.default_rng(0)
-        drawn = np.array([rounded(0.35, rng) for _ in range(20_000)])
+        drawn = np.array([round_randomly(0.35, rng) for _ in range(20_000)])
         assert set(drawn) == {0, 1}
         assert abs(drawn.mean() - 0.35) < 0.01
-        assert {rounded(3.0, rng) for _ in range(50)} == {3}
+        assert {round_randomly(3.0, rng) for _ in range(50)} == {3}
 
     def test_far_more_is_known_than_with_rounding_down(self, monkeypatch):
         """2Moons in the thesis: 0.035 of 28 or 29 rows is about one, and a part of that is none at all."""
@@ -219,7 +221,8 @@ class TestExchange:
         Exchange(0.035, 0.035, 100, 0).share(SimulatedNetwork(SEVEN), X, seed=0)
         unbiased, patterns[:] = np.mean(patterns), []
         monkeypatch.setattr(
-            "peerlearn.algorithms.distances.exchange.rounded", lambda number, rng: int(number)
+            "peerlearn.algorithms.distances.exchange.round_randomly",
+            lambda number, rng: int(number),
         )
         Exchange(0.035, 0.035, 100, 0).share(SimulatedNetwork(SEVEN), X, seed=0)
         assert 95 < unbiased < 125
@@ -284,7 +287,7 @@ class TestHostileMessages:
         )  # its own row came back
         assert heard.patterns.received.tolist() == [0, 4]
         own = heard.entries([1 * 5 + 3, 2 * 5 + 3], [7.0, 25.0 * (1 + 1e-12)])
-        D, mask = own.squares()
+        D, mask = own.to_matrix()
         assert (D[1, 3], D[3, 1], D[2, 3]) == (7.0, 7.0, 25.0)
         assert mask.sum() == 16 + 2 + 1
 
@@ -301,7 +304,9 @@ class TestHostileMessages:
         ],
     )
     def test_no_patterns(self, rows, patterns, dtype):
-        with pytest.raises(WireError, match="agent 9 sent no patterns"):
+        with pytest.raises(
+            WireError, match=r"agent 9 sent an unexpected message .expected patterns"
+        ):
             Heard.fresh().rows(rows, patterns, dtype)
 
     @pytest.mark.parametrize(
@@ -327,7 +332,9 @@ class TestHostileMessages:
         ],
     )
     def test_no_distances(self, places, distances, dtype):
-        with pytest.raises(WireError, match="agent 9 sent no distances"):
+        with pytest.raises(
+            WireError, match=r"agent 9 sent an unexpected message .expected distances"
+        ):
             Heard.fresh().entries(places, distances, dtype)
 
     @pytest.mark.parametrize(("places", "distances"), [([13], [25.1]), ([1, 1], [2.0, 3.0])])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from peerlearn import LMSFilter, SimulatedNetwork, SplineFilter, graphs
-from peerlearn.algorithms.filtering.divergence import diverged
+from peerlearn.algorithms.filtering.divergence import explain_divergence
 from peerlearn.algorithms.filtering.kernels import LMS, NLMS, RLS
 from peerlearn.algorithms.filtering.task import Design
 from peerlearn.errors import InputError
@@ -167,7 +167,9 @@ class TestDivergence:
         design = Design(5, 23 if spline else 0, 5.0, update, forgetting)
         curve, steps = Spline(2.2, 0.2) if spline else None, np.array([1e-3, 1e-3])
         for by_neighbor in (False, True):
-            sentence = str(diverged(4, 7, design, curve, 2.0, steps, by_neighbor=by_neighbor))
+            sentence = str(
+                explain_divergence(4, 7, design, curve, 2.0, steps, by_neighbor=by_neighbor)
+            )
             assert re.search(says, sentence.removesuffix(f"; {NEIGHBOR}"))
             assert sentence.endswith(NEIGHBOR) == by_neighbor
 

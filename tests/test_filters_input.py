@@ -229,13 +229,13 @@ class TestSettings:
         )
         fine = {"span": np.array([3])}
         for said, says in (
-            ([{"span": np.array([20])}, {}], "asked for no span from 0 to 19"),
-            ([{"span": np.array([-1])}, {}], "asked for no span"),
-            ([{"span": np.array([0.5])}, {}], "asked for no span"),
-            ([{}, {}], "asked for no span"),
-            ([fine, {"q": np.ones(3)}], "sent no 4 control points"),
-            ([fine, {}], "sent no 4 control points"),
+            ([{"span": np.array([20])}, {}], "expected a span from 0 to 19"),
+            ([{"span": np.array([-1])}, {}], "expected a span"),
+            ([{"span": np.array([0.5])}, {}], "expected a span"),
+            ([{}, {}], "expected a span"),
+            ([fine, {"q": np.ones(3)}], "expected 4 control points"),
+            ([fine, {}], "expected 4 control points"),
         ):
             model.network.said = said
-            with pytest.raises(WireError, match=f"agent 0 {says}"):
+            with pytest.raises(WireError, match=f"agent 0 sent an unexpected message .{says}"):
                 model.run(X, D)

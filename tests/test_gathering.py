@@ -99,7 +99,9 @@ class Tampered(SimulatedNetwork):
 
 @pytest.mark.parametrize("message", STRANGE.values(), ids=STRANGE)
 def test_what_cannot_be_tables_is_refused_by_the_senders_name(message):
-    with pytest.raises(WireError, match=r"agent 2 sent no tables of 3 columns"):
+    with pytest.raises(
+        WireError, match=r"agent 2 sent an unexpected message .expected tables of 3 columns"
+    ):
         all_gather(Tampered(message), [np.ones((2, WIDTH))] * 3, WIDTH)
 
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from peerlearn.algorithms.registry import named
+from peerlearn.algorithms.registry import find_classes
 from peerlearn.experiments import read
 from peerlearn.experiments.lab import comparison as compared
 from peerlearn.experiments.lab import protocols
@@ -45,13 +45,13 @@ def test_the_recipe_for_a_new_protocol_holds(written, tmp_path, monkeypatch):
     )[-1]
     (tmp_path / "resubstitution.py").write_text(recipe)
     monkeypatch.setattr(protocols, "__path__", [*protocols.__path__, str(tmp_path)])
-    named.cache_clear()
+    find_classes.cache_clear()
     try:
         file = written('protocol = { name = "resubstitution", rows = 100 }\n' + SHORT)
         (trial,) = (comparison := read(file)).trials()
         outcome = comparison.protocol.run(trial)
     finally:
-        named.cache_clear()
+        find_classes.cache_clear()
         sys.modules.pop(f"{protocols.__name__}.resubstitution", None)
     assert 0 <= outcome.values["error"] < 0.2
     assert outcome.values["kept"] == 100 / 550

@@ -79,5 +79,5 @@ def test_a_leader_that_never_ends_is_refused(monkeypatch):
             monkeypatch.setattr(module._Search, "steer", endless)
         return LBFGS(max_iterations=5).minimise(network, LogisticLosses([X[k]], [y[k]]), ALPHA)
 
-    with pytest.raises(WireError, match=f"agent {root} does not come to an end"):
+    with pytest.raises(WireError, match=f"agent {root} does not end its search"):
         run_apart(GRAPH, work)

@@ -154,9 +154,9 @@ def test_the_average_of_inverses_is_never_less_than_the_inverse(unlike):
     """P >= A^-1, whatever the agents have: so that r'P r bounds the distance."""
     problems, alpha = LeastSquares.of_rows(*unlike), 1e-2
     kind, everyone = PRECONDITIONERS["local"], SimulatedNetwork(GRAPH)
-    riding = kind.riding(everyone, problems, alpha)
-    rode = np.repeat(riding.sum(axis=0)[None], 12, axis=0)
-    P = kind.prepare(problems, alpha, lambda x: np.repeat(x.sum(axis=0)[None], 12, axis=0), rode)
+    extra = kind.extra_numbers(everyone, problems, alpha)
+    sums = np.repeat(extra.sum(axis=0)[None], 12, axis=0)
+    P = kind.prepare(problems, alpha, lambda x: np.repeat(x.sum(axis=0)[None], 12, axis=0), sums)
     A = sum(h.T @ h for h in unlike[0]) + alpha * np.eye(302)
     rng = np.random.default_rng(0)
     for _ in range(5):

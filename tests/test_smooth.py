@@ -140,12 +140,12 @@ def test_agents_come_back_from_where_numbers_end():
 def test_a_gradient_that_grows_is_no_trouble_and_a_value_that_rises_is():
     steps = AutomaticSteps(sigma=0.5, largest=1.0)
     steps.begin(10.0)
-    assert steps.judged(1.0, 5.0, 0.0) == "better"
+    assert steps.judge(1.0, 5.0, 0.0) == "better"
     before = steps.now
-    assert steps.judged(50.0, 4.9, 0.0) == "better"
-    assert steps.judged(50.0, 5.1, 0.0) == "worse"
+    assert steps.judge(50.0, 4.9, 0.0) == "better"
+    assert steps.judge(50.0, 5.1, 0.0) == "worse"
     assert steps.now == before
-    assert steps.judged(1.5, 5.6, 0.0) == "lost"
+    assert steps.judge(1.5, 5.6, 0.0) == "lost"
     assert steps.now == before / 2
 
 
@@ -347,7 +347,7 @@ def test_solvers_are_found_by_name():
         ),
         (lambda: StepRule(0.0), "alpha0 of a StepRule is 0.0: give a number above 0"),
         (lambda: StepRule(1.0, -1), "delta of a StepRule is -1: give a number of 0 or more"),
-        (lambda: minimise(NEXT("linear"), alpha=0.0), "only where alpha is above 0, not 0.0"),
+        (lambda: minimise(NEXT("linear"), alpha=0.0), "only if alpha is above 0, not 0.0"),
         (
             lambda: minimise(GradientTracking(), alpha=-1.0),
             "must be a finite number of 0 or more, not -1.0",

@@ -68,9 +68,9 @@ def test_what_diverges_stays_a_number(order):
 @pytest.mark.parametrize(
     ("method", "wrong", "shape"),
     [
-        ("gradient", lambda losses, w: w[:, :1], r"\(7, 1\) where \(7, 3\) is due"),
-        ("gradient", lambda losses, w: w[0], r"\(3,\) where \(7, 3\) is due"),
-        ("value", lambda losses, w: 0.0, r"\(\) where \(7,\) is due"),
+        ("gradient", lambda losses, w: w[:, :1], r"\(7, 1\) instead of \(7, 3\)"),
+        ("gradient", lambda losses, w: w[0], r"\(3,\) instead of \(7, 3\)"),
+        ("value", lambda losses, w: 0.0, r"\(\) instead of \(7,\)"),
     ],
 )
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_diverges_stays_a_number(order):
 )
 def test_losses_of_other_shapes_are_refused(solver, method, wrong, shape):
     kind = type("Mine", (Bowls,), {method: wrong})
-    with pytest.raises(InputError, match=rf"Mine\.{method} gives an array of shape {shape}"):
+    with pytest.raises(InputError, match=rf"Mine\.{method} returns an array of shape {shape}"):
         solver.minimise(SimulatedNetwork(GRAPH), kind(7, 0.0), 1.0)
 
 

@@ -219,7 +219,9 @@ class TestNonsense:
     )
     def test_no_equations(self, nonsense):
         own = [NormalEquations.of_rows(RNG.standard_normal((2, 9)), (8, 1)) for _ in range(3)]
-        with pytest.raises(WireError, match="agent 1 sent no equations of 8 features"):
+        with pytest.raises(
+            WireError, match=r"agent 1 sent an unexpected message .expected equations of 8"
+        ):
             merge_equations(self.network(nonsense), own)
 
     def test_what_is_sent_is_what_arrives(self):
@@ -249,5 +251,5 @@ class TestNonsense:
                 return super().flood(largest + 1e9)
 
         blocks = ColumnBlocks.of_features([np.ones((4, 2))] * 3)
-        with pytest.raises(WireError, match="a number of columns that there cannot be"):
+        with pytest.raises(WireError, match="an impossible number of columns"):
             Layout.of(Floods(graphs.ring(3)), blocks)

@@ -228,7 +228,7 @@ class TestCensoring:
             b += rng.exponential(0.3, (network.size, 1, 1)) * rng.standard_normal(
                 (network.size, B, M)
             )
-            mixed = combining.mixed(network, state, b, 0.3)
+            mixed = combining.combine(network, state, b, 0.3)
             np.testing.assert_allclose(mixed.mean(axis=0), b.mean(axis=0), atol=1e-12)
             b = mixed
         assert 0 < state["silences"].sum() < 100 * network.size
@@ -291,7 +291,7 @@ class TestCensoring:
         naive, stale = start, np.zeros_like(start)
         for _ in range(100):
             b, naive = (
-                combining.mixed(network, state, b + learned[:, None], threshold),
+                combining.combine(network, state, b + learned[:, None], threshold),
                 naive + learned,
             )
             news = np.linalg.norm(naive - stale, axis=1) > threshold * np.linalg.norm(naive, axis=1)
@@ -352,7 +352,7 @@ class TestDiffusion:
         H = [np.ones((n, B)) for n in (1, 2, 400, 0)]
         with pytest.raises(
             NetworkError,
-            match="DiffusionLMS: the coefficients of agent 2 grew beyond all numbers: give a smaller step",
+            match="DiffusionLMS: the coefficients of agent 2 overflow: give a smaller step",
         ):
             coefficients(learner, network, [(H, [np.ones((len(h), M)) for h in H])])
         assert network.ledger.rounds == 0

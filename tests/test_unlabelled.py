@@ -68,7 +68,7 @@ def test_labels_and_their_kind_belong_together(message):
         def exchange(self, outbox, to=None):
             return super().exchange([message if box else box for box in outbox], to)
 
-    with pytest.raises(WireError, match="sent labels of a kind that there is not"):
+    with pytest.raises(WireError, match="sent labels of an unknown kind"):
         union(Tampered(graphs.ring(3)), [np.array([1, 2])] * 3)
 
 
@@ -91,7 +91,7 @@ def test_labels_that_are_none_are_refused(labels):
             inbox = super().exchange(outbox, to)
             return [{k: wrong if k == 0 else sent[k] for k in sent} for sent in inbox]
 
-    with pytest.raises(WireError, match="agent 0 sent labels that are none"):
+    with pytest.raises(WireError, match="agent 0 sent an invalid label"):
         union(Tampered(graphs.ring(3)), [np.array([1, 2])] * 3)
 
 

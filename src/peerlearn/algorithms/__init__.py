@@ -1,4 +1,4 @@
-"""What agents compute together, one file per method."""
+"""Algorithms that agents run together, one file per method."""
 
 from peerlearn.public_names import lazy
 

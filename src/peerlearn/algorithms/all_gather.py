@@ -1,10 +1,11 @@
-"""Everybody's table at every agent: for what all must know row by row, such as distances to landmarks.
+"""All agents' tables at every agent, for what all must know row by row.
 
-    T_k <- T_k and the tables of k's children                        up the tree, the deepest agents first
+    T_k <- T_k and the tables of k's children                        up the tree, deepest first
     T_k <- T of k's parent                                           down the tree
 
-Every table crosses every link of the tree once on its way down, and on its way up only those
-towards the root. All agents end with the same bits.
+An example are distances to landmarks. On the way down every table crosses every link of the tree
+once; on the way up a table crosses only the links between its agent and the root. All agents end
+with the same bits.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections.abc import Sequence
 import networkx as nx
 import numpy as np
 
+from peerlearn.algorithms.unexpected import unexpected_message
 from peerlearn.arrays import Array, all_finite
-from peerlearn.errors import WireError
 from peerlearn.network.base import Message, Network
 
 WAY_OUT = "use a network that delivers every message"
@@ -23,44 +24,37 @@ Tables = dict[int, Array]  # by agent
 
 
 def all_gather(network: Network, tables: Sequence[Array], width: int) -> list[Array]:
-    """The table of every agent, by its number, from those of the hosted ones: unlike many rows, alike many columns."""
+    """Return the table of every agent, in the order of their numbers.
+
+    tables: those of the hosted agents. They may differ in rows; all have `width` columns.
+    """
     network.must_hear_everybody(WAY_OUT)
-    tree, hosted = network.tree, network.hosted
+    tree = network.tree
+    hosted = network.hosted
     known: list[Tables] = [{agent: own} for agent, own in zip(hosted, tables, strict=True)]
     below = _subtrees(network)
+    parents = [[int(tree.parent[k])] for k in hosted]
     for level in range(tree.height, 0, -1):
-        outbox = [
-            _packed(own) if tree.depth[k] == level else {}
-            for k, own in zip(hosted, known, strict=True)
-        ]
-        inbox = network.exchange(outbox, [[int(tree.parent[k])] for k in hosted])
+        outbox = _pack_level(network, known, level)
+        inbox = network.exchange(outbox, parents)
         for own, box in zip(known, inbox, strict=True):
             for child in sorted(box):
-                own |= _unpacked(box[child], below[child], width, child)
-    children = {
-        k: [child for child in sorted(network.graph[k]) if tree.parent[child] == k] for k in hosted
-    }
+                own |= _unpack(box[child], below[child], width, child)
+    children = [
+        [child for child in sorted(network.graph[k]) if tree.parent[child] == k] for k in hosted
+    ]
     everybody = frozenset(range(network.size))
     for level in range(tree.height):
-        outbox = [
-            _packed(own) if tree.depth[k] == level else {}
-            for k, own in zip(hosted, known, strict=True)
-        ]
-        inbox = network.exchange(outbox, [children[k] for k in hosted])
-        known = [
-            next(
-                (_unpacked(message, everybody, width, parent) for parent, message in box.items()),
-                own,
-            )
-            for own, box in zip(known, inbox, strict=True)
-        ]
-    return [
-        known[0][agent] for agent in range(network.size)
-    ]  # the first hosted agent knows what all know
+        outbox = _pack_level(network, known, level)
+        for k, box in enumerate(network.exchange(outbox, children)):
+            for parent, message in box.items():  # one message at most
+                known[k] = _unpack(message, everybody, width, parent)
+    # The first hosted agent knows what all know.
+    return [known[0][agent] for agent in range(network.size)]
 
 
 def _subtrees(network: Network) -> dict[int, frozenset[int]]:
-    """Each agent with all that are below it in the tree: whose tables it may speak for."""
+    """Return each agent with all agents below it in the tree: whose tables it may send."""
     tree = network.tree
     downwards = nx.DiGraph(
         (int(parent), child) for child, parent in enumerate(tree.parent) if child != tree.root
@@ -72,7 +66,16 @@ def _subtrees(network: Network) -> dict[int, frozenset[int]]:
     }
 
 
-def _packed(tables: Tables) -> Message:
+def _pack_level(network: Network, known: Sequence[Tables], level: int) -> list[Message]:
+    """Return the messages of the hosted agents at this depth of the tree; empty for others."""
+    depth = network.tree.depth
+    return [
+        _pack(own) if depth[k] == level else {}
+        for k, own in zip(network.hosted, known, strict=True)
+    ]
+
+
+def _pack(tables: Tables) -> Message:
     agents = sorted(tables)
     return {
         "rows": np.array([len(tables[k]) for k in agents]),
@@ -80,9 +83,10 @@ def _packed(tables: Tables) -> Message:
     }
 
 
-def _unpacked(message: Message, agents: frozenset[int], width: int, sender: int) -> Tables:
-    """The tables of these agents, in the order of their numbers, if that is what was sent."""
-    rows, table = message.get("rows"), message.get("table")
+def _unpack(message: Message, agents: frozenset[int], width: int, sender: int) -> Tables:
+    """Return the tables of these agents from a message, which must have exactly these."""
+    rows = message.get("rows")
+    table = message.get("table")
     if (
         rows is None
         or table is None
@@ -91,11 +95,10 @@ def _unpacked(message: Message, agents: frozenset[int], width: int, sender: int)
         or table.ndim != 2
         or table.dtype != np.float64
         or rows.min(initial=0) < 0
-        or rows.max(initial=0) > len(table)  # the next sum is a number
+        or rows.max(initial=0) > len(table)  # so that the next sum cannot overflow
         or table.shape != (np.add.reduce(rows), width)
         or not all_finite(table)
     ):
-        raise WireError(
-            f"agent {sender} sent no tables of {width} columns where some were due: it runs something else"
-        )
-    return dict(zip(sorted(agents), np.split(table, np.cumsum(rows)[:-1]), strict=True))
+        raise unexpected_message(sender, f"tables of {width} columns")
+    parts = np.split(table, np.cumsum(rows)[:-1])
+    return dict(zip(sorted(agents), parts, strict=True))

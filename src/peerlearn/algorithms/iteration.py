@@ -1,14 +1,14 @@
-"""The loop of iterative solvers: counts iterations, keeps residuals, stops all agents together, warns and reports.
+"""The loop of iterative solvers: counts, keeps residuals, stops all agents together, and reports.
 
     loop = Iterations(network, "ADMM", tolerance, max_iterations, check_every=10)
     for n in loop:                                 n = 1, 2, ..
         ...                                        one iteration
         if loop.due:                               every 10 iterations, and in the last one
-            loop.vote(residuals)                   over the network: all agents know the largest, and stop together
+            loop.vote(residuals)                   over the network: all agents know the largest
     return Solution(b, loop.report("raise max_iterations"))
 
-A solver that knows the same residual at every agent already calls `judge` in place of `vote`. The
-report's `converged` is whether the last residual is within tolerance; `report` warns if not.
+A solver that already knows the same residual at every agent calls `judge` instead of `vote`. The
+report's `converged` says whether the last residual is within tolerance; `report` warns if not.
 """
 
 from __future__ import annotations
@@ -29,13 +29,29 @@ class Iterations:
 
     Parameters
     ----------
-    network: the ledger's share of the run begins now.
-    solver: its name, for the report and the warning.
-    tolerance: iterations end when a residual is within it.
-    max_iterations: or after so many.
-    check_every: iterations from one residual to the next.
-    measure: what residuals are: the distance to the answer, or the size of a gradient.
-    recovers: the solver goes on from residuals that are huge or no numbers; others stop there.
+    network : Network
+        The network of the agents. Messages sent from now on count for this run.
+    solver : str
+        The solver's name, for the report and the warning.
+    tolerance : float
+        Iterations end when a residual is within it.
+    max_iterations : int
+        Iterations also end after this many.
+    check_every : int, default 1
+        Iterations from one residual to the next.
+    measure : {"distance", "gradient"}, default "distance"
+        What residuals are: the distance to the answer, or the size of a gradient.
+    recovers : bool, default False
+        Whether the solver can go on after a residual that is huge or NaN. Others stop there.
+
+    Examples
+    --------
+    >>> from peerlearn import SimulatedNetwork, graphs
+    >>> loop = Iterations(SimulatedNetwork(graphs.ring(3)), "Halving", 0.2, max_iterations=100)
+    >>> for n in loop:
+    ...     residual = loop.judge(0.5**n)
+    >>> loop.report().iterations
+    3
     """
 
     def __init__(
@@ -87,22 +103,25 @@ class Iterations:
         return bool(self.residuals) and self.residuals[-1] <= self.tolerance
 
     def vote(self, residuals: Array) -> float:
-        """Return the largest residual of all agents, from those of the hosted ones, and stop if it is small enough."""
+        """Return the largest residual of all agents, and stop the loop if it is within tolerance.
+
+        residuals: those of the hosted agents.
+        """
         return self.judge(float(maximum(self.network, sendable(residuals))[0]))
 
     def judge(self, residual: float) -> float:
-        """Keep a residual that all agents know with the same bits, and stop if it is small enough."""
+        """Keep a residual that all agents know alike, and stop if it is within tolerance."""
         self.record(residual)
         self._decide()
         return residual
 
     def record(self, residual: float) -> None:
-        """Keep a residual that decides nothing."""
+        """Keep a residual without a decision about stopping."""
         self.residuals.append(residual)
         self.network.residual = residual
 
     def correct(self, residual: float) -> None:
-        """Replace the last residual by one that is known better, and decide anew whether to stop."""
+        """Replace the last residual by a more exact one, and decide again whether to stop."""
         self.residuals[-1] = residual
         self._decide()
 
@@ -122,9 +141,10 @@ class Iterations:
         tolerance: float | None = None,
         measure: Measure | None = None,
     ) -> None:
-        """Warn that the answer is not as exact as was asked for, and report it as not converged.
+        """Warn that the answer is not as exact as asked for, and report it as not converged.
 
-        change: what to do about it. tolerance, measure: of this residual, if not those of the loop.
+        change: what the user can do about it. tolerance, measure: those of this residual, if they
+        are not those of the loop.
         """
         self._falls_short = True
         asked = self.tolerance if tolerance is None else tolerance
@@ -133,7 +153,8 @@ class Iterations:
         else:
             where = f"with a gradient of size {residual:.2e}"
         warn_not_converged(
-            f"{self.solver} stopped after {self.count} iterations {where}, where {asked:g} was asked for: {change}"
+            f"{self.solver} stopped after {self.count} iterations {where}, "
+            f"where {asked:g} was asked for: {change}"
         )
 
     def report(
@@ -145,12 +166,11 @@ class Iterations:
         residual: float | None = None,
         warn: bool = True,
     ) -> Report:
-        """Return the report, and warn if the answer is not as exact as was asked for.
+        """Return the report, and warn if the answer is not as exact as asked for.
 
-        change: what to do about it. certain: False if residuals do not tell the truth, because sums
-        were cut off.
-        residual: of the answer, if that is not the last one. warn: False for a caller that has
-        something else to try.
+        change: what the user can do about it. certain: False if residuals cannot be trusted,
+        because sums were cut off. residual: that of the answer, if it is not the last one.
+        warn: False for a caller that can try something else.
         """
         last = residual
         if last is None:

@@ -1,26 +1,29 @@
-"""Conjugate gradients for a matrix that no agent has: only products with it, summed over the network, are known.
+"""Conjugate gradients for a matrix that no agent has.
+
+Only products with the matrix are known, and these are summed over the network.
 
     A b = c,   A symmetric and positive definite        M columns, each on its own
 
-    q = A d                                          over the network: the only message of an iteration
+    q = A d                                          over the network: the only sum of an iteration
     s = (r'd) / (d'q);  b <- b + s d;  r <- r - s q  alone: every agent holds the same b, r, d
-    z = P r;  d <- z - sum (z'q) / (d'q) d           alone (P: the preconditioner; the sum: over all d so far)
+    z = P r                                          alone; P: the preconditioner
+    d <- z - sum (z'q) / (d'q) d                     alone; the sum is over all d so far
 
 Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, 1952; s and the
-step for d are written as in Notay, Flexible conjugate gradients, 2000, which forgives small errors
-in sums and preconditioner. In theory the last d would do. With condition numbers of 1e8 and agents
-that differ it does not: 50 iterations become 400 and more, and each costs a message, while memory
-costs none.
+step for d are written as in Notay, Flexible conjugate gradients, 2000, which tolerates small errors
+in sums and preconditioner. In theory the last d is enough. With condition numbers of 1e8 and agents
+that differ it is not: 50 iterations become 400 and more. Each iteration costs a message, while
+memory costs none.
 
-Every agent must hold the same copies of b, r and d: where data differ between agents, copies that
-differ a little are
-driven apart. A tree gives sums with the same bits to all; after a gossiped sum all follow the copy
-of one agent. The bound e on the distance rides in the next sum, so that all stop in the same
-iteration.
+Theory of operation. Every agent must hold the same copies of b, r and d: where the agents' data
+differ, copies that differ a little are driven apart. A tree gives sums with the same bits to all;
+after a gossiped sum all agents take the copy of one agent. The bound e on the distance travels with
+the next sum, so that all agents stop in the same iteration.
 
 A gossiped sum has an error. It may be larger as r gets smaller (Simoncini and Szyld, Theory of
-inexact Krylov subspace methods, 2003). When the agents believe to be done they compute the true
-residual from b, and if that is not small enough go on from there with more exact sums.
+inexact Krylov subspace methods, 2003). When the bound says that the answer is close enough, the
+agents compute the true residual from b. If that is not small enough, they go on from there with
+more exact sums.
 """
 
 from __future__ import annotations
@@ -39,37 +42,43 @@ from peerlearn.arrays import Array
 from peerlearn.local.least_squares import PerAgent
 from peerlearn.network.base import Network
 
-MARGIN = 20  # sums are so much more exact than the answer asked for: with less, restarts cost more than they save
+# Sums are this much more exact than the answer: with less, restarts cost more than they save.
+MARGIN = 20
 MOST_EXACT = 1e-14
 ROUGH = 1e-2  # relative accuracy of sums that only guide the iteration
-NOISE = 1.1  # what inexact sums may make of a residual
-KEPT = (
-    10_000_000  # numbers of past directions, and as many of their products: 80 MB each, in one copy
-)
+NOISE = 1.1  # factor by which inexact sums may change a residual
+# Numbers of past directions, and as many of their products: 80 MB each, in one copy.
+KEPT = 10_000_000
 STUCK_AFTER = 50  # iterations without a new best distance, where sums are inexact
 
 
 class System(Protocol):
-    """A b = c as the network knows it. Arrays have a leading axis: the agents hosted here, each with its copy."""
+    """The system A b = c as the network knows it.
+
+    Arrays have a leading axis: the agents hosted here, each with its copy.
+    """
 
     def right_side(self, averaging: Averaging) -> Array:
-        """c"""
+        """Return c."""
         ...
 
-    def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
-        """A d; and the average of one number of each agent that rides along, with the same bits at every agent."""
+    def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
+        """Return A d, and the average of one extra number of each agent.
+
+        The extra numbers travel in the same messages; their average has the same bits everywhere.
+        """
         ...
 
     def residual(self, b: Array, averaging: Averaging) -> Array:
-        """c - A b"""
+        """Return c - A b."""
         ...
 
     def distance(self, b: Array, r: Array, z: Array) -> Array:
-        """A bound on how far each agent's b is from the answer, relative to its size."""
+        """Return a bound on how far each agent's b is from the answer, relative to its size."""
         ...
 
     def uncertainty(self, averaging: Averaging) -> float:
-        """What the errors of inexact sums may add to that distance, as far as more than NOISE is known of it."""
+        """Return what errors of inexact sums may add to that distance, beyond the factor NOISE."""
         ...
 
 
@@ -83,22 +92,24 @@ class Krylov:
     loop: Iterations
 
     def solve(self, first: Array | None = None) -> Array:
-        """Return b; the loop has the bound on its distance after each iteration.
+        """Return b. The loop has the bound on its distance after each iteration.
 
-        first: a direction to begin with in place of P c.
+        first: a direction to begin with instead of P c.
         """
-        network, loop, averaging = self.loop.network, self.loop, self.averaging
+        loop = self.loop
+        network = loop.network
+        averaging = self.averaging
         r = self.system.right_side(averaging)
         b = np.zeros_like(r)
         while True:
             b = self._descend(b, r, first, averaging)
             if averaging.exact_on(network) or loop.exhausted:
                 return b
-            r, first = self.system.residual(b, averaging), None
+            r = self.system.residual(b, averaging)
+            first = None
             e = self.system.distance(b, r, self.precondition(r))
-            worst = float(
-                maximum(network, e)[0]
-            )  # of the true residual, which is summed inexactly too
+            worst = float(maximum(network, e)[0])
+            # The true residual is summed inexactly too.
             loop.correct(NOISE * worst + self.system.uncertainty(averaging))
             hopeless = not np.isfinite(loop.residuals[-1]) or averaging.tolerance <= MOST_EXACT
             if loop.converged or hopeless:
@@ -106,7 +117,7 @@ class Krylov:
             averaging = replace(averaging, tolerance=max(averaging.tolerance / MARGIN, MOST_EXACT))
 
     def report(self, note: str, change: str, *, warn: bool = True) -> Report:
-        """Return how it went. change: what to change if it did not go far enough."""
+        """Return the report of the loop. change: what to change if it did not converge."""
         network = self.loop.network
         note = f"{note}sums by {self.averaging.method_on(network)}"
         return self.loop.report(
@@ -114,14 +125,18 @@ class Krylov:
         )
 
     def _descend(self, b: Array, r: Array, first: Array | None, averaging: Averaging) -> Array:
-        """Go from b and its residual r to within tolerance, as far as the recurrence for r can tell."""
-        loop, tolerance, start = self.loop, self.loop.tolerance, len(self.loop.residuals)
-        z = (
-            self.precondition(r) if first is None else r
-        )  # at b = 0 a distance is 1, or 0 where r is
-        d, enough = z if first is None else first, averaging
-        exact, past = averaging.exact_on(loop.network), _Directions(d[0].shape)
-        goal = tolerance if exact else tolerance / NOISE**2
+        """Go from b and its residual r to within tolerance, according to the recurrence for r."""
+        loop = self.loop
+        start = len(loop.residuals)
+        if first is None:
+            z = d = self.precondition(r)
+        else:
+            d = first
+            z = r  # at b = 0 a distance is 1, or 0 if r is 0, whatever z is
+        enough = averaging
+        exact = averaging.exact_on(loop.network)
+        past = _Directions(d[0].shape)
+        goal = loop.tolerance if exact else loop.tolerance / NOISE**2
         for _ in loop:
             q, e = self.system.product(d, self.system.distance(b, r, z), enough)
             loop.record(e)
@@ -130,9 +145,8 @@ class Krylov:
             if not np.isfinite(e) or stuck:
                 break
             if e <= goal or loop.exhausted:
-                return (
-                    b + _ratio(_dot(r, d), _dot(d, q)) * d
-                )  # q is there already: one more step costs nothing
+                # q is known already, so one more step costs nothing.
+                return b + _ratio(_dot(r, d), _dot(d, q)) * d
             gained = max(min(residuals[0], 1.0) / e, 1.0)
             enough = replace(averaging, tolerance=min(averaging.tolerance * gained, ROUGH))
             b, r, z, d = self._step(b, r, d, q, past)
@@ -141,71 +155,89 @@ class Krylov:
     def _step(
         self, b: Array, r: Array, d: Array, q: Array, past: _Directions
     ) -> tuple[Array, Array, Array, Array]:
-        """One iteration of every column at every agent, all alone."""
+        """Compute one iteration of every column at every agent, without messages."""
         curvature = _dot(d, q)
         s = _ratio(_dot(r, d), curvature)
-        b, r = b + s * d, r - s * q
+        b = b + s * d
+        r = r - s * q
         z = self.precondition(r)
         past.add(d[0], q[0], curvature[0])
-        return b, r, z, np.repeat(past.conjugate(z[0])[None], len(z), axis=0)
+        d = np.repeat(past.conjugate(z[0])[None], len(z), axis=0)
+        return b, r, z, d
 
 
 class _Directions:
-    """The last directions d with q = A d and d'q, as many as KEPT allows. One copy: all agents have the same.
+    """The last directions d with q = A d and d'q, as many as KEPT allows.
 
-    After B of them there are no more, and what is left of z is rounding: then they are forgotten.
+    There is one copy, because all agents have the same. B directions span everything, and what is
+    then left of z is rounding: after B directions all are dropped.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self._all, self._most = shape[0], max(1, KEPT // max(int(np.prod(shape)), 1))
+        self._all = shape[0]
+        self._most = max(1, KEPT // max(int(np.prod(shape)), 1))
         self._count = 0
         self._d = self._q = self._curvature = np.empty((0, 0, 0))
 
     def add(self, d: Array, q: Array, curvature: Array) -> None:
+        """Keep a direction, in place of the oldest one if there is no room."""
         room = len(self._d)
         if self._count >= room and room < self._most:
             more = min(max(2 * room, 8), self._most)
-            self._d, self._q, self._curvature = (
-                np.concatenate(
-                    [old.reshape(-1, *new.shape)[:room], np.empty((more - room, *new.shape))]
-                )
-                for old, new in ((self._d, d), (self._q, q), (self._curvature, curvature))
-            )
+            self._d = _grow(self._d, d, room, more)
+            self._q = _grow(self._q, q, room, more)
+            self._curvature = _grow(self._curvature, curvature, room, more)
         place = self._count % self._most  # in place of the oldest
-        self._d[place], self._q[place], self._curvature[place] = d, q, curvature
+        self._d[place] = d
+        self._q[place] = q
+        self._curvature[place] = curvature
         self._count = self._count + 1 if self._count + 1 < self._all else 0
 
     def conjugate(self, z: Array) -> Array:
-        """z without its part in the past directions, in the geometry of A."""
+        """Return z without its part in the past directions, in the geometry of A."""
         held = min(self._count, self._most)
-        d, q, curvature = self._d[:held], self._q[:held], self._curvature[:held]
-        for _ in range(2):  # what rounding leaves after the first time is small only against z
-            z = z - np.add.reduce(_ratio(_dot(q, z[None]), curvature) * d, axis=0)
+        d = self._d[:held]
+        q = self._q[:held]
+        curvature = self._curvature[:held]
+        # Twice: what rounding leaves after the first time is small only relative to z.
+        for _ in range(2):
+            weights = _ratio(_dot(q, z[None]), curvature)
+            z = z - np.add.reduce(weights * d, axis=0)
         return z
 
 
-def summed_with(
-    network: Network, x: Array, riding: Array, averaging: Averaging
+def _grow(old: Array, new: Array, room: int, more: int) -> Array:
+    """Return the first `room` entries of `old`, with room for `more` entries like `new`."""
+    entries = old.reshape(-1, *new.shape)[:room]
+    return np.concatenate([entries, np.empty((more - room, *new.shape))])
+
+
+def sum_with_extra(
+    network: Network, x: Array, extra: Array, averaging: Averaging
 ) -> tuple[Array, float]:
-    """The sum of x, and the average of one number of each agent that rides along in the same messages."""
-    sums = sum_alike(network, np.column_stack([x.reshape(len(x), -1), riding]), averaging)
+    """Return the sum of x, and the average of one extra number of each agent.
+
+    Both travel in the same messages.
+    """
+    rows = np.column_stack([x.reshape(len(x), -1), extra])
+    sums = sum_alike(network, rows, averaging)
     return sums[:, :-1].reshape(x.shape), float(sums[0, -1]) / network.size
 
 
 def relative(distance: Array, size: Array) -> Array:
-    """distance / size; 1 where the size is still zero and the distance is not."""
+    """Return distance / size, or 1 where the size is still zero and the distance is not."""
     nothing = size == 0
-    return np.where(
-        nothing, np.where(distance == 0, 0.0, 1.0), distance / np.where(nothing, 1.0, size)
-    )
+    without_size = np.where(distance == 0, 0.0, 1.0)
+    ratio = distance / np.where(nothing, 1.0, size)
+    return np.where(nothing, without_size, ratio)
 
 
 def _dot(x: Array, y: Array) -> Array:
-    """Column by column at each agent: agents x 1 x M."""
+    """Return the products of columns at each agent: agents x 1 x M."""
     products: Array = np.add.reduce(x * y, axis=1, keepdims=True)
     return products
 
 
 def _ratio(x: Array, y: Array) -> Array:
-    """x / y, and 0 for columns that are solved already."""
+    """Return x / y, and 0 for columns that are solved already."""
     return np.divide(x, y, out=np.zeros_like(x), where=y > 0)

@@ -1,4 +1,8 @@
-"""Finding algorithms by name: any class of a folder with a `name` and the method asked for. A new file is enough."""
+"""Algorithms found by name.
+
+A family has all classes of a folder that have a `name` and the method asked for. A new file is
+enough to add one.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,8 @@ class Family(Generic[Kind]):
     """Algorithms that can take each other's place as one parameter of a model.
 
     package: the folder, or the one file, that they are in. method: what all of them have. what: the
-    name of the
-    parameter, for error messages. in_one_place: the name of the one that is used, whatever is asked
-    for, where all data are in one place; empty if any will do.
+    name of the parameter, for error messages. in_one_place: the name of the algorithm that is
+    always used if all data are in one place; empty if any can be used.
     """
 
     package: str
@@ -31,22 +34,22 @@ class Family(Generic[Kind]):
     in_one_place: str = ""
 
     def kinds(self) -> dict[str, type[Kind]]:
-        """Return every class of the family by its name. A new file is found by itself."""
-        return named(self.package, self.method)
+        """Return every class of the family by its name."""
+        return find_classes(self.package, self.method)
 
     def of(self, given: Kind | str) -> Kind:
-        """Return an algorithm, also from its name or that of its class."""
-        chosen: Kind = by_name(given, self.kinds(), self.what, self.method)
+        """Return an algorithm, created from its name or that of its class if only that is given."""
+        chosen: Kind = resolve(given, self.kinds(), self.what, self.method)
         return chosen
 
     def kind_of(self, name: str) -> type[Kind]:
-        """Return a class from its `name` or that of the class itself."""
-        return class_named(name, self.kinds(), self.what)
+        """Return a class by its `name` or by that of the class itself."""
+        return find_class(name, self.kinds(), self.what)
 
 
 @cache
-def named(package: str, method: str) -> dict[str, type[Any]]:
-    """Every class of the package's own files with a `name` and this method, by name."""
+def find_classes(package: str, method: str) -> dict[str, type[Any]]:
+    """Return every class of the package's own files with a `name` and this method, by name."""
     found: dict[str, type[Any]] = {}
     for file in own_files(package):
         for kind in vars(import_module(file)).values():
@@ -56,15 +59,18 @@ def named(package: str, method: str) -> dict[str, type[Any]]:
 
 
 def own_files(package: str) -> list[str]:
-    """Return the import paths of a package's own files, without those of packages in it; of a file, its own."""
+    """Return the import paths of a package's own files, without those of its subpackages.
+
+    The only file of a module is the module itself.
+    """
     folder = getattr(import_module(package), "__path__", None)
     if folder is None:
         return [package]
     return [f"{package}.{file.name}" for file in pkgutil.iter_modules(folder) if not file.ispkg]
 
 
-def by_name(given: Any, known: Mapping[str, type[Any]], what: str, method: str) -> Any:
-    """An object with settings as it is; one with none from its name or that of its class."""
+def resolve(given: Any, known: Mapping[str, type[Any]], what: str, method: str) -> Any:
+    """Return an object as it is, or one with default settings from its name or class name."""
     if isinstance(given, type):
         raise InputError(
             f"{what} is the class {given.__name__}: give an object, {given.__name__}()"
@@ -72,16 +78,17 @@ def by_name(given: Any, known: Mapping[str, type[Any]], what: str, method: str) 
     if not isinstance(given, str):
         if not hasattr(given, method):
             raise InputError(
-                f"{what} must be one of {', '.join(sorted(known))}, or an object with a {method} method, "
-                f"not {type(given).__name__}"
+                f"{what} must be one of {', '.join(sorted(known))}, "
+                f"or an object with a {method} method, not {type(given).__name__}"
             )
         return given
-    return class_named(given, known, what)()
+    return find_class(given, known, what)()
 
 
-def class_named(given: str, known: Mapping[str, type[Any]], what: str) -> type[Any]:
-    """A class from its `name` or that of the class itself."""
-    names = {**{kind.__name__.lower(): kind for kind in known.values()}, **known}
+def find_class(given: str, known: Mapping[str, type[Any]], what: str) -> type[Any]:
+    """Return a class by its `name` or by that of the class itself."""
+    names = {kind.__name__.lower(): kind for kind in known.values()}
+    names.update(known)
     asked = given.lower().replace("_", "").replace("-", "").replace(" ", "")
     if asked not in names:
         near = difflib.get_close_matches(asked, names, n=1)

@@ -1,4 +1,4 @@
-"""How an algorithm came to its answer: what every solver, learner and model reports."""
+"""The report that every solver, learner and model returns, and the check of tolerances."""
 
 from __future__ import annotations
 
@@ -17,17 +17,25 @@ SMALLEST_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class Report:
-    """How a solver came to its answer. Prints as a small table.
+    """Report of how a solver came to its answer; prints as a small table.
 
-    Attributes
+    Parameters
     ----------
-    solver: its name.
-    converged: whether the answer is as exact as was asked for.
-    iterations: how many were made.
-    residuals: one per check, as the first hosted agent saw them.
-    sent: rounds, messages and bytes of the hosted agents.
-    note: what the solver chose by itself.
+    solver : str
+        Name of the solver.
+    converged : bool
+        Whether the answer is as exact as asked for.
+    iterations : int
+        Number of iterations.
+    residuals : tuple of float
+        One residual per check, as the first hosted agent knew it.
+    sent : Counts
+        Rounds, messages and bytes of the hosted agents.
+    note : str, default ""
+        What the solver chose by itself.
 
+    Examples
+    --------
     >>> print(Report("Gram", converged=True, iterations=1, residuals=()))
     solver        Gram
     converged     yes
@@ -62,9 +70,9 @@ class Report:
 
 
 def check_tolerance(tolerance: Any, solver: str) -> None:
-    """Refuse a tolerance that is no number, or below what double precision can tell."""
+    """Refuse a tolerance that is not a number, or below what double precision can resolve."""
     if not is_real(tolerance) or not SMALLEST_TOLERANCE <= tolerance < math.inf:
         raise InputError(
-            f"tolerance of {solver} must be a number of {SMALLEST_TOLERANCE:g} or more, not {tolerance!r}: double "
-            "precision reaches no further"
+            f"tolerance of {solver} must be a number of {SMALLEST_TOLERANCE:g} or more, "
+            f"not {tolerance!r}: double precision reaches no further"
         )

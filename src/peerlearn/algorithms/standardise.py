@@ -1,13 +1,13 @@
-"""Columns of mean 0 and deviation 1 over the rows of all agents.
+"""Means and deviations of columns over the rows of all agents.
 
     N = sum_k N_k,   m = sum_k sum_i x_ki / N                                    over the network
     D = sum_k sum_i (x_ki - m),   S = sum_k sum_i (x_ki - m)^2                   over the network
     m <- m + D/N,   s^2 = (S - D^2/N) / N                                        alone
 
-Squares are summed after the mean is known, because their difference would lose the digits that
-large means take; D is what rounding left in m. A column of one value, where s is no more than the
-rounding of m, keeps its scale, s = 1. To compare largest and smallest values would be simpler, but
-would show neighbors values of single rows.
+Squares are summed after the mean is known: a difference of large sums would lose the digits that
+large means take. D is what rounding left in m. A constant column, where s is no more than the
+rounding of m, keeps its scale, s = 1. A comparison of largest and smallest values would be simpler,
+but would show neighbors values of single rows.
 """
 
 from __future__ import annotations
@@ -23,14 +23,20 @@ from peerlearn.network.base import Network
 
 
 def mean_and_deviation(network: Network, inputs: Sequence[Array]) -> tuple[Array, Array]:
-    """m and s for the hosted agents: agents x columns each."""
+    """Return m and s for the hosted agents: agents x columns each."""
     averaging = Averaging(tolerance=1e-12)
-    sums = averaging.total(network, np.stack([np.append(X.sum(axis=0), len(X)) for X in inputs]))
-    if sums[0, -1] < 0.5:  # which all agents see alike
+    own_sums = [np.append(X.sum(axis=0), len(X)) for X in inputs]
+    sums = averaging.total(network, np.stack(own_sums))
+    if sums[0, -1] < 0.5:  # no rows: all agents see this alike
         raise no_rows()
-    m, N = sums[:, :-1] / sums[:, -1:], sums[:, -1:]
-    away = [X - own for X, own in zip(inputs, m, strict=True)]
-    moments = [np.concatenate([x.T @ np.ones(len(x)), np.einsum("ij,ij->j", x, x)]) for x in away]
+    N = sums[:, -1:]
+    m = sums[:, :-1] / N
+    moments = []
+    for X, mean in zip(inputs, m, strict=True):
+        x = X - mean
+        squares = np.einsum("ij,ij->j", x, x)
+        moments.append(np.concatenate([x.T @ np.ones(len(x)), squares]))
     D, S = np.split(averaging.total(network, np.stack(moments)), 2, axis=1)
     s = np.sqrt(np.maximum(S - D**2 / N, 0.0) / N)
-    return m + D / N, np.where(s <= 2 * np.finfo(float).eps * np.abs(m), 1.0, s)
+    rounding = 2 * np.finfo(float).eps * np.abs(m)
+    return m + D / N, np.where(s <= rounding, 1.0, s)

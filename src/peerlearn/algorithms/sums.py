@@ -1,21 +1,26 @@
 """Sums over the network: the one place where numbers of several agents are added.
 
-    s_k = x_k + sum of s_j over the children j of k        up a spanning tree, the deepest agents first
+    s_k = x_k + sum of s_j over the children j of k        up a spanning tree, deepest agents first
     s_k <- s of the root                                   down the tree
 
-    function            who has the result             sent                   who sees what
-    sum_to_root         the agent at the root          one row per link       a parent: the sum of each child's subtree
-    sum_everywhere      all, by tree or by gossip      two rows per link, or  the same, and all the total; by gossip
-                                                       rounds of `mix`        agents compute most values of others
-    sum_alike           all, with the same bits        the same, and by       as sum_everywhere
-                                                       gossip one broadcast
-    merge_to_root       the agent at the root          what parts pack into   a parent: the merged parts of a subtree
-    broadcast_from_root all                            one row per link       all: the root's row
+sum_to_root: the result is at the root. One row per link is sent. A parent sees the sum of each
+child's subtree.
 
-Over a tree rows are float64, int64 or uint64: float64 sums have the rounding of as many additions
-as the tree is high,
-integers are added modulo 2^64. By gossip rows are float64, and sums have the tolerance of the
-averaging. A merge is associative, and no sum: R factors are stacked and factorised again.
+sum_everywhere: the result is at all agents, by tree or by gossip. A tree sends two rows per link,
+and shows what sum_to_root shows, and the total to all. Gossip takes rounds of `mix`, from which an
+agent can compute most values of others.
+
+sum_alike: the same, with the same bits at all agents. Gossip is followed by one broadcast.
+
+merge_to_root: the result is at the root. What is sent is what the parts pack into. A parent sees
+the merged parts of each child's subtree.
+
+broadcast_from_root: all agents get the root's row. One row per link is sent.
+
+Over a tree rows are float64, int64 or uint64. Sums of float64 have the rounding of as many
+additions as the tree is high; integers are added modulo 2^64. By gossip rows are float64, and sums
+have the tolerance of the averaging. A merge is associative but not a sum: R factors are stacked
+and factorised again.
 """
 
 from __future__ import annotations
@@ -48,8 +53,12 @@ class Averager(Protocol):
 
 
 def sum_to_root(network: Network, x: Any) -> Any:
-    """Return sums up the tree: the root's row is the sum of all rows, those of others are sums of their subtrees."""
-    sums, tree = addends_per_agent(x, len(network.hosted)).copy(), network.tree
+    """Return sums up the tree: the root's row is the sum of all rows.
+
+    The rows of other agents are the sums of their subtrees.
+    """
+    sums = addends_per_agent(x, len(network.hosted)).copy()
+    tree = network.tree
     for agents in reversed(tree.levels):
         network.pass_on(sums, agents, tree.parent[agents], add=True)
     return sums
@@ -71,7 +80,8 @@ def sum_everywhere(network: Network, x: Any, averaging: Averager) -> Any:
         return _send_down(network, sum_to_root(network, x))
     if getattr(x, "dtype", None) == np.uint64:
         raise InputError(
-            "sums modulo 2^64 are made over a tree only: use method='tree', on a network that loses no message"
+            "sums modulo 2^64 are made over a tree only: use method='tree', "
+            "on a network that loses no message"
         )
     return network.size * averaging.average(network, x)
 
@@ -83,7 +93,7 @@ def sum_alike(network: Network, x: Array, averaging: Averager) -> Array:
 
 
 class Mergeable(Protocol):
-    """What an agent knows of some rows, and can merge with what others know of theirs."""
+    """Partial knowledge of some rows, which can be merged with that of other agents."""
 
     @property
     def empty(self) -> bool:
@@ -95,7 +105,7 @@ class Mergeable(Protocol):
         ...
 
     def plus(self, others: Sequence[Self]) -> Self:
-        """Return what all of these know together."""
+        """Return the merger of this part and the others."""
         ...
 
 
@@ -105,22 +115,22 @@ Part = TypeVar("Part", bound=Mergeable)
 def merge_to_root(
     network: Network, parts: Sequence[Part], unpack: Callable[[Message, int], Part]
 ) -> list[Part]:
-    """Return what the hosted agents know when all below them in the tree have told: the root knows all.
+    """Return the hosted agents' parts, each merged with those of its subtree: the root's has all.
 
-    unpack: gives the part of a message and its sender's number, or raises WireError.
+    unpack: returns the part of a message and its sender's number, or raises WireError.
     """
-    tree, hosted, merged = network.tree, network.hosted, list(parts)
+    tree = network.tree
+    merged = list(parts)
+    parents = [[int(tree.parent[agent])] for agent in network.hosted]
     for level in range(tree.height, 0, -1):
-        outbox: list[dict[str, Any]] = [
-            own.pack() if tree.depth[agent] == level and not own.empty else {}
-            for agent, own in zip(hosted, merged, strict=True)
-        ]
-        inbox = network.exchange(outbox, [[int(tree.parent[agent])] for agent in hosted])
-        for k, received in enumerate(inbox):
+        outbox: list[dict[str, Any]] = []
+        for agent, own in zip(network.hosted, merged, strict=True):
+            sends = tree.depth[agent] == level and not own.empty
+            outbox.append(own.pack() if sends else {})
+        for k, received in enumerate(network.exchange(outbox, parents)):
             if received:
-                merged[k] = merged[k].plus(
-                    [unpack(received[child], child) for child in sorted(received)]
-                )
+                children = [unpack(received[child], child) for child in sorted(received)]
+                merged[k] = merged[k].plus(children)
     return merged
 
 

@@ -1,11 +1,13 @@
-"""The place among all agents' values that as many are below as asked for, without telling the values.
+"""A quantile of all agents' values, found without sending the values.
 
-    low, high   the least and the largest of all values                                       over the network: a flood
-    n_j         how many values are up to place j of 128 between low and high                 over the network: a sum
-    low, high   the places around the one where n passes the number asked for                 alone
+    low, high   the least and the largest of all values             over the network: a flood
+    n_j         how many values are up to place j of 128 between    over the network: a sum
+                low and high
+    low, high   the places around the one where n passes the        alone
+                number asked for
 
-and again, until one value stands between low and high, or nothing. No value is sent but the least,
-the largest, and those beside the gap.
+The last two lines are repeated until at most one value is between low and high. No value is sent
+except the least, the largest, and those beside the gap.
 """
 
 from __future__ import annotations
@@ -20,54 +22,60 @@ from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 
-BINS, LEVELS = 128, 300  # 128^300 is more than the ratio of any two numbers
-NONE = np.finfo(np.float64).max  # an infinite number would be refused on its way
-SUMS = Averaging(tolerance=1e-9)  # of counts; exact, but where messages get lost
+BINS = 128
+LEVELS = 300  # 128^300 is more than the ratio of any two numbers
+NONE = np.finfo(np.float64).max  # stands for "no value": the network refuses infinite numbers
+SUMS = Averaging(tolerance=1e-9)  # for counts; exact unless messages get lost
 
 
 def threshold(network: Network, values: Sequence[Array], below: float, count: int) -> float:
-    """The middle of the gap between values that has, of all gaps, most nearly `below` of all agents' values under it.
+    """Return the middle of the gap that has most nearly `below` of all agents' values under it.
 
-    `count` is how many values all agents have. If all are the same there is no gap, and it is that
-    value.
+    count: how many values all agents have. If all values are the same there is no gap, and the
+    result is that value.
     """
-    rank, ordered = min(max(round(below), 1), count - 1), [np.sort(own) for own in values]
+    rank = min(max(round(below), 1), count - 1)
+    ordered = [np.sort(own) for own in values]
     high, low = _extremes(network, ordered, ordered)
-    before = 0  # values up to low, which is one itself at first
+    before = 0  # values up to low; at first low is a value itself, which is not counted
     for _ in range(LEVELS):
         places = np.linspace(low, high, BINS + 1)
-        up_to = np.rint(_counted(network, ordered, places[1:]))
+        up_to = np.rint(_count_up_to(network, ordered, places[1:]))
         here = int(np.argmax(up_to >= rank))
         before = int(up_to[here - 1]) if here else before
-        low, high = places[here], places[here + 1]
+        low = places[here]
+        high = places[here + 1]
         if up_to[here] - before <= 1 or not low < (low + high) / 2 < high:
             break
-    # The value whose rank it is, v, is the largest up to high; it may be that of many rows.
+    # v, the value of this rank, is the largest up to high; many rows may have it.
     v, above = _extremes(
         network, [own[own <= high] for own in ordered], [own[own > high] for own in ordered]
     )
     under, _ = _extremes(network, [own[own < v] for own in ordered], ordered)
-    fewer, more = np.rint(_counted(network, ordered, np.array([under, v])))
+    fewer, more = np.rint(_count_up_to(network, ordered, np.array([under, v])))
     if above == NONE and under == -NONE:
         return v
     lower = above == NONE or (under > -NONE and rank - fewer < more - rank)
     return under / 2 + v / 2 if lower else v / 2 + above / 2
 
 
-def _counted(network: Network, ordered: Sequence[Array], places: Array) -> Array:
-    """How many of all agents' values are up to each place."""
+def _count_up_to(network: Network, ordered: Sequence[Array], places: Array) -> Array:
+    """Return how many of all agents' values are up to each place."""
     own = [np.searchsorted(values, places, side="right").astype(np.float64) for values in ordered]
-    counts: Array = sum_alike(network, np.stack(own), SUMS)[0]  # alike at all agents
+    counts: Array = sum_alike(network, np.stack(own), SUMS)[0]  # the same at all agents
     return counts
 
 
 def _extremes(
     network: Network, of_largest: Sequence[Array], of_least: Sequence[Array]
 ) -> tuple[float, float]:
-    """The largest of all agents' values of the first kind, and the least of the second: NONE where there are none."""
+    """Return the largest of all agents' first values and the least of their second ones.
+
+    NONE stands for a missing value.
+    """
     own = [
         [a.max(initial=-NONE), -b.min(initial=NONE)]
         for a, b in zip(of_largest, of_least, strict=True)
     ]
-    largest, least = maximum(network, own)[0]  # alike at all agents
+    largest, least = maximum(network, own)[0]  # the same at all agents
     return float(largest), -float(least)

@@ -23,7 +23,7 @@ from peerlearn.algorithms.filtering.diffusion import (
     outputs,
     proceed,
 )
-from peerlearn.algorithms.filtering.divergence import diverged
+from peerlearn.algorithms.filtering.divergence import explain_divergence
 from peerlearn.algorithms.filtering.kernels import LMS, NLMS, RLS
 from peerlearn.algorithms.filtering.task import Design
 from peerlearn.algorithms.report import Report
@@ -239,7 +239,7 @@ class AdaptiveFilter(NetworkModel):
 
     def _must_agree(self, begun: FilterState, more: dict[str, Any]) -> None:
         """Agents that send anything must all have the same filter."""
-        if begun.how.between(begun.network):
+        if begun.how.sends_on(begun.network):
             shared = {name: value for name, value in begun.settings.items() if name not in self.own}
             check_same_settings(begun.network, shared | more)
 
@@ -259,7 +259,9 @@ class AdaptiveFilter(NetworkModel):
 
         def stop(k: int, n: int, X: float, strained: bool) -> InputError:
             agent, own = now.network.hosted[k], strained and design.Q == 0
-            by_neighbor = now.how.between(now.network) and not own
-            return diverged(agent, n, design, self.spline(), X, steps[k], by_neighbor=by_neighbor)
+            by_neighbor = now.how.sends_on(now.network) and not own
+            return explain_divergence(
+                agent, n, design, self.spline(), X, steps[k], by_neighbor=by_neighbor
+            )
 
         return proceed(now.network, now.shape, now.how, now.state, (x, d, steps), truth, stop)

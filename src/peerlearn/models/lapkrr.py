@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from peerlearn.algorithms.agreement import Drawn, check_same_settings, probe
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.completion import COMPLETION, Completion
-from peerlearn.algorithms.distances import DISTANCES, Distances, Places, drawn_by
+from peerlearn.algorithms.distances import DISTANCES, Distances, Places, describe_draws
 from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.report import Report
 from peerlearn.arrays import HUGE, Array, all_finite
@@ -173,7 +173,7 @@ class LapKRRClassifier(PartlyLabelled):
         sharing = setup.parts["distances"] if setup.network.size > 1 else None
         return (
             Drawn("the transform of rows", computed=probed),
-            drawn_by(sharing, probed.shape[1], setup.seeds[SHARED]),
+            describe_draws(sharing, probed.shape[1], setup.seeds[SHARED]),
         )
 
     def train(self, setup: Setup, inputs: list[Array], outputs: list[Array]) -> Answer:
@@ -219,7 +219,7 @@ class LapKRRClassifier(PartlyLabelled):
     ) -> tuple[list[Array], Report]:
         """Each hosted agent's own rows of a."""
         network = setup.network
-        places = Places.agreed(network, [len(own) for own in patterns])
+        places = Places.agree(network, [len(own) for own in patterns])
         if self.n_neighbors >= places.N:
             raise DataError(
                 f"n_neighbors={self.n_neighbors} is too many for n_samples={places.N} rows of the whole network: set "

@@ -1,4 +1,7 @@
-"""What agents compute together where each has its own columns of everybody's rows, one file per method."""
+"""Readout solvers for agents that each have their own columns of the same rows.
+
+One file per method.
+"""
 
 from peerlearn.algorithms.columns.auto import COLUMNS, AutoColumns, column_solver_of, column_solvers
 from peerlearn.algorithms.columns.dual import DualConjugateGradient

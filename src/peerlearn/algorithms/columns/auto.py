@@ -1,15 +1,16 @@
-"""Which solver for which columns: the rule behind solver="auto", and the short names that vertical models accept.
+"""The rule behind solver="auto" of vertical models, and the registry of solvers over columns.
 
 DualConjugateGradient sends N x M numbers per iteration, and its iterations grow with the condition
 of H H' + alpha I. SketchedConjugateGradient sends a sketch first, and then (N + B) x M numbers in
-each of few iterations. Measured on G50C, Garageband, Sylva and 100,000 generated rows, per digit
-that the answer is to have:
+each of few iterations. Iterations per digit of the answer, measured on G50C, Garageband, Sylva and
+100,000 generated rows:
 
-    dual                   0.05 sqrt(condition) iterations      0.03 to 0.05; condition: L max_k |H_k|^2 / alpha
-    sketch of features     7                                    3 to 10, where there are at least B sums
-    sketch of inputs       14                                   7 to 23
+    dual                   0.05 sqrt(condition)     measured 0.03 to 0.05
+    sketch of features     7                        measured 3 to 10, with at least B sums
+    sketch of inputs       14                       measured 7 to 23
 
-What they need to know, agents flood first, so that all choose alike.
+with the condition bounded by L max_k |H_k|^2 / alpha. Agents flood what the rule needs to know
+first, so that all make the same choice.
 """
 
 from __future__ import annotations
@@ -37,12 +38,21 @@ from peerlearn.local.column_blocks import ColumnBlocks
 from peerlearn.network.base import Network
 
 PER_DIGIT = {"dual": 0.05, "features": 7.0, "inputs": 14.0}  # iterations, see above
-MOST_STEPS = 4  # per feature: rounding keeps conjugate gradients from ending after B iterations, but not for long
+# Iterations per feature: without rounding conjugate gradients would end after B iterations.
+MOST_STEPS = 4
+NAMES = {
+    "dual": "DualConjugateGradient",
+    "features": "a sketch of features",
+    "inputs": "a sketch of inputs",
+}
 
 
 @dataclass(frozen=True)
 class AutoColumns:
-    """Dual or sketched conjugate gradients, whichever is expected to send less."""
+    """Dual or sketched conjugate gradients, whichever is expected to send less.
+
+    tolerance: relative distance to the centralised coefficients. averaging: how agents add up.
+    """
 
     tolerance: float = 1e-6
     averaging: Averaging | Method = "auto"
@@ -58,19 +68,20 @@ class AutoColumns:
     def solve_columns(
         self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
     ) -> ColumnSolution:
+        """Choose a solver and solve with it."""
         mark = network.ledger.mark()
-        solver, why = self._choice(network, blocks, Y.shape[1], alpha)
+        solver, why = self._choose(network, blocks, Y.shape[1], alpha)
         solution = solver.solve_columns(network, blocks, Y, alpha)
-        note = f"chosen because {why}" + (
-            f"; {solution.report.note}" if solution.report.note else ""
-        )
-        return replace(
-            solution, report=replace(solution.report, note=note, sent=network.ledger.since(mark))
-        )
+        note = f"chosen because {why}"
+        if solution.report.note:
+            note += f"; {solution.report.note}"
+        report = replace(solution.report, note=note, sent=network.ledger.since(mark))
+        return replace(solution, report=report)
 
-    def _choice(
+    def _choose(
         self, network: Network, blocks: ColumnBlocks, M: int, alpha: float
     ) -> tuple[ColumnSolver, str]:
+        """Return the solver for these columns, and why it was chosen."""
         if network.size == 1:
             return LocalColumns(), "one agent has all columns"
         positive(alpha, "AutoColumns")
@@ -81,35 +92,33 @@ class AutoColumns:
                 self.tolerance, sketch="inputs", averaging=self.averaging
             ),
         }
-        expected = self._expected(network, blocks, M, alpha)
-        said = {
-            "dual": "DualConjugateGradient",
-            "features": "a sketch of features",
-            "inputs": "a sketch of inputs",
-        }
-        why = ", ".join(f"{said[kind]} {megabytes:,.2g} MB" for kind, megabytes in expected.items())
-        return solvers[min(expected, key=lambda kind: expected[kind])], f"these should send: {why}"
+        expected = self._estimate_traffic(network, blocks, M, alpha)
+        why = ", ".join(f"{NAMES[kind]} {size:,.2g} MB" for kind, size in expected.items())
+        best = min(expected, key=lambda kind: expected[kind])
+        return solvers[best], f"these should send: {why}"
 
-    def _expected(
+    def _estimate_traffic(
         self, network: Network, blocks: ColumnBlocks, M: int, alpha: float
     ) -> dict[str, float]:
-        """How many megabytes each is expected to send, all agents together."""
-        layout, N = Layout.of(network, blocks), blocks.rows
+        """Return how many megabytes each kind would send, all agents together."""
+        layout = Layout.of(network, blocks)
+        N = blocks.rows
         condition = network.size * largest_square(network, blocks) / alpha
         digits = -math.log10(min(self.tolerance, 0.1))
         steps = min(PER_DIGIT["dual"] * digits * math.sqrt(condition), MOST_STEPS * layout.B)
         numbers = {"dual": steps * N * M}
         for kind in ("features", "inputs") if blocks.maps else ("features",):
             sketch = SKETCHES[kind]
-            # Fewer sums than features leave some directions unseen; Gaussian inputs need no more
-            # than they have.
-            unseen = max(layout.B / sketch.buckets(N, layout), 1.0) if kind == "features" else 1.0
+            unseen = 1.0
+            if kind == "features":  # fewer sums than features miss some directions
+                unseen = max(layout.B / sketch.buckets(N, layout), 1.0)
             steps = PER_DIGIT[kind] * digits * unseen
             numbers[kind] = sketch.numbers(N, layout) + steps * (N + layout.B) * M
-        return {kind: 8e-6 * self._messages(network) * count for kind, count in numbers.items()}
+        messages = self._count_messages(network)
+        return {kind: 8e-6 * messages * count for kind, count in numbers.items()}
 
-    def _messages(self, network: Network) -> int:
-        """How many messages one number takes to be summed, all agents together."""
+    def _count_messages(self, network: Network) -> int:
+        """Return how many messages one sum takes, all agents together."""
         averaging = Averaging.of(self.averaging)
         if averaging.exact_on(network):
             return 2 * (network.size - 1)
@@ -120,4 +129,5 @@ class AutoColumns:
 COLUMNS: Family[ColumnSolver] = Family(
     "peerlearn.algorithms.columns", "solve_columns", "solver", in_one_place="local"
 )
-column_solvers, column_solver_of = COLUMNS.kinds, COLUMNS.of
+column_solvers = COLUMNS.kinds
+column_solver_of = COLUMNS.of

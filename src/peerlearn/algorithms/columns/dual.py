@@ -1,19 +1,23 @@
-"""Conjugate gradients on the dual problem: one sum of N x M numbers per iteration, and coefficients stay at home.
+"""Conjugate gradients on the dual problem: one sum of N x M numbers per iteration.
 
-    (sum_k H_k H_k' + alpha I) a = Y,      b_k = H_k'a             a: N x M, its copies at every agent
+    (sum_k H_k H_k' + alpha I) a = Y,      b_k = H_k'a             a: N x M, a copy at every agent
 
-    q = sum_k H_k H_k'd + alpha d                            over the network
-    the rest of an iteration                                 alone, on copies of a, r and d: see krylov.py
-    b_k = H_k'a                                              alone, in the end
+    q = sum_k H_k H_k'd + alpha d                    over the network
+    the rest of an iteration                         alone, on copies of a, r and d: see krylov.py
+    b_k = H_k'a                                      alone, in the end
 
-Saunders, Gammerman and Vovk, Ridge regression learning algorithm in dual variables, 1998; that
-every agent adds a part of its own to the kernel matrix is what the columns bring. Everybody knows
-Y, so the right-hand side costs no message. What is sent is about as long as there are rows: for
-many rows see sketched.py.
+Saunders, Gammerman and Vovk, Ridge regression learning algorithm in dual variables, 1998. With
+columns, every agent adds its own part to the kernel matrix. All agents know Y, so the right-hand
+side costs no message, and coefficients stay with their agents. A message has about as many numbers
+as there are rows: for many rows see sketched.py.
 
-Stopping. With r = Y - (H H' + alpha I) a the coefficients are  |H'(H H' + alpha I)^-1 r| <= |r| / (2 sqrt(alpha))  away
-from the centralised ones, because  s / (s^2 + alpha) <= 1 / (2 sqrt(alpha))  for every singular value s of H. Their
-size  |b|^2 = a'H H'a = a'(Y - r - alpha a)  every agent can compute without knowing b.
+Stopping. With r = Y - (H H' + alpha I) a the coefficients are at most
+
+    |H'(H H' + alpha I)^-1 r| <= |r| / (2 sqrt(alpha))
+
+away from the centralised ones, because  s / (s^2 + alpha) <= 1 / (2 sqrt(alpha))  for every
+singular value s of H. Every agent can compute their size without b:
+|b|^2 = a'H H'a = a'(Y - r - alpha a).
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ import numpy as np
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.krylov import Krylov, relative, summed_with
+from peerlearn.algorithms.krylov import Krylov, relative, sum_with_extra
 from peerlearn.algorithms.report import check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, dots, norms
@@ -39,7 +43,30 @@ __all__ = ["DualConjugateGradient"]
 
 @dataclass(frozen=True)
 class DualConjugateGradient:
-    """tolerance: relative distance to the centralised coefficients."""
+    """Ridge readout over columns, solved exactly by conjugate gradients on the dual problem.
+
+    One sum of N x M numbers per iteration. Coefficients stay with their agents. Best for few rows.
+
+    Parameters
+    ----------
+    tolerance : float, default 1e-6
+        Relative distance to the centralised coefficients.
+    max_iterations : int, default 2000
+        Limit of iterations; a solution that needs more warns.
+    averaging : Averaging or str, default "auto"
+        How agents add up: an `Averaging`, or the name of its method.
+
+    Examples
+    --------
+    >>> from peerlearn import DualConjugateGradient, SimulatedNetwork, VerticalRVFLClassifier
+    >>> from peerlearn import data, graphs
+    >>> iris = data.load("iris")
+    >>> network = SimulatedNetwork(graphs.ring(4))  # four agents, one column each
+    >>> solver = DualConjugateGradient(tolerance=1e-4)
+    >>> model = VerticalRVFLClassifier(20, solver=solver, network=network, random_state=0)
+    >>> model.fit(iris.X, iris.y).report_.converged
+    True
+    """
 
     name: ClassVar = "dual"
     exact: ClassVar = True
@@ -58,14 +85,15 @@ class DualConjugateGradient:
     def solve_columns(
         self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
     ) -> ColumnSolution:
+        """Return each hosted agent's part of the centralised coefficients, to the tolerance."""
         positive(alpha, "DualConjugateGradient")
         loop = Iterations(
             network, "DualConjugateGradient", self.tolerance, self.max_iterations, recovers=True
         )
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=0.5)
-        averaging, copies = sums.averaging, np.tile(Y, (blocks.agents, 1, 1))
+        copies = np.tile(Y, (blocks.agents, 1, 1))
         system = _Dual(network, blocks, copies, alpha, sums)
-        krylov = Krylov(system, lambda r: r, averaging, loop)
+        krylov = Krylov(system, lambda r: r, sums.averaging, loop)
         a = krylov.solve()
         change = (
             "raise max_iterations, alpha or the averaging's max_rounds, or use solver='sketched'"
@@ -75,7 +103,7 @@ class DualConjugateGradient:
 
 @dataclass(frozen=True)
 class _Dual:
-    """The system on the copies of all hosted agents: arrays are agents x N x M."""
+    """The system of krylov.py on the copies of all hosted agents: arrays are agents x N x M."""
 
     network: Network
     blocks: ColumnBlocks
@@ -86,8 +114,8 @@ class _Dual:
     def right_side(self, averaging: Averaging) -> Array:
         return self.Y
 
-    def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
-        q, e = summed_with(self.network, self.blocks.kernel(d), riding, averaging)
+    def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
+        q, e = sum_with_extra(self.network, self.blocks.kernel(d), extra, averaging)
         return q + self.alpha * d, e
 
     def residual(self, a: Array, averaging: Averaging) -> Array:
@@ -95,7 +123,8 @@ class _Dual:
 
     def distance(self, a: Array, r: Array, z: Array) -> Array:
         squares = dots(a, self.Y - r - self.alpha * a)
-        return relative(norms(r) / (2 * np.sqrt(self.alpha)), np.sqrt(np.maximum(squares, 0.0)))
+        size = np.sqrt(np.maximum(squares, 0.0))
+        return relative(norms(r) / (2 * np.sqrt(self.alpha)), size)
 
     def uncertainty(self, averaging: Averaging) -> float:
         return self.sums.uncertainty(averaging)

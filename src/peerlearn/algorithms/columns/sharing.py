@@ -1,23 +1,26 @@
-"""Sharing ADMM: agents keep their columns and agree on what they add up to (VP-ADMM-RVFL, thesis, section 6.1).
+"""Sharing ADMM: agents keep their columns and agree on the sum of their outputs.
 
-    b_k <- argmin alpha/2 |b|^2 + rho/2 |H_k b - (z_k - u)|^2           alone
-    m   <- average of H_k b_k                                           over the network: N x M
-    p   =  w m + (1 - w) z                                              alone: over-relaxation
-    z'  =  (Y + rho (p + u)) / (L + rho)                                alone: z is the average of all z_k
-    z_k <- w H_k b_k + (1 - w) z_k + z' - p                             alone
-    u   <- u + p - z';  z <- z'                                         alone
+    b_k <- argmin alpha/2 |b|^2 + rho/2 |H_k b - (z_k - u)|^2    alone
+    m   <- average of H_k b_k                                    over the network: N x M
+    p   =  w m + (1 - w) z                                       alone: over-relaxation
+    z'  =  (Y + rho (p + u)) / (L + rho)                         alone: z is the average of all z_k
+    z_k <- w H_k b_k + (1 - w) z_k + z' - p                      alone
+    u   <- u + p - z';  z <- z'                                  alone
 
-Boyd et al., Distributed optimization and statistical learning via ADMM, 2011, sections 8.3 and
-3.4.3. The thesis prints z' without rho before the bracket. That solves another problem,
+VP-ADMM-RVFL, thesis, section 6.1; Boyd et al., Distributed optimization and statistical learning
+via ADMM, 2011, sections 8.3 and 3.4.3. The thesis prints z' without rho before the bracket. That
+solves another problem,
 
     b = 1/c (H'H + alpha / (rho c) I)^-1 H'Y,   c = (L + rho - 1) / L:
 
 eleven times the penalty with its rho = 0.1 and L = 8. While b is zero there is nothing to send, so
 z and u begin where the first iteration would leave them.
 
-Stopping. m is what b gives, so every agent knows  r = Y - L m  and its part  g_k = H_k'r - alpha b_k  of the gradient.
-The answer is at most  sqrt(sum_k |g_k|^2) / alpha  away. Every so often agents sum up |g_k|^2 and |b_k|^2. Where an
-average leaves an error of t of the spread, H_k' makes up to  t L S |b|  of it, S the largest |H_k|^2: it is added.
+Stopping. m is what b gives, so every agent knows  r = Y - L m  and its part
+g_k = H_k'r - alpha b_k  of the gradient. The answer is at most  sqrt(sum_k |g_k|^2) / alpha  away.
+Every `vote_every` iterations agents sum |g_k|^2 and |b_k|^2. An average with an error of t times
+the spread adds an error of up to  t L S |b|  to the gradient, S the largest |H_k|^2: it is added to
+the bound.
 """
 
 from __future__ import annotations
@@ -46,17 +49,41 @@ from peerlearn.network.base import Network
 
 __all__ = ["SharingADMM"]
 
-DIVERGED = (
-    1e100  # as large coefficients get only where averages are cut off: stopped before they overflow
-)
+# Coefficients grow this large only if averages are cut off: the loop stops before they overflow.
+DIVERGED = 1e100
 
 
 @dataclass(frozen=True)
 class SharingADMM:
-    """rho: the penalty on disagreement, or None for sqrt(L alpha / max_k |H_k|^2). relaxation: w above.
+    """Ridge readout over columns by sharing ADMM.
 
-    tolerance: relative distance to the centralised coefficients. vote_every: iterations between two
-    votes to stop.
+    Agents send the outputs of their columns, N x M numbers per iteration; coefficients stay with
+    their agents. `DualConjugateGradient` usually sends less.
+
+    Parameters
+    ----------
+    tolerance : float, default 1e-4
+        Relative distance to the centralised coefficients.
+    max_iterations : int, default 20000
+        Limit of iterations; a solution that needs more warns.
+    rho : float or None, default None
+        Penalty on disagreement. None chooses sqrt(L alpha / max_k |H_k|^2).
+    relaxation : float, default 1.7
+        Over-relaxation, w in the formulas, between 0 and 2. 1.0 is plain ADMM.
+    vote_every : int, default 10
+        Iterations between two votes to stop.
+    averaging : Averaging or str, default "auto"
+        How agents average: an `Averaging`, or the name of its method.
+
+    Examples
+    --------
+    >>> from peerlearn import SharingADMM, SimulatedNetwork, VerticalRVFLClassifier, data, graphs
+    >>> iris = data.load("iris")
+    >>> network = SimulatedNetwork(graphs.ring(4))  # four agents, one column each
+    >>> solver = SharingADMM(tolerance=1e-2)
+    >>> model = VerticalRVFLClassifier(20, solver=solver, network=network, random_state=0)
+    >>> model.fit(iris.X, iris.y).report_.converged
+    True
     """
 
     name: ClassVar = "sharing"
@@ -78,13 +105,16 @@ class SharingADMM:
     def solve_columns(
         self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
     ) -> ColumnSolution:
+        """Return each hosted agent's part of the centralised coefficients, to the tolerance."""
         positive(alpha, "SharingADMM")
         loop = Iterations(
             network, "SharingADMM", self.tolerance, self.max_iterations, check_every=self.vote_every
         )
-        L, w = network.size, self.relaxation
+        L = network.size
+        w = self.relaxation
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=1.0)
-        averaging, S = sums.averaging, largest_square(network, blocks)
+        averaging = sums.averaging
+        S = largest_square(network, blocks)
         rho = self.rho or (float(np.sqrt(L * alpha / S)) if S else 1.0)
         uncertain = sums.uncertainty(averaging)
         nearest = blocks.ridge_map(alpha / rho)  # factorised once
@@ -99,9 +129,8 @@ class SharingADMM:
             shared = w * Hb + (1 - w) * shared + z - p
             u = u + p - z
             if loop.due:
-                loop.judge(
-                    uncertain + self._distance(network, blocks, b, Y - L * m, alpha, averaging)
-                )
+                bound = self._bound_distance(network, blocks, b, Y - L * m, alpha, averaging)
+                loop.judge(uncertain + bound)
         change = (
             "raise max_iterations, tolerance or the averaging's max_rounds, or use solver='dual'"
         )
@@ -109,7 +138,7 @@ class SharingADMM:
         report = loop.report(change, note, certain=averaging.suffices_on(network))
         return ColumnSolution(blocks.separate(b), report)
 
-    def _distance(
+    def _bound_distance(
         self,
         network: Network,
         blocks: ColumnBlocks,
@@ -118,14 +147,14 @@ class SharingADMM:
         alpha: float,
         averaging: Averaging,
     ) -> float:
-        """A bound on the distance to the answer, relative to |b|; known to all agents with the same bits."""
-        gradients, sizes = np.empty(blocks.agents), np.empty(blocks.agents)
+        """Return a bound on the distance to the answer, relative to |b|, the same at all agents."""
+        gradients = np.empty(blocks.agents)
+        sizes = np.empty(blocks.agents)
         for group, own, moment in zip(blocks.groups, b, blocks.moments(r), strict=True):
             g = moment - alpha * own
             gradients[group.agents] = dots(g, g)
             sizes[group.agents] = dots(own, own)
-        # Not in one sum: where it is inexact, its error is relative to the largest number in it.
-        gradient, size = (
-            np.sqrt(sum_alike(network, squares, averaging)) for squares in (gradients, sizes)
-        )
+        # Two sums, because the error of an inexact sum is relative to the largest number in it.
+        gradient = np.sqrt(sum_alike(network, gradients, averaging))
+        size = np.sqrt(sum_alike(network, sizes, averaging))
         return float("inf") if size[0] > DIVERGED else float(relative(gradient / alpha, size)[0])

@@ -1,19 +1,19 @@
-"""Conjugate gradients on the normal equations of all agents' features, preconditioned by a sketch: for many rows.
+"""Conjugate gradients on the normal equations of all agents' features, for many rows.
 
-    (H'H + alpha I) b = H'Y,   H = [H_1 | .. | H_L]       b, r, d: B x M for all agents' features, copies at every agent
+    (H'H + alpha I) b = H'Y,   H = [H_1 | .. | H_L]     b, r, d: B x M, a copy at every agent
 
-    v   = sum_k H_k d_k                                   over the network: N x M
-    q_k = H_k'v + alpha d_k                               alone
-    q   = [q_1 | .. | q_L]                                over the network: B x M, each agent puts its part in its place
-    the rest of an iteration                              alone, on the copies: see krylov.py
+    v   = sum_k H_k d_k                                 over the network: N x M
+    q_k = H_k'v + alpha d_k                             alone
+    q   = [q_1 | .. | q_L]                              over the network: B x M
+    the rest of an iteration                            alone, on the copies: see krylov.py
 
-The sum of N x M numbers is as long as in dual.py, but a sketch of all agents' columns, sent once
-(see sketches.py), makes a good preconditioner, and iterations are few however many rows there are
-and however small alpha is. The answer is at most |r| / alpha away.
+For q each agent sends its own part at its place, and zeros elsewhere. The sum of N x M numbers is
+as long as in dual.py. But a sketch of all agents' columns, sent once (see sketches.py), makes a
+good preconditioner: iterations are few however many rows there are and however small alpha is. The
+answer is at most |r| / alpha away.
 
-Everybody comes to know the coefficients of everybody, and the sketch: sums of some rows' features,
-or inputs. With
-dual.py coefficients stay with their agents.
+All agents learn the coefficients of all, and the sketch: sums of some rows' features, or inputs.
+With dual.py coefficients stay with their agents.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, summed_with
+from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, sum_with_extra
 from peerlearn.algorithms.report import check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, Indices, norms
@@ -41,10 +41,33 @@ __all__ = ["SketchedConjugateGradient"]
 
 @dataclass(frozen=True)
 class SketchedConjugateGradient:
-    """tolerance: relative distance to the centralised coefficients.
+    """Ridge readout over columns, solved exactly by preconditioned conjugate gradients.
 
-    sketch: "features" costs about 2 B^2 numbers and suits any features; "inputs" some 500 numbers
-    per column.
+    A sketch of all columns is sent once; then few iterations are enough, however many rows there
+    are. All agents learn all coefficients, and sums of some rows' features or inputs.
+
+    Parameters
+    ----------
+    tolerance : float, default 1e-6
+        Relative distance to the centralised coefficients.
+    max_iterations : int, default 1000
+        Limit of iterations; a solution that needs more warns.
+    sketch : {"features", "inputs"}, default "features"
+        "features" costs about 2 B^2 numbers and suits any features; "inputs" costs about 500
+        numbers per column.
+    averaging : Averaging or str, default "auto"
+        How agents add up: an `Averaging`, or the name of its method.
+
+    Examples
+    --------
+    >>> from peerlearn import SimulatedNetwork, SketchedConjugateGradient, VerticalRVFLClassifier
+    >>> from peerlearn import data, graphs
+    >>> iris = data.load("iris")
+    >>> network = SimulatedNetwork(graphs.ring(4))  # four agents, one column each
+    >>> solver = SketchedConjugateGradient(sketch="inputs")
+    >>> model = VerticalRVFLClassifier(20, solver=solver, network=network, random_state=0)
+    >>> model.fit(iris.X, iris.y).report_.converged
+    True
     """
 
     name: ClassVar = "sketched"
@@ -69,6 +92,7 @@ class SketchedConjugateGradient:
     def solve_columns(
         self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
     ) -> ColumnSolution:
+        """Return each hosted agent's part of the centralised coefficients, to the tolerance."""
         positive(alpha, "SketchedConjugateGradient")
         loop = Iterations(
             network, "SketchedConjugateGradient", self.tolerance, self.max_iterations, recovers=True
@@ -90,7 +114,7 @@ class SketchedConjugateGradient:
 
 @dataclass(frozen=True)
 class _Primal:
-    """The system on the copies of all hosted agents: arrays are agents x B x M."""
+    """The system of krylov.py on the copies of all hosted agents: arrays are agents x B x M."""
 
     network: Network
     blocks: ColumnBlocks
@@ -101,19 +125,19 @@ class _Primal:
 
     def right_side(self, averaging: Averaging) -> Array:
         Y = np.broadcast_to(self.Y, (self.blocks.agents, *self.Y.shape))
-        return sum_alike(self.network, self._placed(self.blocks.moments(Y)), averaging)
+        return sum_alike(self.network, self._place_parts(self.blocks.moments(Y)), averaging)
 
-    def product(self, d: Array, riding: Array, averaging: Averaging) -> tuple[Array, float]:
+    def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
         v = averaging.total(self.network, self.blocks.outputs(self.own(d)))
-        q, e = summed_with(self.network, self._placed(self.blocks.moments(v)), riding, averaging)
+        q, e = sum_with_extra(
+            self.network, self._place_parts(self.blocks.moments(v)), extra, averaging
+        )
         return q + self.alpha * d, e
 
     def residual(self, b: Array, averaging: Averaging) -> Array:
         v = averaging.total(self.network, self.blocks.outputs(self.own(b)))
-        return (
-            sum_alike(self.network, self._placed(self.blocks.moments(self.Y - v)), averaging)
-            - self.alpha * b
-        )
+        parts = self._place_parts(self.blocks.moments(self.Y - v))
+        return sum_alike(self.network, parts, averaging) - self.alpha * b
 
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         return relative(norms(r) / self.alpha, norms(b))
@@ -122,24 +146,28 @@ class _Primal:
         return self.sums.uncertainty(averaging)
 
     def own(self, b: Array) -> Stacks:
-        """Each hosted agent's part of its copy. Padding repeats some entry: it meets columns of zeros."""
+        """Return each hosted agent's part of its copy.
+
+        Padding repeats some entry, which is harmless because it is multiplied by columns of zeros.
+        """
         return [
             b[group.agents[:, None], np.minimum(places, b.shape[1] - 1)]
             for group, places in zip(self.blocks.groups, self._places, strict=True)
         ]
 
-    def _placed(self, parts: Stacks) -> Array:
-        """Each hosted agent's part in its place among all parts, and zero elsewhere."""
+    def _place_parts(self, parts: Stacks) -> Array:
+        """Return each hosted agent's part at its place among all parts, and zeros elsewhere."""
         B = self.layout.B
         placed = np.zeros((self.blocks.agents, B + 1, parts[0].shape[2]))
         for group, places, part in zip(self.blocks.groups, self._places, parts, strict=True):
             placed[group.agents[:, None], places] = part
-        return placed[:, :B]  # padding was put behind the end
+        return placed[:, :B]  # the last row took the padding
 
     @cached_property
     def _places(self) -> list[Indices]:
-        """For each group, agents x padded width: where each feature stands in b, B for padding."""
-        B, places = self.layout.B, []
+        """The index of each feature in b, agents x padded width for each group; B for padding."""
+        B = self.layout.B
+        places = []
         for group in self.blocks.groups:
             of_group = np.full((len(group.agents), group.H.shape[2]), B)
             for i, k in enumerate(group.agents.tolist()):

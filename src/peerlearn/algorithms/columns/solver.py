@@ -1,4 +1,4 @@
-"""What a solver of the readout over columns returns, and what it is asked.
+"""The contract of readout solvers over columns, their result, and the sums that they share.
 
     minimise  1/2 |sum_k H_k b_k - Y|^2 + alpha/2 sum_k |b_k|^2          (thesis, section 6.1)
 
@@ -19,52 +19,62 @@ from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks
 from peerlearn.network.base import Network
 
-Prediction = Literal[
-    "sum", "own", "vote"
-]  # of all agents' parts, each agent's own part, or a vote of them
+# The sum of all agents' parts, each agent's own part, or a vote of them.
+Prediction = Literal["sum", "own", "vote"]
 
 
 @dataclass(frozen=True)
 class ColumnSolution:
-    coefficients: list[Array]  # of each hosted agent: B_k x M
+    """The result of a solver over columns.
+
+    coefficients: B_k x M for each hosted agent. report: how the solver got there.
+    """
+
+    coefficients: list[Array]
     report: Report
 
 
 class ColumnSolver(Protocol):
-    """Anything with `solve_columns` can be the solver of a vertical model; one with a name is found by it."""
+    """The contract of a solver over columns.
 
-    name: ClassVar[str]  # what solver="..." calls it
-    exact: ClassVar[
-        bool
-    ]  # whether it reaches the centralised coefficients, to the tolerance it is asked for
-    prediction: ClassVar[Prediction]  # how the agents' parts become one output
+    Any object with `solve_columns` can be the solver of a vertical model. name: what `solver="..."`
+    calls it. exact: whether it reaches the centralised coefficients to the tolerance that it is
+    given. prediction: how the agents' parts become one output.
+    """
+
+    name: ClassVar[str]
+    exact: ClassVar[bool]
+    prediction: ClassVar[Prediction]
 
     def solve_columns(
         self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
     ) -> ColumnSolution:
-        """Y: N x M, the same at every agent."""
+        """Return the coefficients of the hosted agents. Y: N x M, the same at every agent."""
         ...
 
 
 def positive(alpha: float, solver: str) -> None:
-    """Refuse alpha of 0 where nobody could tell whether the columns determine the coefficients."""
+    """Refuse an alpha of 0: the solver cannot tell whether the columns determine the answer."""
     if not alpha > 0:
         raise InputError(
-            f"{solver} cannot tell whether the columns of all agents determine the coefficients when alpha is "
-            f"{alpha:g}: set alpha above 0"
+            f"{solver} cannot tell whether the columns of all agents determine the coefficients "
+            f"when alpha is {alpha:g}: set alpha above 0"
         )
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums of the agents' parts H_k b_k, and what their errors come to.
+    """Sums of the agents' parts H_k b_k, and the effect of their errors.
 
-    Where an average is off by t of the spread, the sum is off by up to  t L sqrt(S) |b|,  S the largest |H_k|^2, and
-    the coefficients that follow from it by  t L ((S/alpha)^power + 1) |b|.
+    If an average has an error of t times the spread, the sum has one of up to  t L sqrt(S) |b|,
+    S the largest |H_k|^2, and the coefficients computed from it of  t L ((S/alpha)^power + 1) |b|.
+
+    averaging: how sums are made. amplified: how much larger than t the error of coefficients is; 0
+    where sums are exact.
     """
 
     averaging: Averaging
-    amplified: float  # by how much more than t; 0 where sums are exact
+    amplified: float
 
     @classmethod
     def exact_enough(
@@ -76,7 +86,10 @@ class Sums:
         tolerance: float,
         power: float,
     ) -> Sums:
-        """With errors that are a small part of the tolerance, as far as double precision and settings allow."""
+        """Return sums whose errors are a small part of the tolerance.
+
+        As far as double precision and the settings of the averaging allow.
+        """
         chosen = Averaging.of(averaging, max(tolerance / MARGIN, MOST_EXACT))
         if chosen.exact_on(network):
             return cls(chosen, 0.0)
@@ -86,10 +99,10 @@ class Sums:
         )
 
     def uncertainty(self, averaging: Averaging) -> float:
-        """How far coefficients from sums of this tolerance may be off, relative to their size."""
+        """Return the largest relative error of coefficients from sums of this tolerance."""
         return averaging.tolerance * self.amplified
 
 
 def largest_square(network: Network, blocks: ColumnBlocks) -> float:
-    """The largest |H_k|^2 in the network: flooded, the same bits at every agent."""
+    """Return the largest |H_k|^2 in the network: flooded, the same bits at every agent."""
     return float(maximum(network, blocks.squares())[0])

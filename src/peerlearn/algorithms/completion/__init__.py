@@ -1,4 +1,4 @@
-"""All distances from some: how agents complete what they know together, one file per method."""
+"""Completions: all distances from some, computed together. One file per method."""
 
 from peerlearn.algorithms.completion.block import BlockCompletion
 from peerlearn.algorithms.completion.completed import (

@@ -1,24 +1,25 @@
 """Diffusion gradient descent on the low-rank factor of the distances, with momentum.
 
-    J_k(V) = |M_k o (K - D^_k)|_F^2,   K_ij = |v_i|^2 + |v_j|^2 - 2 v_i'v_j              M_k: what agent k knows
-    E      = M_k o (K - D^_k),         grad J_k = 4 kappa*(E) V = 8 (Diag(E 1) - E) V                          alone
+    J_k(V) = |M_k o (K - D^_k)|_F^2,   K_ij = |v_i|^2 + |v_j|^2 - 2 v_i'v_j
+    E      = M_k o (K - D^_k),         grad J_k = 4 kappa*(E) V = 8 (Diag(E 1) - E) V       alone
 
-    Y_k  = V_k + beta (V_k - V_k before)                                                                       alone
-    P_k  = Y_k - diag(eta_k) grad J_k(Y_k)                                                                     alone
-    V_k <- sum_j C_kj P_j                                                                over the network: one round
+    Y_k  = V_k + beta (V_k - V_k before)                                       alone
+    P_k  = Y_k - diag(eta_k) grad J_k(Y_k)                                     alone
+    V_k <- sum_j C_kj P_j                                                      over the network
 
-Thesis, section 7.3.3, with the gradient corrected: kappa*(A) = Diag((A + A')1) - (A + A'), here for
-symmetric M_k. Momentum: Nesterov, Introductory lectures on convex optimization, 2004, section 2.2;
-beta grows to its value.
+M_k is the mask of what agent k knows. Thesis, section 7.3.3, with the gradient corrected:
+kappa*(A) = Diag((A + A')1) - (A + A'), here for symmetric M_k. Momentum: Nesterov, Introductory
+lectures on convex optimization, 2004, section 2.2; beta grows to its value.
 
 The step, from what an agent knows. In a direction U the curvature of J_k at the answer is
 
-    8 sum_ij M_ij ((v_i - v_j)'(u_i - u_j))^2  <=  8 sum_ij M_ij D_ij |u_i - u_j|^2  =  16 tr U' Lap(M o D) U
+    8 sum_ij M_ij ((v_i - v_j)'(u_i - u_j))^2
+        <=  8 sum_ij M_ij D_ij |u_i - u_j|^2  =  16 tr U' Lap(M o D) U
 
 and Lap(M o D) <= c Diag(d) with d_i = sum_j M_ij D_ij and c <= 2 the largest eigenvalue of the
-normalised Laplacian. So every row has a step of its own, eta_i = 1 / (16 c d_i), also where an
-agent knows little of it; of a row of which it knows nothing, the neighbors tell. On the way, sum_j
-M_ij K_ij takes the place of d_i where it is larger.
+normalised Laplacian. So every row has a step of its own, eta_i = 1 / (16 c d_i), also if an agent
+knows little of it. A row of which it knows nothing moves by what the neighbors send. On the way,
+sum_j M_ij K_ij takes the place of d_i where it is larger.
 """
 
 from __future__ import annotations
@@ -48,18 +49,43 @@ from peerlearn.network.base import Network
 __all__ = ["DiffusionCompletion"]
 
 LONGER = 1.25  # times eta: momentum beta allows (2 + 2 beta) / (1 + 2 beta), which is 4/3 or more
-POWERS = 30  # steps of the power iteration for c, which is within some percent then
+POWERS = 30  # steps of the power iteration for c: its error is then a few percent
 
 
 @dataclass(frozen=True)
 class DiffusionCompletion:
-    """rank: columns of V; None: as many as the rows have. momentum: the largest beta. iterations: at most.
+    """Completion of distances by diffusion gradient descent with momentum.
 
-    tolerance: how far the distances may be from known ones at any agent, relative to them. step:
-    one eta for all rows
-    on the true gradient, as in the thesis's table divided by 4; None: as above. On a line rows
-    cannot pass each other: where rows have one column and little is known, rank 1 may get stuck,
-    with a warning, and rank 2 does not.
+    Parameters
+    ----------
+    rank : int or None, default None
+        Columns of the factor V. None: as many as the rows have. For rows with one column of which
+        little is known, rank 1 may get stuck, with a warning, because points on a line cannot pass
+        each other; rank 2 does not.
+    momentum : float, default 0.95
+        The largest momentum, beta in the formulas.
+    iterations : int, default 2000
+        Limit of iterations; a completion that needs more warns.
+    tolerance : float, default 1e-6
+        How far the distances may be from known ones at any agent, relative to them.
+    step : float or None, default None
+        One step for all rows, on the true gradient: that of the thesis's table divided by 4. None
+        takes a step for each row, from what the agent knows.
+
+    Examples
+    --------
+    >>> from peerlearn import DiffusionCompletion, Exchange, LapKRRClassifier
+    >>> from peerlearn import SimulatedNetwork, graphs
+    >>> X = [[0.0], [1.0], [0.1], [0.9], [0.2], [0.8], [0.3], [0.7]]
+    >>> y = [0, 1, 0, 1, -1, -1, -1, -1]  # -1: no label
+    >>> exchange = Exchange(patterns=0.5, entries=0.5, pattern_rounds=5, entry_rounds=5)
+    >>> network = SimulatedNetwork(graphs.ring(4))
+    >>> completion = DiffusionCompletion(rank=2, tolerance=1e-2)
+    >>> model = LapKRRClassifier(
+    ...     distances=exchange, completion=completion, network=network, random_state=0
+    ... )
+    >>> model.fit(X, y).predict([[0.05], [0.95]])
+    array([0, 1])
     """
 
     rank: int | None = None
@@ -83,16 +109,21 @@ class DiffusionCompletion:
     def complete(
         self, network: Network, known: Known, seed: int, truth: Array | None = None
     ) -> Completed:
-        """See Completion. All agents start from the same V, drawn from the seed."""
+        """Return all distances, from the known ones. See `Completion`.
+
+        All agents start from the same V, drawn from the seed.
+        """
         solver = "DiffusionCompletion"
         loop = Iterations(network, solver, self.tolerance, self.iterations)
-        N, M = known.places.N, masks(network, known, truth, solver)
+        N = known.places.N
+        M = masks(network, known, truth, solver)
         r = rank_of(self.rank, known, 0, N - 1, solver)
         if M is None:
             return nothing_to_do(network, known, solver)
         mean = mean_distance(network, known)
         scale = mean or 1.0
-        V = np.random.default_rng(seed).standard_normal((N, r)) * np.sqrt(mean / scale / (2 * r))
+        deviation = np.sqrt(mean / scale / (2 * r))
+        V = np.random.default_rng(seed).standard_normal((N, r)) * deviation
         descent = _Descent(
             network,
             np.stack(known.D) / scale,
@@ -111,7 +142,7 @@ class DiffusionCompletion:
 
 
 class _Descent:
-    """V of every hosted agent on its way: agents x N x r."""
+    """V of every hosted agent during the iteration: agents x N x r."""
 
     def __init__(
         self,
@@ -123,49 +154,55 @@ class _Descent:
         step: float | None,
         truth: Array | None,
     ) -> None:
-        self._network, self._D, self._M, self._truth, self._momentum = (
-            network,
-            D,
-            M,
-            truth,
-            momentum,
-        )
+        self._network = network
+        self._D = D
+        self._M = M
+        self._truth = truth
+        self._momentum = momentum
         self._V = self._Y = np.tile(V, (len(D), 1, 1))
-        self._E, self._since, self._pace = np.empty_like(D), 0, 1.0
+        self._E = np.empty_like(D)
+        self._since = 0  # iterations since the momentum began
+        self._pace = 1.0  # factor of the steps, which halves
         self._size = sizes(D)
-        self._d, self._step = D.sum(axis=2), step
+        self._d = D.sum(axis=2)
+        self._step = step
         self._inverse = LONGER / (16 * curvature(D, self._d)[:, None])
 
     @property
     def point(self) -> Array:
+        """The current Y."""
         return self._Y
 
     def look(self) -> tuple[Array, Array]:
+        """Return the misfit and the error of each hosted agent."""
         E = kappa(self._Y, self._E)
-        error = (
-            np.zeros(0)
-            if self._truth is None
-            else norms(E - self._truth) / sizes(self._truth[None])
-        )
+        error = np.zeros(0)
+        if self._truth is not None:
+            error = norms(E - self._truth) / sizes(self._truth[None])
         E *= self._M
         E -= self._D
         return norms(E) / self._size, error
 
     def advance(self, heard: Array) -> Array:
+        """Do one iteration, which is one round."""
         Y = self._Y
         gradient, e = gradient_of(self._E, Y)
         P = Y - self._pace * self._steps(e)[:, :, None] * gradient
         V, heard = self._network.mix_and_flood(sendable(P), heard)
         beta = min(self._momentum, self._since / (self._since + 3))
-        self._Y, self._V, self._since = V + beta * (V - self._V), V, self._since + 1
+        self._Y = V + beta * (V - self._V)
+        self._V = V
+        self._since += 1
         return heard
 
     def go_back(self, point: Array) -> None:
+        """Go back to an earlier point, with half the step and without momentum."""
         self._V = self._Y = point
-        self._pace, self._since = self._pace / 2, 0
+        self._pace /= 2
+        self._since = 0
 
     def _steps(self, e: Array) -> Array:
-        """eta of every row, with e = E 1: how much larger than d the sums of K are."""
+        """Return eta of every row. e = E 1: how much larger than d the sums of K are."""
         if self._step is not None:
             return np.full_like(e, self._step)
         eta: Array = np.divide(
@@ -175,36 +212,41 @@ class _Descent:
 
 
 def kappa(V: Array, out: Array | None = None) -> Array:
-    """K_ij = |v_i|^2 + |v_j|^2 - 2 v_i'v_j for a stack of V, by one product: [-2 v_i, |v_i|^2, 1]'[v_j, 1, |v_j|^2]."""
+    """Return K_ij = |v_i|^2 + |v_j|^2 - 2 v_i'v_j for a stack of V.
+
+    By one product: [-2 v_i, |v_i|^2, 1]'[v_j, 1, |v_j|^2].
+    """
     vv = np.einsum("knr,knr->kn", V, V)[:, :, None]
     ones = np.ones_like(vv)
-    left, right = (
-        np.concatenate([-2.0 * V, vv, ones], axis=2),
-        np.concatenate([V, ones, vv], axis=2),
-    )
+    left = np.concatenate([-2.0 * V, vv, ones], axis=2)
+    right = np.concatenate([V, ones, vv], axis=2)
     K: Array = np.matmul(left, right.transpose(0, 2, 1), out=out)
     return K
 
 
 def gradient_of(E: Array, V: Array) -> tuple[Array, Array]:
-    """8 (Diag(e) - E) V for a stack of symmetric E, and e = E 1."""
-    EV = np.matmul(E, np.concatenate([V, np.ones_like(V[:, :, :1])], axis=2))
+    """Return 8 (Diag(e) - E) V for a stack of symmetric E, and e = E 1."""
+    ones = np.ones_like(V[:, :, :1])
+    EV = np.matmul(E, np.concatenate([V, ones], axis=2))
     e = EV[:, :, -1]
     return 8.0 * (e[:, :, None] * V - EV[:, :, :-1]), e
 
 
 def sizes(D: Array) -> Array:
-    """What misfits are relative to: |D| of each agent, or 1 for one that knows no distance but 0."""
+    """Return what misfits are relative to: |D| of each agent, or 1 if all its distances are 0."""
     size = norms(D)
     return np.where(size > 0, size, 1.0)
 
 
 def curvature(D: Array, d: Array) -> Array:
-    """c of every agent: the largest eigenvalue of I - Diag(d)^-1/2 D Diag(d)^-1/2, by powers of it."""
+    """Return c of every agent, by the power iteration.
+
+    c is the largest eigenvalue of I - Diag(d)^-1/2 D Diag(d)^-1/2.
+    """
     root = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)
-    x = np.tile(
-        np.cos(np.arange(1.0, D.shape[1] + 1)), (len(D), 1)
-    )  # some direction, the same everywhere
+    # Any direction will do, if it is the same everywhere.
+    direction = np.cos(np.arange(1.0, D.shape[1] + 1))
+    x = np.tile(direction, (len(D), 1))
     c = np.ones(len(D))
     for _ in range(POWERS):
         x = x / np.maximum(norms(x), 1e-300)[:, None]

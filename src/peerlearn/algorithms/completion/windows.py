@@ -1,13 +1,12 @@
-"""The loop that completions share: iterate, and judge by messages where all agents stand.
+"""The loop that completions share: iterate, and decide by messages when to stop or go back.
 
-    u_k      relative misfit at agent k of the point that a window of rounds starts from                       alone
-    U        the largest u_k: rides in the window's messages                                        over the network
+    u_k      relative misfit at agent k, where a window of rounds starts        alone
+    U        the largest u_k, sent with the window's messages                   over the network
 
 A window has as many rounds as the graph is wide, or ten: at its end all agents know the same U.
-They stop when it is
-small enough. Where it has grown, or has not fallen for a while, all go back to the best point so
-far with half the step: steps that are stable at the answer may not be on the way, and nobody needs
-to know beforehand.
+They stop when it is small enough. If it has grown, or has not fallen for a while, all go back to
+the best point so far with half the step. Steps that are stable at the answer may not be stable on
+the way, and no agent can know that beforehand.
 """
 
 from __future__ import annotations
@@ -23,30 +22,33 @@ from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.arrays import Array, sendable
 
-GROWN = 10.0  # times the least misfit so far: beyond it, momentum is no excuse
+GROWN = 10.0  # times the least misfit so far: momentum alone does not explain more
 PATIENCE = 5  # windows without a new least misfit
 
 Point = TypeVar("Point")
 
 
 class Iteration(Protocol[Point]):
-    """What a completion iterates, for all hosted agents at once."""
+    """The iteration of a completion, for all hosted agents at once."""
 
     @property
     def point(self) -> Point:
-        """Where it is, to come back to: never changed in place."""
+        """The current point, to come back to: never changed in place."""
         ...
 
     def look(self) -> tuple[Array, Array]:
-        """Misfit of each hosted agent at this point, and error where the truth is known, else no columns."""
+        """Return the misfit and the error of each hosted agent at the current point.
+
+        The error is empty if the truth is not known.
+        """
         ...
 
     def advance(self, heard: Array) -> Array:
-        """One iteration, which is one round; the largest misfits heard of ride along."""
+        """Do one iteration, which is one round; return the largest misfits heard."""
         ...
 
     def go_back(self, point: Point) -> None:
-        """To an earlier point, with half the step."""
+        """Go back to an earlier point, with half the step."""
         ...
 
 
@@ -59,10 +61,15 @@ class Best(Generic[Point]):
     patience: int = PATIENCE
 
     def judge(self, point: Point, misfit: float) -> bool:
-        """Whether it is time to go back, after a point of which all know the misfit."""
+        """Keep the point if it is the best so far; return whether it is time to go back.
+
+        All agents know the misfit.
+        """
         self.patience -= 1
         if misfit < self.least:
-            self.point, self.least, self.patience = point, misfit, PATIENCE
+            self.point = point
+            self.least = misfit
+            self.patience = PATIENCE
         if misfit <= GROWN * self.least and self.patience > 0:
             return False
         self.patience = PATIENCE
@@ -70,14 +77,16 @@ class Best(Generic[Point]):
 
 
 def run(iteration: Iteration[Point], loop: Iterations) -> tuple[Point, Completed]:
-    """Return the best point that was found, and the record of how; the distances are for the caller to add."""
-    network, back = loop.network, 0
-    window, best = max(network.diameter, CHECK_EVERY), Best(iteration.point)
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # a step too long ends in no number, and is taken back
+    """Return the best point that was found, and the record of the run without the distances."""
+    network = loop.network
+    back = 0
+    window = max(network.diameter, CHECK_EVERY)
+    best = Best(iteration.point)
+    # A step that is too long ends in NaN or infinity, and is undone.
+    with np.errstate(over="ignore", invalid="ignore"):
         history = [_look(iteration)]
-        start, heard = iteration.point, history[-1][0]
+        start = iteration.point
+        heard = history[-1][0]
         for n in loop:
             heard = iteration.advance(heard)
             history.append(_look(iteration))
@@ -85,22 +94,22 @@ def run(iteration: Iteration[Point], loop: Iterations) -> tuple[Point, Completed
                 loop.record(float(maximum(network, history[-1][0])[0]))
                 best.judge(iteration.point, loop.residuals[-1])
             elif n % window == 0:
-                loop.record(float(heard[0]))  # a window has passed: all agents have heard the same
+                loop.record(float(heard[0]))  # after a window all agents know the same misfit
                 if best.judge(start, loop.residuals[-1]):
                     iteration.go_back(best.point)
                     back += 1
                     history[-1] = _look(iteration)
                 if best.least <= loop.tolerance:
                     break
-                start, heard = iteration.point, history[-1][0]
-    report = loop.report(
-        WAY_OUT, f"steps were halved {back} times" if back else "", residual=best.least
-    )
+                start = iteration.point
+                heard = history[-1][0]
+    note = f"steps were halved {back} times" if back else ""
+    report = loop.report(WAY_OUT, note, residual=best.least)
     misfits, errors = (np.stack(kind) for kind in zip(*history, strict=True))
     return best.point, Completed([], report, misfits, errors.reshape(-1, len(network.hosted)))
 
 
 def _look(iteration: Iteration[Point]) -> tuple[Array, Array]:
-    """Misfits and errors; huge where a step too long left no number, so that the largest can be told."""
+    """Return misfits and errors; NaN and infinity are replaced by huge numbers that can be sent."""
     misfit, error = (sendable(values) for values in iteration.look())
     return misfit, error

@@ -1,6 +1,6 @@
-"""What agents share so that all know how far rows are from each other: one file per way."""
+"""Ways to share how far rows are from each other, one file per way."""
 
-from peerlearn.algorithms.distances.choice import DISTANCES, Distances, distances_of, drawn_by
+from peerlearn.algorithms.distances.choice import DISTANCES, Distances, describe_draws, distances_of
 from peerlearn.algorithms.distances.exchange import Exchange
 from peerlearn.algorithms.distances.landmarks import Landmarks
 from peerlearn.algorithms.distances.partial_matrix import Known, Mask
@@ -14,6 +14,6 @@ __all__ = [
     "Landmarks",
     "Mask",
     "Places",
+    "describe_draws",
     "distances_of",
-    "drawn_by",
 ]

@@ -1,4 +1,4 @@
-"""What can be a model's `distances`, and the short names for it."""
+"""The contract of a model's `distances`, and their registry."""
 
 from __future__ import annotations
 
@@ -13,17 +13,26 @@ from peerlearn.network.base import Network
 
 
 class Distances(Protocol):
-    """Anything with `share` will do; one with a name is found by it."""
+    """The contract of a model's `distances`: any object with `share`.
 
-    name: ClassVar[str]  # what distances="..." calls it
+    name: what `distances="..."` calls it.
+    """
+
+    name: ClassVar[str]
 
     def share(self, network: Network, patterns: Sequence[Array], seed: int) -> Known:
-        """What agents then know, from the rows of the hosted ones; randomness comes from the common seed alone."""
+        """Return what agents know after sharing, from the rows of the hosted ones.
+
+        All randomness comes from the common seed.
+        """
         ...
 
 
-def drawn_by(distances: Any, columns: int, seed: int) -> Drawn:
-    """Return what all agents draw alike for it; nothing, unless it has a method `drawn`."""
+def describe_draws(distances: Any, columns: int, seed: int) -> Drawn:
+    """Return what all agents draw alike for these distances, to be compared.
+
+    Nothing, unless they have a method `drawn`.
+    """
     draw = getattr(distances, "drawn", None)
     drawn: Drawn = Drawn("what agents share") if draw is None else draw(columns, seed)
     return drawn

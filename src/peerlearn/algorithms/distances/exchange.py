@@ -1,14 +1,15 @@
-"""Exchange: agents hand some of their patterns to their neighbors, then some of the distances that they know.
+"""Exchange: agents send neighbors some of their patterns, then some of the distances they know.
 
-    in round n of n1, over the network:  (n1 - n + 1)/n1 p1 N_k patterns of agent k's own, (n - 1)/n1 p1 N_k of those
-                                         it has received before, each with its place among all rows
-    alone:                               D_ij between all patterns that k then knows, M_k of them
-    in round n of n2, over the network:  (n2 - n + 1)/n2 p2 M_k of these entries, (n - 1)/n2 p2 M_k received ones
+    in round n of n1:   (n1 - n + 1)/n1 p1 N_k of agent k's own patterns,           over the network
+                        (n - 1)/n1 p1 N_k of those received before
+    D_ij                between all M_k patterns that k then knows                  alone
+    in round n of n2:   (n2 - n + 1)/n2 p2 M_k of these entries,                    over the network
+                        (n - 1)/n2 p2 M_k of those received before
 
-Thesis, section 7.3.1, steps 1 to 3. p1 N_k is often about 1, so that rounding decides: a number x
-is rounded up with probability x - floor(x), and on average as many are sent as should be; rounding
-down sends none. Who takes part sees patterns of others as they are, or as `privacy` left them: see
-docs/privacy.md.
+Every pattern travels with its place among all rows. Thesis, section 7.3.1, steps 1 to 3. p1 N_k is
+often about 1, so rounding decides: a number x is rounded up with probability x - floor(x), so that
+the right number is sent on average. Rounding down would send none. Participants see patterns of
+others as they are, or as `privacy` left them: see docs/privacy.md.
 """
 
 from __future__ import annotations
@@ -24,20 +25,45 @@ from scipy.spatial.distance import pdist
 
 from peerlearn.algorithms.distances.partial_matrix import Known
 from peerlearn.algorithms.distances.row_index import Places
+from peerlearn.algorithms.unexpected import unexpected_message
 from peerlearn.arrays import Array, Indices, all_finite, is_real, is_whole
 from peerlearn.errors import InputError, WireError
 from peerlearn.network.base import Message, Network
 
 __all__ = ["Exchange"]
 
-ROUNDING = (
-    1e-9  # by how much two agents' distances between the same rows may differ, relative to them
-)
+# Relative difference allowed between two agents' distances of the same rows.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """patterns, entries: the fractions p1 and p2 above; pattern_rounds, entry_rounds: n1 and n2, also 0."""
+    """Some distances between rows, from patterns and distances passed on to neighbors.
+
+    It sends raw rows to neighbors, and is kept for comparison with the thesis. A completion such
+    as `DiffusionCompletion` fills in the distances that agents do not know in the end.
+
+    Parameters
+    ----------
+    patterns : float, default 0.025
+        Fraction of its rows that an agent sends in a round, p1 in the formulas.
+    entries : float, default 0.025
+        Fraction of its distances that an agent sends in a round, p2 in the formulas.
+    pattern_rounds : int, default 150
+        Rounds in which patterns are sent, n1; 0 for none.
+    entry_rounds : int, default 150
+        Rounds in which distances are sent, n2; 0 for none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from peerlearn import Exchange, SimulatedNetwork, graphs
+    >>> rows = [np.arange(6.0).reshape(3, 2) + k for k in range(4)]
+    >>> exchange = Exchange(patterns=0.5, entries=0.5, pattern_rounds=2, entry_rounds=2)
+    >>> known = exchange.share(SimulatedNetwork(graphs.ring(4)), rows, seed=0)
+    >>> known.mask[0].shape  # True where agent 0 knows the distance between two rows
+    (12, 12)
+    """
 
     patterns: float = 0.025
     entries: float = 0.025
@@ -60,56 +86,63 @@ class Exchange:
                 raise InputError(f"{what} is {rounds!r}: give a whole number of rounds, 0 or more")
 
     def share(self, network: Network, patterns: Sequence[Array], seed: int) -> Known:
-        """What each hosted agent knows in the end. An agent draws from the seed and its own number."""
-        places = Places.agreed(network, [len(X) for X in patterns])
+        """Return what each hosted agent knows in the end.
+
+        An agent draws from the seed and its own number.
+        """
+        places = Places.agree(network, [len(X) for X in patterns])
         rngs = [np.random.default_rng((seed, agent)) for agent in network.hosted]
         tables = [
             Patterns(places, agent, X) for agent, X in zip(network.hosted, patterns, strict=True)
         ]
-        _handed_on(network, tables, rngs, self.patterns, self.pattern_rounds)
+        _hand_on(network, tables, rngs, self.patterns, self.pattern_rounds)
         entries = [Entries(own) for own in tables]
-        _handed_on(network, entries, rngs, self.entries, self.entry_rounds)
-        squares = [own.squares() for own in entries]
-        return Known(
-            places, [D for D, _ in squares], [mask for _, mask in squares], patterns[0].shape[1]
-        )
+        _hand_on(network, entries, rngs, self.entries, self.entry_rounds)
+        matrices = []
+        masks = []
+        for own in entries:
+            D, mask = own.to_matrix()
+            matrices.append(D)
+            masks.append(mask)
+        return Known(places, matrices, masks, patterns[0].shape[1])
 
 
 class Table(ABC):
-    """Values at numbered places of which one agent knows some: its own, and those received."""
+    """Values at numbered places, of which one agent knows its own and those received."""
 
     what: ClassVar[str]
 
     def __init__(self, values: Array, own: Indices) -> None:
-        self.values, self.own = values, own
+        self.values = values
+        self.own = own
         self.known = np.zeros(len(values), dtype=np.bool_)
         self.known[own] = True
-        self._received, self._count = np.empty(len(values), dtype=np.intp), 0
+        self._received = np.empty(len(values), dtype=np.intp)
+        self._count = 0
 
     @property
     def received(self) -> Indices:
+        """The places of all values received so far."""
         return self._received[: self._count]
 
-    def some(self, later: float, p: float, rng: np.random.Generator) -> Message:
-        """About p (1 - later) of as many as are its own, of these, and p later of as many, of those received."""
-        parts = [
-            rng.choice(
-                some,
-                min(rounded(p * share * len(self.own), rng), len(some)),
-                replace=False,
-                shuffle=False,
-            )
-            for some, share in ((self.own, 1 - later), (self.received, later))
-        ]
-        places = np.concatenate(parts)
-        return (
-            {"places": places.astype(np.int32), "values": self.values[places]}
-            if len(places)
-            else {}
-        )
+    def choose(self, later: float, p: float, rng: np.random.Generator) -> Message:
+        """Return a message with some values, chosen at random.
+
+        About p (1 - later) n own values and p later n received ones, n the number of own values.
+        """
+        parts = []
+        for places, share in ((self.own, 1 - later), (self.received, later)):
+            count = min(round_randomly(p * share * len(self.own), rng), len(places))
+            parts.append(rng.choice(places, count, replace=False, shuffle=False))
+        chosen = np.concatenate(parts)
+        if len(chosen) == 0:
+            return {}
+        return {"places": chosen.astype(np.int32), "values": self.values[chosen]}
 
     def receive(self, message: Message, sender: int) -> None:
-        places, values = message.get("places"), message.get("values")
+        """Keep the new values of a message, and refuse values that differ from known ones."""
+        places = message.get("places")
+        values = message.get("values")
         if (
             places is None
             or values is None
@@ -118,80 +151,84 @@ class Table(ABC):
             or values.dtype != np.float64
             or values.shape != (len(places), *self.values.shape[1:])
             or not all_finite(values)
-            or not self.possible(places, values)
+            or not self.are_possible(places, values)
         ):
-            raise WireError(
-                f"agent {sender} sent no {self.what} where some were due: it runs something else"
-            )
+            raise unexpected_message(sender, self.what)
         unknown = ~self.known[places]
         new, first = np.unique(places[unknown], return_index=True)
-        self.values[new], self.known[new] = values[unknown][first], True
+        self.values[new] = values[unknown][first]
+        self.known[new] = True
         self._received[self._count : self._count + len(new)] = new
         self._count += len(new)
         if np.count_nonzero(np.abs(self.values[places] - values) > ROUNDING * np.abs(values)):
             raise WireError(
-                f"agent {sender} sent {self.what} that differ from those known of the same rows: it, or an agent that "
-                "they came from, is not to be trusted"
+                f"agent {sender} sent {self.what} that differ from those known of the same rows: "
+                "it, or an agent that they came from, cannot be trusted"
             )
 
     @abstractmethod
-    def possible(self, places: NDArray[np.int32], values: Array) -> bool:
-        """Whether there are such places, and such values at them."""
+    def are_possible(self, places: NDArray[np.int32], values: Array) -> bool:
+        """Return whether such places exist, and can have such values."""
 
 
 class Patterns(Table):
-    """A row of columns for every row there is."""
+    """The patterns that one agent knows, of all rows."""
 
     what: ClassVar = "patterns"
 
     def __init__(self, places: Places, agent: int, own: Array) -> None:
-        super().__init__(np.zeros((places.N, own.shape[1])), np.arange(places.N)[places.of(agent)])
-        self.values[self.own] = own
+        rows = np.arange(places.N)[places.of(agent)]
+        super().__init__(np.zeros((places.N, own.shape[1])), rows)
+        self.values[rows] = own
 
-    def possible(self, places: NDArray[np.int32], values: Array) -> bool:
+    def are_possible(self, places: NDArray[np.int32], values: Array) -> bool:
         return not np.count_nonzero((places < 0) | (places >= len(self.values)))
 
 
 class Entries(Table):
-    """A distance for every two rows i < j, at place i N + j: four bytes say where it belongs."""
+    """The distances that one agent knows, of all pairs of rows i < j.
+
+    The distance of rows i and j is at place i N + j, which fits into four bytes.
+    """
 
     what: ClassVar = "distances"
 
     def __init__(self, patterns: Patterns) -> None:
-        self.N, rows = len(patterns.values), np.flatnonzero(patterns.known)
+        self.N = len(patterns.values)
+        rows = np.flatnonzero(patterns.known)
         first, second = np.triu_indices(len(rows), 1)
-        super().__init__(np.zeros(self.N**2), rows[first] * self.N + rows[second])
-        # By differences: a distance is then the same for all who compute it, whatever other
-        # patterns they know.
+        places = rows[first] * self.N + rows[second]
+        super().__init__(np.zeros(self.N**2), places)
+        # By differences, so that all agents compute the same distance, whatever else they know.
         self.values[self.own] = pdist(patterns.values[rows], "sqeuclidean")
 
-    def possible(self, places: NDArray[np.int32], values: Array) -> bool:
+    def are_possible(self, places: NDArray[np.int32], values: Array) -> bool:
         first, second = np.divmod(places.astype(np.int64), self.N)
         return not np.count_nonzero((first < 0) | (first >= second) | (values < 0))
 
-    def squares(self) -> tuple[Array, NDArray[np.bool_]]:
-        """What is known as N x N: distances, and where they are."""
-        D, known = self.values.reshape(self.N, self.N), self.known.reshape(self.N, self.N)
+    def to_matrix(self) -> tuple[Array, NDArray[np.bool_]]:
+        """Return the N x N distances, and a mask of where they are known."""
+        D = self.values.reshape(self.N, self.N)
+        known = self.known.reshape(self.N, self.N)
         return D + D.T, known | known.T | np.eye(self.N, dtype=np.bool_)
 
 
-def _handed_on(
+def _hand_on(
     network: Network,
     tables: Sequence[Table],
     rngs: Sequence[np.random.Generator],
     p: float,
     rounds: int,
 ) -> None:
-    """So many rounds, in which agents send more and more of what they have received."""
+    """Send and receive for some rounds; agents send more and more of what they have received."""
     for n in range(rounds):
-        inbox = network.exchange(
-            [own.some(n / rounds, p, rng) for own, rng in zip(tables, rngs, strict=True)]
-        )
+        outbox = [own.choose(n / rounds, p, rng) for own, rng in zip(tables, rngs, strict=True)]
+        inbox = network.exchange(outbox)
         for own, box in zip(tables, inbox, strict=True):
             for sender in sorted(box):
                 own.receive(box[sender], sender)
 
 
-def rounded(number: float, rng: np.random.Generator) -> int:
-    """A whole number that is `number` on average."""
+def round_randomly(number: float, rng: np.random.Generator) -> int:
+    """Return a whole number that is `number` on average."""
     return int(np.floor(number + rng.random()))

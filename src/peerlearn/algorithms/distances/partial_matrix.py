@@ -1,4 +1,4 @@
-"""What agents know of the squared distances between all rows, some or all of them."""
+"""Squared distances between all rows, some or all of which an agent knows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Known:
-    """One matrix and one mask for each agent hosted here.
+    """The distances that each agent hosted here knows: one matrix and one mask for each.
 
-    D: N x N squared Euclidean distances, symmetric, zero where the agent knows none. mask:
-    symmetric, True where it
-    knows one; None if all agents know all. columns: how many the rows have, if that is told. Where
-    several agents know the same they may share one array: never change one in place.
+    places: where whose rows are. D: N x N squared Euclidean distances, symmetric, zero where
+    unknown. mask: symmetric, True where known; None if all agents know all. columns: how many
+    columns the rows have, or None. Agents that know the same may share one array: never change
+    one in place.
     """
 
     places: Places
@@ -34,11 +34,12 @@ class Known:
         masks = [None] * len(self.D) if self.mask is None else self.mask
         if len(masks) != len(self.D):
             raise DataError(
-                f"there are {len(self.D)} matrices of distances and {len(masks)} masks: give one for each"
+                f"there are {len(self.D)} matrices of distances and {len(masks)} masks: "
+                "give one for each"
             )
         seen: set[tuple[int, int]] = set()
         for number, (D, mask) in enumerate(zip(self.D, masks, strict=True)):
-            if (id(D), id(mask)) not in seen:  # agents that share a matrix need one look at it
+            if (id(D), id(mask)) not in seen:  # a shared matrix is checked once
                 self._check(D, mask, f"the distances of hosted agent number {number}")
             seen.add((id(D), id(mask)))
 
@@ -47,7 +48,7 @@ class Known:
         for what, given, kind in (("distances", D, np.float64), ("mask", mask, np.bool_)):
             if given is not None and (given.shape != (N, N) or given.dtype != kind):
                 raise DataError(
-                    f"{whose}: {what} must be {N} x {N} of {kind.__name__}, not {_described(given)}"
+                    f"{whose}: {what} must be {N} x {N} of {kind.__name__}, not {_describe(given)}"
                 )
         if not all_finite(D) or np.count_nonzero(D < 0) or np.count_nonzero(np.diagonal(D)):
             raise DataError(
@@ -61,5 +62,5 @@ class Known:
             raise DataError(f"{whose} must be 0 where the mask is False: multiply them by it")
 
 
-def _described(array: np.ndarray[Any, Any]) -> str:
+def _describe(array: np.ndarray[Any, Any]) -> str:
     return f"{' x '.join(map(str, array.shape))} of {array.dtype}"

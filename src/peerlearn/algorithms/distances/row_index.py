@@ -1,7 +1,7 @@
-"""The rows of all agents in one order, agent by agent: where in an N x N matrix of distances whose rows stand.
+"""The rows of all agents in one order: whose rows are where in an N x N matrix of distances.
 
-    N_k  how many rows agent k has           one number per agent, summed over the network; whole, hence rounded
-    N    their sum                           agent k's rows are N_1 + .. + N_{k-1} up to N_1 + .. + N_k
+    N_k  how many rows agent k has           summed over the network, one number per agent; rounded
+    N    their sum                           agent k's rows: N_1 + .. + N_{k-1} to N_1 + .. + N_k
 
 Thesis, section 7.3.1.
 """
@@ -16,16 +16,20 @@ import numpy as np
 
 from peerlearn.algorithms.all_gather import all_gather
 from peerlearn.algorithms.averaging import total
+from peerlearn.algorithms.unexpected import LIKELY_CAUSE
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
 from peerlearn.network.base import Network
 
-MOST_ROWS = 20_000  # of all agents: six N x N matrices, what a model holds, are then 20 GB; N^2 is below 2^31
+# Rows of all agents: the six N x N matrices of a model then take 20 GB, and N^2 is below 2^31.
+MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True)
 class Places:
-    """counts: how many rows each agent has, by its number.
+    """The places of all agents' rows among all rows.
+
+    counts: how many rows each agent has, by its number.
 
     >>> Places((2, 1, 3)).of(2)
     slice(3, 6, None)
@@ -42,23 +46,24 @@ class Places:
             )
         if self.N > MOST_ROWS:
             raise DataError(
-                f"all agents together have {self.N:,} rows, and every agent would hold the distances between all of "
-                f"them, which is for {MOST_ROWS:,} rows at most: give fewer rows, or use AnchorLapClassifier, which "
-                "needs no distances"
+                f"all agents together have {self.N:,} rows, and every agent would hold the "
+                f"distances between all of them, which is for {MOST_ROWS:,} rows at most: "
+                "give fewer rows, or use AnchorLapClassifier, which needs no distances"
             )
 
     @cached_property
     def N(self) -> int:
+        """Number of rows of all agents."""
         return sum(self.counts)
 
     def of(self, agent: int) -> slice:
-        """The rows of one agent."""
+        """Return the places of one agent's rows."""
         start = sum(self.counts[:agent])
         return slice(start, start + self.counts[agent])
 
     @classmethod
-    def agreed(cls, network: Network, counts: Sequence[int]) -> Places:
-        """From how many rows each hosted agent has; the same at every agent."""
+    def agree(cls, network: Network, counts: Sequence[int]) -> Places:
+        """Return the places of all rows, from the row counts of the hosted agents."""
         own = np.zeros((len(network.hosted), network.size))
         own[np.arange(len(own)), network.hosted] = counts
         heard = total(network, own)[0]  # the first hosted agent knows what all know
@@ -66,16 +71,19 @@ class Places:
         wrong = (whole < 0) | (whole >= 2**53) | (np.abs(heard - whole) > 0.25)
         if np.count_nonzero(wrong):
             bad = int(np.argmax(wrong))
-            raise WireError(f"agent {bad} says to have {heard[bad]:g} rows: it runs something else")
+            raise WireError(f"agent {bad} announced {heard[bad]:g} rows: {LIKELY_CAUSE}")
         return cls(tuple(int(count) for count in whole))
 
     def all_gather(self, network: Network, tables: Sequence[Array], width: int) -> Array:
-        """One row of `width` distances for each row there is, from those of the hosted agents; over a tree."""
+        """Return one row of `width` distances for each row of all agents, sent over a tree.
+
+        tables: those of the hosted agents.
+        """
         heard = all_gather(network, tables, width)
         for agent, (table, count) in enumerate(zip(heard, self.counts, strict=True)):
             if len(table) != count or np.count_nonzero(table < 0):
                 raise WireError(
-                    f"{len(table)} rows of distances arrived from agent {agent}, where {count} were due and none below "
-                    "0: it runs something else"
+                    f"{len(table)} rows of distances arrived from agent {agent} "
+                    f"(expected {count}, none below 0): {LIKELY_CAUSE}"
                 )
         return np.vstack(heard)

@@ -1,1 +1,1 @@
-"""Adaptive filters that agents learn together, sample by sample."""
+"""Adaptive filters of signals that arrive sample by sample at all agents."""

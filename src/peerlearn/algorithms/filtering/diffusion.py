@@ -1,12 +1,17 @@
 """Adaptive filters of a network: each agent adapts alone, and every so many samples they combine.
 
-    theta_k <- the next sample of agent k                           alone (kernels.py)
-    theta_k <- sum_j C_kj theta_j                                   over the network: one round (streaming/combining.py)
+    theta_k <- the next sample of agent k              alone (kernels.py)
+    theta_k <- sum_j C_kj theta_j                      over the network (streaming/combining.py)
 
 adapt-then-combine in this order; combine-then-adapt begins with the second line, which is the same
 recursion read at another point. (Lopes and Sayed, Diffusion least-mean squares over adaptive
-networks, 2008; thesis, section 10.3.) All begin alike, so that there is nothing to combine before
-the first sample. An agent that diverges stops the run before anything of it is sent: divergence.py.
+networks, 2008; thesis, section 10.3.) All agents begin alike, so there is nothing to combine before
+the first sample. An agent that diverges stops the run before it sends anything: divergence.py.
+
+Theory of operation. If all agents are hosted here, are not too many, and all send in every round,
+the compiled loop `advance` does the rounds as well, and `_count` enters what it would have sent.
+Otherwise `_in_rounds` calls `advance` from one round to the next, and the network does the rounds.
+Both give the same numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import numpy as np
 
 from peerlearn.algorithms.filtering.divergence import bounds_of
 from peerlearn.algorithms.filtering.kernels import LMS, RLS, SOUND, advance, visit
-from peerlearn.algorithms.filtering.spans import count_mixed_spans, mixed_spans
+from peerlearn.algorithms.filtering.spans import count_mixed_spans, mix_spans
 from peerlearn.algorithms.filtering.task import Design, Rounds, Task
 from peerlearn.algorithms.streaming import combining
 from peerlearn.arrays import Array
@@ -29,17 +34,19 @@ from peerlearn.local.splines import SPAN
 from peerlearn.network.base import Network
 
 BEFORE, AFTER, NONE = "combine-then-adapt", "adapt-then-combine", "none"
-FUSED_UP_TO = {
-    "full": 200,
-    "span": 1000,
-}  # agents: beyond, C is quicker as a sparse array; C takes 8 MB
-FADE = 0.02  # of the memory of a spline filter, at first
+# Agents in the compiled loop: for more, a sparse C is quicker. A dense C of 1000 takes 8 MB.
+FUSED_UP_TO = {"full": 200, "span": 1000}
+FADE = 0.02  # first fade of the memory of a spline filter
 NO_WEIGHTS = np.zeros((0, 0))
 
 
 @dataclass(frozen=True)
 class Cooperation:
-    """How agents combine."""
+    """Settings of how agents combine.
+
+    when: before or after they adapt, or not at all. exchange: "full" or "span". every: samples
+    between two rounds. threshold: relative change that is worth a message; None: all agents send.
+    """
 
     when: str
     exchange: str
@@ -52,17 +59,18 @@ class Cooperation:
         combining.check_combining(self.every, self.threshold, "samples")
         if self.exchange == "span" and self.threshold is not None:
             raise InputError(
-                "a threshold compares all that an agent has with what it last sent: give exchange='full'"
+                "a threshold compares all coefficients of an agent with what it last sent: "
+                "give exchange='full'"
             )
 
-    def between(self, network: Network) -> bool:
-        """Whether anything is sent at all."""
+    def sends_on(self, network: Network) -> bool:
+        """Return whether anything is sent at all."""
         return self.when != NONE and network.size > 1
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A filter as it begins: its design, its coefficients, and how sure it is of them."""
+    """A filter as it begins: its design, its coefficients, and how certain they are."""
 
     design: Design
     B: Array
@@ -70,8 +78,9 @@ class Shape:
     prior: Array
 
     def start(self, network: Network, how: Cooperation) -> State:
-        """All that agents remember between samples, before the first one."""
-        agents, order, recursive = len(network.hosted), self.design.order, self.design.update == RLS
+        """Return the state before the first sample: all that agents remember between samples."""
+        agents = len(network.hosted)
+        recursive = self.design.update == RLS
         P = np.diag(self.prior) if recursive else np.zeros((0, 0))
         state = {
             "theta": np.tile(self.theta, (agents, 1)),
@@ -79,15 +88,15 @@ class Shape:
             "fade": np.full(agents, FADE if recursive and self.design.Q else 0.0),
             "strain": np.zeros(agents),
             "loudness": np.zeros(agents),
-            "tail": np.zeros((agents, order - 1)),
+            "tail": np.zeros((agents, self.design.order - 1)),
             "largest": np.zeros((agents, 2)),
             "clock": np.zeros(agents),
         }
-        if how.between(network):
+        if how.sends_on(network):
             if how.exchange == "span":
                 network.must_hear_everybody("give exchange='full'")
             memory = combining.memory(network, (len(self.theta), 1), how.threshold)
-            for name in {"sent", "heard"} & set(memory):  # what all begin with, all know
+            for name in {"sent", "heard"} & set(memory):  # all know what all begin with
                 memory[name] += self.theta[:, None]
             state |= memory
         return state
@@ -102,22 +111,21 @@ def proceed(
     truth: tuple[Array, Array],
     stop: Callable[[int, int, float, bool], Exception],
 ) -> tuple[State, Array]:
-    """The state after these samples, and their record (see Task). The old state is left as it was.
+    """Return the state after these samples, and their record (see Task).
 
-    signals: x, d and steps of the hosted agents. truth: w0 and f0, or empty. stop(k, n, X,
-    strained): what to
-    raise where the k-th hosted agent, whose largest input was X, diverges at sample n, by strain or
-    by size.
+    The old state is not changed. signals: x, d and steps of the hosted agents. truth: w0 and f0, or
+    empty. stop(k, n, X, strained): returns the error for the k-th hosted agent, whose largest input
+    was X, if it diverges at sample n, by strain or by size.
     """
     x, d, steps = signals
     agents, samples = d.shape
     clock = int(state["clock"][0])
     state = {name: array.copy() for name, array in state.items()}
-    state["largest"] = np.maximum(state["largest"], np.abs(np.stack([x, d])).max(axis=2).T)
-    here = (
-        how.between(network) and network.size <= FUSED_UP_TO[how.exchange] and how.threshold is None
-    )
-    C = network.mixing_here if here else None
+    largest = np.abs(np.stack([x, d])).max(axis=2).T
+    state["largest"] = np.maximum(state["largest"], largest)
+    small = network.size <= FUSED_UP_TO[how.exchange]
+    fused = how.sends_on(network) and small and how.threshold is None
+    C = network.mixing_here if fused else None
     task = Task(
         design=shape.design,
         B=shape.B,
@@ -140,7 +148,7 @@ def proceed(
         C=NO_WEIGHTS if C is None else C.toarray(),
         done=np.zeros(1, dtype=np.intp),
     )
-    if how.between(network) and C is None:
+    if how.sends_on(network) and C is None:
         _in_rounds(network, how, task, state)
     else:
         advance(*task, 0, samples)
@@ -154,8 +162,9 @@ def proceed(
 
 
 def outputs(shape: Shape, theta: Array, x: Array) -> Array:
-    """What filters make of signals of their own, without learning."""
-    none, agents = np.zeros(0), len(x)
+    """Return the outputs of filters for signals of their own, without learning."""
+    none = np.zeros(0)
+    agents = len(x)
     task = Task(
         design=shape.design._replace(update=LMS),  # with steps of 0
         B=shape.B,
@@ -179,21 +188,24 @@ def outputs(shape: Shape, theta: Array, x: Array) -> Array:
         done=np.zeros(1, dtype=np.intp),
     )
     advance(*task, 0, x.shape[1])
-    made: Array = task.record[0]
-    return made
+    y: Array = task.record[0]
+    return y
 
 
 def _count(network: Network, task: Task) -> None:
-    """What the compiled loop has sent."""
-    rounds, spans = int(task.done[0]), task.rounds.spans
+    """Enter what the compiled loop would have sent."""
+    rounds = int(task.done[0])
+    spans = task.rounds.spans
     network.count_mixed(rounds, task.design.order if spans else task.theta.shape[1])
     if spans:
         count_mixed_spans(network, rounds)
 
 
 def _in_rounds(network: Network, how: Cooperation, task: Task, state: State) -> None:
-    """On any network: `advance` says the same."""
-    n, samples, (every, clock, before, _) = 0, task.d.shape[1], task.rounds
+    """Adapt and combine on any network, with the same numbers as `advance` alone."""
+    samples = task.d.shape[1]
+    every, clock, before, _ = task.rounds
+    n = 0
     while n < samples and task.stopped[0] == SOUND:
         last = min(samples, n + every - (clock + n) % every)
         if before and clock + n > 0 and (clock + n) % every == 0:
@@ -207,19 +219,25 @@ def _in_rounds(network: Network, how: Cooperation, task: Task, state: State) -> 
 def _combine(
     network: Network, how: Cooperation, task: Task, state: State, ahead: int | None
 ) -> None:
-    """Changes theta in place. ahead: the sample whose span agents ask for, where they have not been there yet."""
-    theta, order = task.theta, task.design.order
+    """Combine theta in place.
+
+    ahead: the sample whose span agents ask for, if they have not visited it yet.
+    """
+    theta = task.theta
+    order = task.design.order
     if how.exchange == "full":
-        theta[:] = combining.mixed(network, state, theta[:, :, None], how.threshold)[:, :, 0]
+        mixed = combining.combine(network, state, theta[:, :, None], how.threshold)
+        theta[:] = mixed[:, :, 0]
         return
     theta[:, :order] = network.mix(np.ascontiguousarray(theta[:, :order]))
     if ahead is not None:
         visit(task.design, theta, task.x, task.visited, ahead)
-    mixed = mixed_spans(network, theta[:, order:], task.visited)
+    mixed = mix_spans(network, theta[:, order:], task.visited)
     for k, i in enumerate(task.visited):
         theta[k, order + i : order + i + SPAN] = mixed[k]
 
 
 def one_of(value: Any, name: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is not one of the allowed texts."""
     if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name} is {value!r}: give one of {', '.join(map(repr, allowed))}")

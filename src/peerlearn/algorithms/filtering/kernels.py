@@ -1,37 +1,35 @@
 """Adaptive filters, sample by sample, compiled.
 
-    s = w'x,   y = phi(s),   e = d - y                                x: the last inputs, the newest first
-    h = [phi'(s) x, dphi/dq],   theta = [w, q]                        gradient of y; local/splines.py
+    s = w'x,   y = phi(s),   e = d - y                     x: the last inputs, the newest first
+    h = [phi'(s) x, dphi/dq],   theta = [w, q]             gradient of y; local/splines.py
 
-    w <- w + mu e phi'(s) x,   q <- q + mu_q e dphi/dq                LMS
-    the same over max(h'h, 0.01 r)                                    NLMS: stable with steps below 2
-    r <- r + (h'h - r) / min(n + 1, 10,000)                           the mean of late
-    g = P h / (f + h'P h)                                             RLS: recursive Gauss-Newton on both parts at once
+    w <- w + mu e phi'(s) x,   q <- q + mu_q e dphi/dq     LMS
+    the same over max(h'h, 0.01 r)                         NLMS: stable with steps below 2
+    r <- r + (h'h - r) / min(n + 1, 10,000)                mean of the latest h'h
+    g = P h / (f + h'P h)                                  RLS: Gauss-Newton on both parts at once
     theta <- theta + g e,   P <- (P - g h'P) / f
 
 Without a spline phi(s) = s, and these are the usual LMS, NLMS and RLS. With one, (a w, phi(s / a))
 is the same filter for any a: P[0] is small, so that all agents stay near the one that they start
-with. And what was learned while slopes were wrong is forgotten: f = (1 - fade) forgetting, with a
-fade that fades itself. Where f is below 1, P grows in directions that nobody visits; no variance
-grows beyond that in P[0]. Where a sensor falls silent, d is noise, and over a tiny h'h taken for
-news: hence the floor of NLMS (of the mean, which one outlier hardly lifts). With a spline there is
-none, because b'b is never small.
+with. What was learned while slopes were wrong is forgotten: f = (1 - fade) forgetting, with a fade
+that decays. If f is below 1, P grows in directions that nobody visits; no variance may grow beyond
+that in P[0]. If a sensor falls silent, d is noise, which a tiny h'h would amplify: hence the floor
+of NLMS, a part of the mean, which one outlier hardly changes. With a spline there is no floor,
+because b'b is never small.
 
 Scarpiniti, Comminiello, Parisi and Uncini, Nonlinear spline adaptive filtering, 2013; thesis,
 section 10.2; Ljung and Soderstrom, Theory and practice of recursive identification, 1983
 (Gauss-Newton, and memory that grows).
 
-To add an update rule: a constant beside LMS, NLMS and RLS; a branch of `advance` that changes
-theta[k] and nothing of
-other agents; what it remembers as an array in Task (task.py) and in Shape.start (together.py); its
-name in UPDATES (models/listening.py); default steps in _steps, or P[0] in _priors
-(models/filters.py); what to do where it diverges (divergence.py); and its formula in
-tests/filters_by_hand.py.
+To add an update rule, add: a constant beside LMS, NLMS and RLS; a branch of `advance` that changes
+theta[k] and nothing of other agents; what it remembers, as an array in Task (task.py) and in
+Shape.start (diffusion.py); its name in UPDATES (models/adaptive_filter.py); default steps in
+_steps, or P[0] in _priors (models/filters.py); the advice if it diverges (divergence.py); and its
+formula in tests/filters_by_hand.py.
 
-All compiled code is in this one file: numba keeps machine code by the file of its function, and
-does not look whether
-another file that it calls has changed. Every agent is computed by itself, in one order, so that its
-bits do not depend on who else is hosted here.
+All compiled code is in this one file: numba caches machine code by the file of its function, and
+does not notice that another file that it calls has changed. Every agent is computed by itself, in
+one order, so that its bits do not depend on which other agents are hosted here.
 """
 
 from __future__ import annotations
@@ -43,10 +41,10 @@ from peerlearn.arrays import Array, Indices
 from peerlearn.compiled import compiled
 
 LMS, NLMS, RLS = range(3)
-SOUND = -1  # instead of an agent that has diverged
-FADING = 0.997  # of the fade, per sample
-OF_LATE = 10_000  # samples that NLMS takes the mean h'h of
-FLOOR = 0.01  # share of it
+SOUND = -1  # in place of the number of an agent that has diverged
+FADING = 0.997  # factor of the fade, per sample
+OF_LATE = 10_000  # latest samples in the mean h'h of NLMS
+FLOOR = 0.01  # least h'h of NLMS, as a part of that mean
 
 
 @compiled
@@ -74,20 +72,19 @@ def advance(
     first: int,
     last: int,
 ) -> None:
-    """Samples first, .., last - 1 of all agents; ends when one diverges.
+    """Filter samples first, .., last - 1 of all agents; end when one diverges.
 
-    C: where all agents are here, the weights, and the loop does their rounds as well: together.py
-    says the same for any
-    network. Elsewhere 0 x 0: each agent alone. done: out, how often they have combined.
+    C: the weights, if all agents are here: the loop then does their rounds as well, as diffusion.py
+    does for any network. Otherwise 0 x 0: each agent adapts alone. done: output, how often agents
+    have combined.
     """
     order, Q, _, update, forgetting = design
     every, clock, before, spans = rounds
-    b, c = work[0], work[1]
-    mixed, w, psi = (
-        np.empty_like(theta),
-        np.empty((len(theta), order)),
-        np.empty((len(theta), order)),
-    )
+    b = work[0]
+    c = work[1]
+    mixed = np.empty_like(theta)
+    w = np.empty((len(theta), order))
+    psi = np.empty((len(theta), order))
     left = every - (clock + first) % every
     for n in range(first, last):
         if len(C) > 0 and before and left == every and clock + n > 0:
@@ -102,26 +99,34 @@ def advance(
         for k in range(len(theta)):
             if len(w0) > 0:
                 _deviate(design, B, theta, w0, f0, record, visited, b, c, k, n)
-            s, w_part, slope, at = 0.0, 0.0, 1.0, order
+            s = 0.0
+            w_part = 0.0
+            slope = 1.0
+            at = order
             for j in range(order):
                 s += theta[k, j] * x[k, now - j]
                 w_part += x[k, now - j] * x[k, now - j]
             y = s
             if Q > 0:
                 _locate(s, design, B, b, c, visited, k)
-                y, slope, at = 0.0, 0.0, order + visited[k]
+                y = 0.0
+                slope = 0.0
+                at = order + visited[k]
                 for t in range(4):
                     y += b[t] * theta[k, at + t]
                     slope += c[t] * theta[k, at + t]
             record[0, k, n] = y
-            e, changed = d[k, n] - y, order
+            e = d[k, n] - y
+            changed = order
             if update == RLS:
                 f = forgetting * (1.0 - fade[k])
                 fade[k] *= FADING
                 _gauss_newton(design, f, prior, theta, P, x, work, now, at, slope, e, k)
                 changed = order + Q
             else:  # here, not in a function of its own: a call takes as long as all of this
-                mu, mu_q, q_part = steps[k, 0] * e * slope, steps[k, 1] * e, 0.0
+                mu = steps[k, 0] * e * slope
+                mu_q = steps[k, 1] * e
+                q_part = 0.0
                 w_part *= slope * slope
                 if Q > 0:
                     for t in range(4):
@@ -130,27 +135,31 @@ def advance(
                     share = steps[k, 0] * w_part + steps[k, 1] * q_part
                     strain[k] = max(0.0, strain[k] + min(share - 2.0, 1.0))
                     if strain[k] > order and abs(e) > steps[k, 3]:
-                        mu, stopped[2] = np.nan, 1
+                        mu = np.nan
+                        stopped[2] = 1
                 else:
                     size = w_part + q_part
                     if Q == 0:
                         loudness[k] += (size - loudness[k]) / min(clock + n + 1, OF_LATE)
                         size = max(size, FLOOR * loudness[k])
                     if size > 0.0:
-                        mu, mu_q = mu / size, mu_q / size
+                        mu /= size
+                        mu_q /= size
                 for j in range(order):
                     theta[k, j] += mu * x[k, now - j]
                 if Q > 0:
                     for t in range(4):
                         theta[k, at + t] += mu_q * b[t]
-            sound, bound = True, steps[k, 2]
+            sound = True
+            bound = steps[k, 2]
             for j in range(changed):
                 sound &= abs(theta[k, j]) <= bound
             if Q > 0:
                 for t in range(4):
                     sound &= abs(theta[k, at + t]) <= bound
-            if not sound:  # what is no number is not
-                stopped[0], stopped[1] = k, n
+            if not sound:  # NaN is not sound either
+                stopped[0] = k
+                stopped[1] = n
                 return
         left -= 1
         if left == 0:
@@ -166,9 +175,10 @@ def advance(
 
 @compiled
 def visit(design: Design, theta: Array, x: Array, visited: Indices, n: int) -> None:
-    """The span of every agent's sample n, before anything is learned from it."""
+    """Find the span of every agent's sample n, before anything is learned from it."""
     for k in range(len(theta)):
-        s, now = 0.0, n + design.order - 1
+        s = 0.0
+        now = n + design.order - 1
         for j in range(design.order):
             s += theta[k, j] * x[k, now - j]
         z = s * design.density + 0.5 * (design.Q - 1)
@@ -177,7 +187,10 @@ def visit(design: Design, theta: Array, x: Array, visited: Indices, n: int) -> N
 
 @compiled
 def _mix(C: Array, theta: Array, part: Array, mixed: Array) -> None:
-    """The first columns of theta, as many as `part` has: which is theta, or a place for them."""
+    """Mix the first columns of theta, as many as `part` has.
+
+    part: theta itself, or memory for these columns.
+    """
     for k in range(len(part)):
         for j in range(part.shape[1]):
             part[k, j] = theta[k, j]
@@ -189,15 +202,25 @@ def _mix(C: Array, theta: Array, part: Array, mixed: Array) -> None:
 
 @compiled
 def _mix_spans(C: Array, theta: Array, order: int, visited: Indices, xi: Array) -> None:
-    """For each agent the span that it visits, of its own q and its neighbors'; four sums that stay in registers."""
+    """Mix the span that each agent visits, of its own q and its neighbors'.
+
+    Four sums, which stay in registers.
+    """
     for k in range(len(theta)):
-        at, a0, a1, a2, a3 = order + visited[k], 0.0, 0.0, 0.0, 0.0
+        at = order + visited[k]
+        a0 = 0.0
+        a1 = 0.0
+        a2 = 0.0
+        a3 = 0.0
         for j in range(len(theta)):
             a0 += C[k, j] * theta[j, at]
             a1 += C[k, j] * theta[j, at + 1]
             a2 += C[k, j] * theta[j, at + 2]
             a3 += C[k, j] * theta[j, at + 3]
-        xi[k, 0], xi[k, 1], xi[k, 2], xi[k, 3] = a0, a1, a2, a3
+        xi[k, 0] = a0
+        xi[k, 1] = a1
+        xi[k, 2] = a2
+        xi[k, 3] = a3
     for k in range(len(theta)):
         for t in range(4):
             theta[k, order + visited[k] + t] = xi[k, t]
@@ -207,13 +230,18 @@ def _mix_spans(C: Array, theta: Array, order: int, visited: Indices, xi: Array) 
 def _locate(
     s: float, design: Design, B: Array, b: Array, c: Array, visited: Indices, k: int
 ) -> None:
-    """`Spline.rows` of one s: its rows b and c, and its span as visited[k]."""
+    """Compute `Spline.rows` of one s: its rows b and c, and its span as visited[k]."""
     Q = design.Q
-    z, beyond = s * design.density + 0.5 * (Q - 1), 0.0
+    z = s * design.density + 0.5 * (Q - 1)
+    beyond = 0.0
     if z < 1.0:
-        i, u, beyond = 0, 0.0, z - 1.0
+        i = 0
+        u = 0.0
+        beyond = z - 1.0
     elif z >= Q - 2:
-        i, u, beyond = Q - 4, 1.0, z - (Q - 2)
+        i = Q - 4
+        u = 1.0
+        beyond = z - (Q - 2)
     else:
         i = int(z) - 1
         u = z - int(z)
@@ -239,8 +267,16 @@ def _gauss_newton(
     e: float,
     k: int,
 ) -> None:
-    """Of h only order + 4 entries are not zero. P loses the square of a vector, so that it stays symmetric."""
-    b, Ph, width, size, growth = work[0], work[2], theta.shape[1], f, 1.0 / f
+    """Update theta and P of agent k by recursive least squares.
+
+    Only order + 4 entries of h are not zero. P loses the square of a vector, so that it stays
+    symmetric.
+    """
+    b = work[0]
+    Ph = work[2]
+    width = theta.shape[1]
+    size = f
+    growth = 1.0 / f
     Ph[:width] = 0.0
     for j in range(design.order):
         h = slope * x[k, now - j]
@@ -255,9 +291,11 @@ def _gauss_newton(
     if design.Q > 0:
         for t in range(4):
             size += b[t] * Ph[at + t]
-    gain, root = np.nan, 0.0  # where P is not positive any more
+    gain = np.nan  # if P is not positive any more
+    root = 0.0
     if size > 0.0:
-        gain, root = e / size, 1.0 / np.sqrt(size)
+        gain = e / size
+        root = 1.0 / np.sqrt(size)
     for i in range(width):
         theta[k, i] += gain * Ph[i]
         Ph[i] *= root
@@ -287,17 +325,26 @@ def _deviate(
     k: int,
     n: int,
 ) -> None:
-    """|w0 - a w|^2 and the sum of (phi(t / a) - f0(t))^2 over usable knots t, with the a that brings a w nearest w0."""
-    order, size, both, deviation = design.order, 0.0, 0.0, 0.0
+    """Record how far agent k's filter is from the true one.
+
+    |w0 - a w|^2 and the sum of (phi(t / a) - f0(t))^2 over usable knots t, with the a that brings
+    a w nearest to w0.
+    """
+    order = design.order
+    size = 0.0
+    both = 0.0
+    deviation = 0.0
     for j in range(order):
         size += theta[k, j] * theta[k, j]
         both += theta[k, j] * w0[j]
     a = both / size if both != 0.0 else 1.0
     for j in range(order):
         deviation += (w0[j] - a * theta[k, j]) ** 2
-    record[1, k, n], deviation = deviation, 0.0
+    record[1, k, n] = deviation
+    deviation = 0.0
     for j in range(len(f0)):
-        _locate((j + 1 - 0.5 * (design.Q - 1)) / (a * design.density), design, B, b, c, visited, k)
+        s = (j + 1 - 0.5 * (design.Q - 1)) / (a * design.density)
+        _locate(s, design, B, b, c, visited, k)
         value = 0.0
         for t in range(4):
             value += b[t] * theta[k, order + visited[k] + t]

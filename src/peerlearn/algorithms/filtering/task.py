@@ -1,4 +1,4 @@
-"""What the compiled loop of kernels.py works on."""
+"""The arrays and settings that the compiled loop of kernels.py works on."""
 
 from __future__ import annotations
 
@@ -8,48 +8,54 @@ from peerlearn.arrays import Array, Indices
 
 
 class Design(NamedTuple):
-    """Of the filters of all agents. Numbers alone: compiled code counts references when it opens a tuple of arrays."""
+    """The design of the filters of all agents.
+
+    Numbers only: compiled code counts references when it opens a tuple of arrays.
+
+    order: number of taps. Q: number of control points; 0 for no spline. density: 1 / spacing.
+    update: LMS, NLMS or RLS. forgetting: weight of the past per sample.
+    """
 
     order: int
-    Q: int  # control points; 0: no spline
-    density: float  # 1 / spacing
+    Q: int
+    density: float
     update: int
     forgetting: float
 
 
 class Rounds(NamedTuple):
-    """When agents combine what."""
+    """The schedule of rounds in which agents combine.
+
+    every: samples between two rounds. clock: samples before these. before: whether agents combine
+    before they adapt. spans: whether agents combine only the part of q that each visits.
+    """
 
     every: int
-    clock: int  # samples before these
-    before: bool  # combine, then adapt
-    spans: bool  # of q only what each agent visits
+    clock: int
+    before: bool
+    spans: bool
 
 
 class Task(NamedTuple):
-    """What `advance` works on; the leading axis of theta, .., d and steps is agents."""
+    """The arguments of `advance`; the leading axis of theta, .., d and steps is agents."""
 
     design: Design
     B: Array
     prior: Array  # the diagonal of P[0]
     theta: Array
-    P: Array  # agents x 0 x 0 but for RLS
-    fade: Array  # of RLS
-    strain: Array  # of LMS (divergence.py)
-    loudness: Array  # of NLMS: r
+    P: Array  # agents x 0 x 0 except for RLS
+    fade: Array  # RLS only
+    strain: Array  # LMS only (divergence.py)
+    loudness: Array  # NLMS only: r
     x: Array  # with the order - 1 samples from before
     d: Array
-    steps: Array  # mu, mu_q, and of divergence.py the bounds of coefficients and of errors under strain
-    w0: Array  # the filter that made the signals: its coefficients, or none
-    f0: Array  # and its phi at the usable knots
-    record: (
-        Array  # 1 x agents x samples: outputs; with a w0 3 x ..: and the distances of both parts
-    )
-    visited: Indices  # out: the span of each agent's last sample
-    stopped: (
-        Indices  # out: the agent that diverged first, or SOUND; at which sample; and 1 if by strain
-    )
-    work: Array  # 3 rows
+    steps: Array  # mu, mu_q, the bound of coefficients, the bound of errors under strain
+    w0: Array  # coefficients of the filter that made the signals, or empty
+    f0: Array  # its phi at the usable knots
+    record: Array  # output: 1 x agents x samples; with w0 3 x .., and the distances of both parts
+    visited: Indices  # output: the span of each agent's last sample
+    stopped: Indices  # output: first agent that diverged or SOUND; its sample; 1 if by strain
+    work: Array  # scratch memory of 3 rows
     rounds: Rounds
-    C: Array  # the weights where `advance` does the rounds, else 0 x 0
-    done: Indices  # out: how often it has combined
+    C: Array  # the weights if `advance` does the rounds, else 0 x 0
+    done: Indices  # output: how often agents have combined

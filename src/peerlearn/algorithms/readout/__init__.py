@@ -1,1 +1,4 @@
-"""Solvers of the linear readout, ridge or lasso over rows that stay where they are: one file per method."""
+"""Solvers of the linear readout (ridge or lasso) over rows that stay with their agents.
+
+One file per method.
+"""

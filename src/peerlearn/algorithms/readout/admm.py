@@ -1,29 +1,32 @@
-"""Consensus ADMM: agents keep their rows and agree on one coefficient matrix (ADMM-RVFL, thesis, section 4.2.2).
+"""Consensus ADMM: agents keep their rows and agree on one coefficient matrix.
 
-    minimise  sum_k f_k(b) + g(b)             f_k: fit to agent k's rows, g: ridge or lasso, known to all
+    minimise  sum_k f_k(b) + g(b)             f_k: fit to agent k's rows; g: ridge or lasso
 
-    b_k <- argmin f_k(b) + rho/2 |b - (z_k - u_k)|^2             alone
-    b^_k = w b_k + (1 - w) z_k                                   alone: over-relaxation
-    v_k <- average of b^, plus m_k                               over the network: only b travels
-    z_k <- argmin g(z) + rho L/2 |z - v_k|^2                     alone
-    u_k <- u_k + b^_k - z_k                                      alone
-    m_k <- v_k - z_k                                             alone: the mean of all u, which need not be sent
+    b_k <- argmin f_k(b) + rho/2 |b - (z_k - u_k)|^2        alone
+    b^_k = w b_k + (1 - w) z_k                              alone: over-relaxation
+    v_k <- average of b^, plus m_k                          over the network: only b^ travels
+    z_k <- argmin g(z) + rho L/2 |z - v_k|^2                alone
+    u_k <- u_k + b^_k - z_k                                 alone
+    m_k <- v_k - z_k                                        alone: the mean of all u
 
-Boyd et al., Distributed optimization and statistical learning via ADMM, 2011, sections 7.1 and
-3.4.3. Sending u as well, as the thesis does (`variant="thesis"`), converges to another problem when
-averages are inexact.
+ADMM-RVFL, thesis, section 4.2.2; Boyd et al., Distributed optimization and statistical learning
+via ADMM, 2011, sections 7.1 and 3.4.3. The mean of all u need not be sent. Sending u as well, as
+the thesis does (`variant="thesis"`), converges to another problem when averages are inexact.
 
-Stopping. b_k solves its own problem exactly, so agent k knows  grad f_k(b_k) = -rho (b_k - z_k + u_k)  (old z and u).
-For ridge  rho sum_k u_k = alpha z,  and the gradient of the whole problem at the new z is the sum of
+Stopping. b_k solves its own problem exactly, so agent k knows (with the old z and u)
 
-    g_k = H_k'H_k (z_k - b_k) - rho (z_k - z_k_old + (1 - w)(b_k - z_k_old)),
+    grad f_k(b_k) = -rho (b_k - z_k + u_k).
 
-parts that all vanish in the end, so that a rough sum of them will do. The answer is at most |sum_k
-g_k| / alpha away.
-Every so often agents compute it and flood the worst: it must have  |sum g| / alpha  and  |b_k - z_k|  below
-tolerance |z_k|.
-For lasso, which is not strongly convex, |sum g| is compared with rho L |z_k|: tolerance then bounds
-the gradient, not the distance.
+For ridge  rho sum_k u_k = alpha z,  and the gradient of the whole problem at the new z is the
+sum of
+
+    g_k = H_k'H_k (z_k - b_k) - rho (z_k - z_k_old + (1 - w)(b_k - z_k_old)).
+
+All of these parts vanish in the end, so a rough sum of them is enough. The answer is at most
+|sum_k g_k| / alpha away. Every `vote_every` iterations agents compute that bound and flood the
+largest: they stop when  |sum g| / alpha  and  |b_k - z_k|  are below  tolerance |z_k|.  Lasso is
+not strongly convex: |sum g| is compared with rho L |z_k|, and the tolerance bounds the gradient,
+not the distance.
 """
 
 from __future__ import annotations
@@ -51,10 +54,37 @@ THESIS_AVERAGING = Averaging("plain", tolerance=1e-3, max_rounds=300, stopping="
 
 @dataclass(frozen=True)
 class ADMM:
-    """rho: the penalty on disagreement, or None for sqrt(alpha/L max_k max eig(H_k'H_k)). relaxation: w above.
+    """Readout by consensus ADMM, for ridge, lasso and other penalties.
 
-    tolerance: relative distance to the centralised coefficients. vote_every: iterations between two
-    votes to stop.
+    Agents send coefficients, never rows or Gram matrices. Ridge coefficients are exact to the
+    tolerance. `Gram` and `ConjugateGradient` usually send less.
+
+    Parameters
+    ----------
+    tolerance : float, default 1e-4
+        Relative distance to the centralised coefficients.
+    max_iterations : int, default 20000
+        Limit of iterations; a solution that needs more warns.
+    rho : float or None, default None
+        Penalty on disagreement between agents. None chooses sqrt(alpha/L max_k max eig(H_k'H_k)).
+    relaxation : float, default 1.7
+        Over-relaxation, w in the formulas, between 0 and 2. 1.0 is plain ADMM.
+    vote_every : int, default 10
+        Iterations between two votes to stop.
+    averaging : Averaging or str, default "auto"
+        How agents average: an `Averaging`, or the name of its method.
+    variant : {"coefficients", "thesis"}, default "coefficients"
+        "coefficients" sends only coefficients. "thesis" sends multipliers as well, as the thesis
+        prints it, without relaxation and with rho = 1 by default.
+
+    Examples
+    --------
+    >>> from peerlearn import ADMM, RVFLClassifier, SimulatedNetwork, data, graphs
+    >>> iris = data.load("iris")
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> model = RVFLClassifier(50, solver=ADMM(tolerance=1e-3), network=network, random_state=0)
+    >>> model.fit(iris.X, iris.y).report_.converged
+    True
     """
 
     name: ClassVar = "admm"
@@ -78,20 +108,21 @@ class ADMM:
             )
 
     def must_take(self, penalty: Penalty) -> None:
+        """Refuse a penalty with an alpha of 0."""
         above_zero(penalty, "ADMM")
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+        """Return the coefficients on which the agents agree."""
         self.must_take(penalty)
         loop = Iterations(
             network, "ADMM", self.tolerance, self.max_iterations, check_every=self.vote_every
         )
-        L, thesis = network.size, self.variant == "thesis"
-        averaging = (
-            THESIS_AVERAGING
-            if thesis and self.averaging == "auto"
-            else Averaging.of(self.averaging, 1e-3)
-        )
-        rho = self._rho(network, problems, penalty)
+        L = network.size
+        thesis = self.variant == "thesis"
+        averaging = Averaging.of(self.averaging, 1e-3)
+        if thesis and self.averaging == "auto":
+            averaging = THESIS_AVERAGING
+        rho = self._choose_rho(network, problems, penalty)
         w = 1.0 if thesis else self.relaxation
         nearest = problems.proximal(rho)  # factorised once
         z = u = m = np.zeros((problems.agents, *problems.shape))
@@ -101,43 +132,48 @@ class ADMM:
             if thesis:
                 m = averaging.average(network, u)
             v = averaging.average(network, relaxed) + m
-            z, old = penalty.prox(v, 1 / (rho * L)), z
-            u, m = u + relaxed - z, v - z
+            old = z
+            z = penalty.prox(v, 1 / (rho * L))
+            u = u + relaxed - z
+            m = v - z
             if loop.due:
                 g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
                 total = averaging.total(network, g)
-                loop.vote(self._distance(total, b, z, u, penalty.convexity or rho * L))
-        # Where the thesis's multipliers travel through inexact averages, the bound above does not
-        # hold.
+                loop.vote(self._bound_distance(total, b, z, u, penalty.convexity or rho * L))
+        # The bound above does not hold if the thesis's multipliers were averaged inexactly.
         certain = averaging.exact_on(network) if thesis else averaging.suffices_on(network)
-        change = "raise max_iterations, tolerance or the averaging's max_rounds, or set rho or relaxation=1.0"
+        change = (
+            "raise max_iterations, tolerance or the averaging's max_rounds, "
+            "or set rho or relaxation=1.0"
+        )
         report = loop.report(change, f"rho = {rho:.3g}", certain=certain)
-        bounded = (
-            report.converged and penalty.convexity > 0
-        )  # of lasso the residual bounds no distance
+        # For lasso the residual bounds no distance.
+        bounded = report.converged and penalty.convexity > 0
         within = self.tolerance if bounded else None
         return Solution(z, report, 0.0 if averaging.exact_on(network) else within)
 
-    def _rho(self, network: Network, problems: LeastSquares, penalty: Penalty) -> float:
-        """sqrt(alpha/L max eig): between the curvature of the penalty's share and that of the data."""
+    def _choose_rho(self, network: Network, problems: LeastSquares, penalty: Penalty) -> float:
+        """Return the given rho, or one between the curvatures of the penalty and of the data."""
         if self.rho is not None:
             return self.rho
         if self.variant == "thesis":
             return 1.0
-        largest = float(
-            maximum(network, problems.largest_eigenvalues())[0]
-        )  # flooded: the same bits at every agent
+        # Flooded, so that all agents have the same bits.
+        largest = float(maximum(network, problems.largest_eigenvalues())[0])
         return float(np.sqrt(penalty.alpha / network.size * largest)) or 1.0
 
-    def _distance(self, g: Array, b: Array, z: Array, u: Array, convexity: float) -> Array:
-        """Per agent: how far z_k may be from the answer, relative to |z_k|, or to |u_k| where the answer is zero."""
+    def _bound_distance(self, g: Array, b: Array, z: Array, u: Array, convexity: float) -> Array:
+        """Return how far each z_k may be from the answer, relative to |z_k|.
+
+        Relative to |u_k| where z_k is zero.
+        """
         distance = np.maximum(norms(g) / convexity, norms(b - z))
         size = np.where(norms(z) > 0, norms(z), norms(u))
         return np.divide(distance, size, out=np.zeros_like(distance), where=distance != 0)
 
 
 def check_admm(rho: float | None, relaxation: float, max_iterations: int, vote_every: int) -> None:
-    """The settings that all kinds of ADMM have."""
+    """Check the settings that all kinds of ADMM have."""
     if rho is not None and not (np.isfinite(rho) and rho > 0):
         raise InputError(
             f"rho must be a finite number above 0, or None to choose by rule, not {rho}"

@@ -1,11 +1,12 @@
-"""Consensus: solve alone, then average the coefficients once (CONS-RVFL, thesis, section 4.2.1).
+"""Consensus: solve alone, then average the coefficients once.
 
     b_k = argmin 1/2 |H_k b - Y_k|^2 + alpha N_k/N 1/2 |b|^2       alone
-    b   = sum_k N_k/N b_k                                          over the network, one average
+    b   = sum_k N_k/N b_k                                          over the network: one average
 
-The right error rate at the price of one average; not the centralised coefficients. The thesis gives
-every agent the same alpha and the same say (`variant="thesis"`), which acts like L times the
-penalty: with 50 agents it has 20 % error where this has 7.6 % (G50C scaled to [0, 1]).
+CONS-RVFL, thesis, section 4.2.1. Its error rate is about that of the centralised model, at the
+price of one average; its coefficients are not the centralised ones. The thesis gives every agent
+the same alpha and the same weight (`variant="thesis"`). That acts like L times the penalty: with
+50 agents the error is 20 % instead of 7.6 % (G50C scaled to [0, 1]).
 """
 
 from __future__ import annotations
@@ -29,7 +30,27 @@ __all__ = ["Consensus"]
 
 @dataclass(frozen=True)
 class Consensus:
-    """variant: "weighted" by rows, as above, or "thesis"."""
+    """Ridge readout averaged once from the agents' own readouts.
+
+    Cheap and not exact: the error rate is about the centralised one, the coefficients are not.
+
+    Parameters
+    ----------
+    averaging : Averaging or str, default "auto"
+        How agents average: an `Averaging`, or the name of its method.
+    variant : {"weighted", "thesis"}, default "weighted"
+        "weighted" weighs agents by their rows. "thesis" gives every agent the same weight and the
+        whole alpha, as the thesis prints it.
+
+    Examples
+    --------
+    >>> from peerlearn import Consensus, RVFLClassifier, SimulatedNetwork, data, graphs
+    >>> iris = data.load("iris")
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> model = RVFLClassifier(50, solver=Consensus(), network=network, random_state=0)
+    >>> model.fit(iris.X, iris.y).report_.iterations
+    1
+    """
 
     name: ClassVar = "consensus"
     exact: ClassVar = False
@@ -45,29 +66,30 @@ class Consensus:
             )
 
     def must_take(self, penalty: Penalty) -> None:
+        """Refuse a penalty that is not ridge."""
         only_ridge(penalty, "Consensus")
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+        """Return the weighted average of the agents' own ridge solutions."""
         alpha = only_ridge(penalty, "Consensus")
-        averaging, mark = Averaging.of(self.averaging), network.ledger.mark()
+        averaging = Averaging.of(self.averaging)
+        mark = network.ledger.mark()
         share = np.full(problems.agents, 1 / network.size)
         if self.variant == "weighted":
             share = problems.rows / np.maximum(averaging.total(network, problems.rows), 1)
-            alpha_k = np.where(
-                share > 0, alpha * share, 1.0
-            )  # an agent without rows has weight 0: any alpha will do
+            # An agent without rows has weight 0: any alpha will do.
+            alpha_k = np.where(share > 0, alpha * share, 1.0)
         else:
             alpha_k = np.full(problems.agents, alpha)
-        if alpha == 0 and not everyone(
-            network, problems.rows >= problems.shape[0]
-        ):  # so that all stop, or none
+        # A vote, so that either all agents stop or none does.
+        if alpha == 0 and not everyone(network, problems.rows >= problems.shape[0]):
             raise DataError(
-                f"some agents have fewer rows than the {problems.shape[0]} coefficients that they must determine alone "
-                "when alpha is 0: set alpha above 0, or use solver='gram'"
+                f"some agents have fewer rows than the {problems.shape[0]} coefficients that they "
+                "must determine alone when alpha is 0: set alpha above 0, or use solver='gram'"
             )
         b_k = problems.ridge(alpha_k)
-        # As an average, not a sum of small parts: where averaging stops by the size of updates,
-        # they are those of b.
+        # An average of parts as large as b, not a sum of small ones: a stopping rule that looks at
+        # the size of updates then sees the updates of b.
         b = averaging.average(network, (network.size * share)[:, None, None] * b_k)
         report = Report(
             "Consensus", averaging.suffices_on(network), 1, (), network.ledger.since(mark)

@@ -1,11 +1,13 @@
-"""Local: every agent solves its own problem and talks to nobody (L-RVFL and L-ESN, thesis, sections 4.3.2 and 9.4.2).
+"""Local: every agent solves its own problem and sends nothing.
 
-    b_k = argmin 1/2 |H_k b - Y_k|^2 + g(b)          alone; g: alpha/2 |b|^2 (ridge) or alpha |b|_1 (lasso)
+    b_k = argmin 1/2 |H_k b - Y_k|^2 + g(b)          alone
+    g(b) = alpha/2 |b|^2 (ridge) or alpha |b|_1 (lasso)
 
-The baseline that shows what cooperation is worth. Every agent has the whole alpha, as in the
-thesis: alone, nobody knows how many rows the others have. With alpha N_k/N, an agent's share of it,
-readouts are far better (the thesis's N10 with 25 agents: 9 % above the centralised error in place
-of 117 %); `Consensus` solves with that share, and averages.
+L-RVFL and L-ESN of the thesis, sections 4.3.2 and 9.4.2: the baseline that shows what cooperation
+is worth. Every agent uses the whole alpha, as in the thesis, because an agent alone does not know
+how many rows the others have. With its share of it, alpha N_k/N, readouts are far better (the
+thesis's N10 with 25 agents: 9 % above the centralised error instead of 117 %). `Consensus` solves
+with that share, and averages.
 """
 
 from __future__ import annotations
@@ -29,10 +31,25 @@ __all__ = ["Local"]
 
 @dataclass(frozen=True)
 class Local:
+    """Ridge or lasso readout of each agent from its own rows alone.
+
+    The baseline without cooperation: it sends no message, and every agent has its own model.
+
+    Examples
+    --------
+    >>> from peerlearn import Local, RVFLClassifier, SimulatedNetwork, data, graphs
+    >>> iris = data.load("iris")
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> model = RVFLClassifier(50, solver=Local(), network=network, random_state=0)
+    >>> model.fit(iris.X, iris.y).agent_scores(iris.X, iris.y).shape  # one model per agent
+    (5,)
+    """
+
     name: ClassVar = "local"
     exact: ClassVar = False
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+        """Return each hosted agent's own coefficients."""
         ridge_or_lasso(penalty, "Local")
         if not isinstance(penalty, Lasso) or penalty.alpha == 0:
             b = problems.ridge(np.full(problems.agents, penalty.alpha))

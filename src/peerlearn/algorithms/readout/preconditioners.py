@@ -1,18 +1,26 @@
-"""Preconditioners for the network's normal equations: P close to A^-1, where A = sum_k H_k'H_k + alpha I.
+"""Preconditioners for the network's normal equations.
 
-    synthetic   All agents know the feature map h. They average the mean and covariance of their inputs once, draw the
-                same Gaussian inputs X~ from a common seed, and invert  (N/n~) h(X~)'h(X~) + alpha I.  No other message.
-    local       P = sum_k p_k (H_k'H_k / p_k + alpha I)^-1, each part applied by its agent: one more average per
-                iteration. Needs no feature map. P >= A^-1 whatever the shares p_k, because the
-                inverse is a convex function of a matrix; p_k = N_k^2 / sum N_j^2, since an agent
-                with few rows says 1/alpha of nearly all. The first direction is not P c but the
-                mean of the agents' own readouts, which is nearer to the answer and can be summed
-                together with c and the N_k^2. They use less than their share of alpha: Zhang, Duchi
-                and Wainwright, Divide and conquer kernel ridge regression, 2015.
-    none        P = I
+P is close to A^-1, where A = sum_k H_k'H_k + alpha I.
 
-The answer is at most |e| = |A^-1 r| <= |r| / alpha away, r = c - A b; `local` knows it a little
-better.
+synthetic. All agents know the feature map h. They average the mean and covariance of their inputs
+once, draw the same Gaussian inputs X~ from a common seed, and invert
+
+    (N/n~) h(X~)'h(X~) + alpha I.
+
+No other message is sent.
+
+local. P = sum_k p_k (H_k'H_k / p_k + alpha I)^-1, and each agent applies its own part: one more
+sum per iteration. It needs no feature map. P >= A^-1 whatever the shares p_k are, because the
+inverse is a convex function of a matrix. p_k = N_k^2 / sum N_j^2: the part of an agent with few
+rows is 1/alpha in nearly all directions, so it should weigh little. The first direction is not P c
+but the mean of the agents' own readouts. It is nearer to the answer, and can be summed together
+with c and the N_k^2. These readouts use less than the agent's share of alpha: Zhang, Duchi and
+Wainwright, Divide and conquer kernel ridge regression, 2015.
+
+none. P = I.
+
+The answer is at most |e| = |A^-1 r| <= |r| / alpha away, r = c - A b. `local` has a slightly better
+bound.
 """
 
 from __future__ import annotations
@@ -30,44 +38,55 @@ from peerlearn.local.ridge import inverse
 from peerlearn.network.base import Network
 
 SYNTHETIC_ROWS = 4000
-UNDERSMOOTHED = 0.25  # of an agent's share of alpha: what each learns too closely is averaged out
+# Part of its share of alpha that an agent uses: what each agent overfits is averaged out.
+UNDERSMOOTHED = 0.25
 
 
 class Preconditioner(Protocol):
-    def riding(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
-        """What each agent adds to the sum of right sides: hosted agents x numbers."""
+    """The contract of a preconditioner."""
+
+    def extra_numbers(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
+        """Return what each agent adds to the sum of right sides: hosted agents x numbers."""
         return np.zeros((problems.agents, 0))
 
     def prepare(
-        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+        self, problems: LeastSquares, alpha: float, total: PerAgent, extra_sums: Array
     ) -> PerAgent:
-        """r -> P r at every agent; `total` sums over the network, with the same bits at every agent.
+        """Return the map r -> P r at every hosted agent.
 
-        rode: the sums of what rode along.
+        total: sums over the network, with the same bits at every agent. extra_sums: the sums of the
+        extra numbers.
         """
         ...
 
-    def first(self, problems: LeastSquares, rode: Array) -> Array | None:
-        """The first direction, if it is not to be P c."""
+    def first(self, problems: LeastSquares, extra_sums: Array) -> Array | None:
+        """Return the first direction, or None for P c."""
         return None
 
     def distance(self, r: Array, z: Array, alpha: float) -> Array:
-        """A bound on how far each agent's b is from the answer."""
+        """Return a bound on how far each agent's b is from the answer."""
         return norms(r) / alpha
 
 
 @dataclass(frozen=True)
 class Nothing(Preconditioner):
+    """No preconditioner: P = I."""
+
     def prepare(
-        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+        self, problems: LeastSquares, alpha: float, total: PerAgent, extra_sums: Array
     ) -> PerAgent:
         return lambda r: r
 
 
 @dataclass(frozen=True)
 class LocalInverses(Preconditioner):
-    def riding(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
-        """N_k^2, and the agent's readout weighted by N_k, since a direction may have any length."""
+    """The preconditioner "local": a weighted sum of the agents' own inverses."""
+
+    def extra_numbers(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
+        """Return N_k^2 and the agent's own readout, weighted by N_k.
+
+        The weight does not matter for the direction: it may have any length.
+        """
         alone = problems.ridge(np.full(problems.agents, UNDERSMOOTHED * alpha / network.size))
         own = problems.rows[:, None, None] * alone
         return np.column_stack(
@@ -75,51 +94,54 @@ class LocalInverses(Preconditioner):
         )
 
     def prepare(
-        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+        self, problems: LeastSquares, alpha: float, total: PerAgent, extra_sums: Array
     ) -> PerAgent:
-        share = problems.rows.astype(np.float64) ** 2 / np.maximum(rode[:, 0], 1.0)
-        some = np.where(share > 0, share, 1.0)  # who has no rows says nothing
-        mine = problems.shifted_inverse(
-            some * alpha
-        )  # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
-        return lambda r: total((share**2)[:, None, None] * mine(r))
+        share = problems.rows.astype(np.float64) ** 2 / np.maximum(extra_sums[:, 0], 1.0)
+        some = np.where(share > 0, share, 1.0)  # an agent without rows has weight 0
+        # (1/share H'H + alpha I)^-1 = share (H'H + share alpha I)^-1
+        own = problems.shifted_inverse(some * alpha)
+        return lambda r: total((share**2)[:, None, None] * own(r))
 
-    def first(self, problems: LeastSquares, rode: Array) -> Array:
-        return rode[:, 1:].reshape(-1, *problems.shape)
+    def first(self, problems: LeastSquares, extra_sums: Array) -> Array:
+        return extra_sums[:, 1:].reshape(-1, *problems.shape)
 
     def distance(self, r: Array, z: Array, alpha: float) -> Array:
-        """|e|^2 <= e'A e / alpha = r'A^-1 r / alpha <= r'z / alpha"""
+        """Return the smaller of |r| / alpha and the bound by the energy of the error.
+
+        |e|^2 <= e'A e / alpha = r'A^-1 r / alpha <= r'z / alpha
+        """
         energy: Array = np.maximum(dots(r, z), 0.0)
         return np.minimum(norms(r) / alpha, np.sqrt(energy / alpha))
 
 
 @dataclass(frozen=True)
 class SyntheticGram(Preconditioner):
+    """The preconditioner "synthetic": the inverse for Gaussian inputs like those of the agents."""
+
     seed: int = 0
 
-    def riding(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
-        """Nothing; but what is missing is said before the first message."""
+    def extra_numbers(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
+        """Return no numbers, after a check that the feature map is known."""
         if problems.features is None:
             raise InputError(
-                "the preconditioner 'synthetic' needs the inputs and the feature map, and this problem has only "
-                "features: use preconditioner='local'"
+                "the preconditioner 'synthetic' needs the inputs and the feature map, and this "
+                "problem has only features: use preconditioner='local'"
             )
-        return super().riding(network, problems, alpha)
+        return super().extra_numbers(network, problems, alpha)
 
     def prepare(
-        self, problems: LeastSquares, alpha: float, total: PerAgent, rode: Array
+        self, problems: LeastSquares, alpha: float, total: PerAgent, extra_sums: Array
     ) -> PerAgent:
         features = problems.features
         assert features is not None
         moments = total(np.stack([_input_moments(X) for X in problems.inputs]))
-        P = self._inverse(
-            features, moments[0], alpha
-        )  # the same at every agent: computed once for those hosted here
+        # The same at every agent, so it is computed once for all hosted ones.
+        P = self._invert(features, moments[0], alpha)
         return lambda r: P @ r
 
-    def _inverse(self, features: RandomFeatures, moments: Array, alpha: float) -> Array:
+    def _invert(self, features: RandomFeatures, moments: Array, alpha: float) -> Array:
         d = len(features.W)
-        N = max(moments[0], 1.0)  # where nobody has rows, all else is 0
+        N = max(moments[0], 1.0)  # if nobody has rows, all other moments are 0
         mean = moments[1 : d + 1] / N
         covariance = np.zeros((d, d))
         covariance[np.triu_indices(d)] = moments[d + 1 :] / N
@@ -127,7 +149,8 @@ class SyntheticGram(Preconditioner):
         eigenvalues, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
         rows = max(SYNTHETIC_ROWS, 4 * features.width)
-        H = features(np.random.default_rng(self.seed).standard_normal((rows, d)) @ root.T + mean)
+        g = np.random.default_rng(self.seed).standard_normal((rows, d))
+        H = features(g @ root.T + mean)
         return inverse(H.T @ H * (N / rows), alpha)
 
 
@@ -139,5 +162,6 @@ PRECONDITIONERS: dict[str, Preconditioner] = {
 
 
 def _input_moments(X: Array) -> Array:
-    """Rows, sums and products of the inputs: N_k, sum x, upper triangle of sum x x'."""
-    return np.concatenate([[len(X)], X.sum(axis=0), (X.T @ X)[np.triu_indices(X.shape[1])]])
+    """Return N_k, sum x and the upper triangle of sum x x' of an agent's inputs."""
+    triangle = np.triu_indices(X.shape[1])
+    return np.concatenate([[len(X)], X.sum(axis=0), (X.T @ X)[triangle]])

@@ -1,4 +1,4 @@
-"""What a solver of the linear readout returns, and what it is asked."""
+"""The contract of readout solvers, their result, and the checks that they share."""
 
 from __future__ import annotations
 
@@ -18,67 +18,91 @@ __all__ = ["Solution", "Solver"]
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver returns.
+    """The result of a readout solver.
 
-    apart: how far each agent's coefficients may be from the common answer, relative to their size;
-    0 where all agents
-    hold the same bits, None where each has its own or nothing is known. Models check it by
-    `agreement.check_coefficients`.
+    Attributes
+    ----------
+    coefficients : ndarray of shape (hosted agents, B, M)
+        Coefficients of each agent hosted here.
+    report : Report
+        How the solver got there.
+    apart : float or None, default None
+        How far each agent's coefficients may be from the common answer, relative to their size.
+        0 means that all agents hold the same bits. None means that each agent has its own, or that
+        nothing is known. Models check it by `agreement.check_coefficients`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from peerlearn.algorithms import Report, Solution
+    >>> report = Report("Gram", converged=True, iterations=1, residuals=())
+    >>> Solution(np.zeros((5, 20, 3)), report, apart=0.0).coefficients.shape
+    (5, 20, 3)
     """
 
-    coefficients: Array  # hosted agents x B x M
+    coefficients: Array
     report: Report
     apart: float | None = None
 
 
 class Solver(Protocol):
-    """Anything with `solve` can be a model's solver; one with a name is found by it."""
+    """The contract of a readout solver: any object with `solve` can be a model's `solver`.
 
-    name: ClassVar[str]  # what solver="..." calls it
-    exact: ClassVar[
-        bool
-    ]  # whether it reaches the centralised coefficients, to the tolerance it is asked for
+    Attributes
+    ----------
+    name : str
+        What `solver="..."` calls it. A solver without a name is used as an object only.
+    exact : bool
+        Whether it reaches the centralised coefficients to the tolerance that it is given.
+    """
 
-    def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution: ...
+    name: ClassVar[str]
+    exact: ClassVar[bool]
+
+    def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
+        """Return the coefficients of the hosted agents for their problems and the penalty."""
+        ...
 
 
 def must_take(solver: Solver, penalty: Penalty) -> None:
-    """What `solve` would refuse of the penalty, said before any data is at hand; a solver that takes all has no say."""
+    """Raise the error that `solve` would raise for this penalty, before there are any data.
+
+    A solver without a `must_take` method takes every penalty.
+    """
     refuse: Callable[[Penalty], None] | None = getattr(solver, "must_take", None)
     if refuse is not None:
         refuse(penalty)
 
 
 def only_ridge(penalty: Penalty, solver: str) -> float:
-    """alpha of a ridge penalty, or the sentence that says which solvers take another."""
+    """Return alpha of a ridge penalty; for another, raise an error that names its solvers."""
     if not isinstance(penalty, Ridge):
         raise InputError(
-            f"{solver} solves ridge problems only: for a {type(penalty).__name__} penalty use {_takers(penalty)}"
+            f"{solver} solves ridge problems only: for a {type(penalty).__name__} penalty "
+            f"use {_name_solvers(penalty)}"
         )
     return penalty.alpha
 
 
 def ridge_or_lasso(penalty: Penalty, solver: str) -> None:
-    """Refuse a penalty that sums of H'H and H'Y alone do not solve here."""
+    """Refuse a penalty that is neither ridge nor lasso."""
     if not isinstance(penalty, Ridge | Lasso):
         raise InputError(
-            f"{solver} solves ridge and lasso problems only: for a {type(penalty).__name__} penalty use "
-            f"{_takers(penalty)}"
+            f"{solver} solves ridge and lasso problems only: for a {type(penalty).__name__} "
+            f"penalty use {_name_solvers(penalty)}"
         )
 
 
-def _takers(penalty: Penalty) -> str:
-    return (
-        "solver='gram' or 'admm', or 'local' alone"
-        if isinstance(penalty, Lasso)
-        else "solver='admm'"
-    )
+def _name_solvers(penalty: Penalty) -> str:
+    if isinstance(penalty, Lasso):
+        return "solver='gram' or 'admm', or 'local' alone"
+    return "solver='admm'"
 
 
 def above_zero(penalty: Penalty, solver: str) -> None:
-    """Refuse alpha of 0 where nobody could tell whether the data determine the coefficients."""
+    """Refuse an alpha of 0, for solvers that cannot tell whether the data determine the answer."""
     if penalty.alpha == 0:
         raise InputError(
-            f"{solver} cannot tell whether the data determine the coefficients when alpha is 0: set alpha above 0, or "
-            "use solver='gram', which can"
+            f"{solver} cannot tell whether the data determine the coefficients when alpha is 0: "
+            "set alpha above 0, or use solver='gram', which can"
         )

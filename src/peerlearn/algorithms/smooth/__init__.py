@@ -1,4 +1,7 @@
-"""Smooth problems, convex or not, that agents minimise together: one file per method."""
+"""Solvers of smooth problems, convex or not, that agents minimise together.
+
+One file per method.
+"""
 
 from peerlearn.algorithms.smooth.diffusion import Diffusion
 from peerlearn.algorithms.smooth.gradient_tracking import GradientTracking

@@ -1,6 +1,6 @@
-"""Gradient tracking: descent along the gradient of the whole network, which every agent comes to know.
+"""Gradient tracking: descent along the gradient of the whole network, which agents estimate.
 
-    p_k = -(N v_k + alpha w_k)                                        alone; the rest is in tracked.py
+    p_k = -(N v_k + alpha w_k)                                alone; the rest is in tracked.py
 
 Nedic, Olshevsky and Shi, Achieving geometric convergence for distributed optimization over
 time-varying graphs, 2017; Qu and Li, Harnessing smoothness to accelerate distributed optimization,
@@ -18,7 +18,7 @@ import numpy as np
 from peerlearn.algorithms.smooth.minimum import Minimum, check_alpha, check_limits
 from peerlearn.algorithms.smooth.mixing import check_mixing
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
-from peerlearn.algorithms.smooth.tracked import Tracked
+from peerlearn.algorithms.smooth.tracked import TrackingRun
 from peerlearn.arrays import Array
 from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network
@@ -28,11 +28,31 @@ __all__ = ["GradientTracking"]
 
 @dataclass(frozen=True)
 class GradientTracking:
-    """tolerance: of |grad F|. step: None chooses by what the iteration shows of the curvature.
+    """Minimisation of smooth losses by gradient tracking.
 
-    mixing: "chebyshev" needs far fewer rounds on badly connected graphs; "plain" is one round per
-    iteration, and may be
-    enough on good ones.
+    Needs gradients only, and works by gossip. Every message must arrive.
+
+    Parameters
+    ----------
+    mixing : {"chebyshev", "plain"}, default "chebyshev"
+        "chebyshev" needs far fewer rounds on badly connected graphs. "plain" is one round per
+        iteration, and may be enough on good ones.
+    step : StepRule or None, default None
+        Steps by a rule. None chooses them by the curvature that the iteration shows.
+    tolerance : float, default 1e-5
+        Size of |grad F| at which to stop.
+    max_iterations : int, default 10000
+        Limit of iterations; a solution that needs more warns.
+
+    Examples
+    --------
+    >>> from peerlearn import GradientTracking, S3VMClassifier, SimulatedNetwork, graphs
+    >>> X, y = [[0.0], [1.0], [0.1], [0.9], [0.2], [0.8]], [0, 1, 0, 1, -1, -1]  # -1: no label
+    >>> network = SimulatedNetwork(graphs.ring(3))
+    >>> solver = GradientTracking(tolerance=1e-2)
+    >>> model = S3VMClassifier(solver=solver, network=network, random_state=0).fit(X, y)
+    >>> model.report_.converged
+    True
     """
 
     name: ClassVar = "tracking"
@@ -50,17 +70,18 @@ class GradientTracking:
     def minimise(
         self, network: Network, losses: Losses, alpha: float, start: Array | None = None
     ) -> Minimum:
+        """Return a minimum of the losses of all agents and the penalty."""
         check_alpha(alpha)
-        return Tracked(
+        # As long as a step may be where h bends upwards.
+        largest_step = 1 / alpha if alpha > 0 else np.inf
+        return TrackingRun(
             network,
             losses,
             alpha,
             "GradientTracking",
             direction=lambda w, G: -G,
             metric=1.0,
-            largest_step=1 / alpha
-            if alpha > 0
-            else np.inf,  # as long as it may be where h bends upwards
+            largest_step=largest_step,
             step=self.step,
             mixing=self.mixing,
             tolerance=self.tolerance,

@@ -1,11 +1,11 @@
-"""Smooth problems over a network, what solves them, and where the solvers are found.
+"""Smooth problems over a network: the contract of solvers, their result, and what they share.
 
-    minimise over w   F(w) = sum_k h_k(w) + alpha/2 |w|^2          h_k: smooth, known to agent k alone, maybe not convex
+    minimise over w   F(w) = sum_k h_k(w) + alpha/2 |w|^2
 
-A solver is a frozen dataclass of settings. It stops when it has shown by messages that |grad F| is
-within tolerance at the answer: all agents take over one agent's w, and add up their gradients there
-over a tree, which is exact. The tolerance is a size, not a share: it should follow the scale of the
-losses.
+h_k is smooth, known to agent k alone, and need not be convex. A solver is a frozen dataclass of
+settings. It stops when messages have shown that |grad F| is within tolerance at the answer: all
+agents take one agent's w, and add up their gradients there over a tree, which is exact. The
+tolerance is a size, not a fraction: it should follow the scale of the losses.
 """
 
 from __future__ import annotations
@@ -27,96 +27,108 @@ from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network
 
 WAY_OUT = "raise max_iterations or tolerance, or scale the columns"
-SUMMING = Averaging(
-    tolerance=1e-9
-)  # over a tree; where messages get lost by gossip, with this accuracy
+SUMMING = Averaging(tolerance=1e-9)  # over a tree; by gossip where messages get lost
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """What a solver of smooth problems returns. apart: as in `Solution`."""
+    """The result of a solver of smooth problems.
 
-    coefficients: Array  # hosted agents x d
-    report: Report  # residuals: |grad F| as the network knew it
+    coefficients: hosted agents x d. report: its residuals are |grad F|. apart: as in `Solution`.
+    """
+
+    coefficients: Array
+    report: Report
     apart: float | None = None
 
 
 class SmoothSolver(Protocol):
-    """Anything with `minimise` can be a model's solver; one with a name is found by it."""
+    """The contract of a solver of smooth problems: any object with `minimise`.
+
+    name: what `solver="..."` calls it.
+    """
 
     name: ClassVar[str]
 
     def minimise(
         self, network: Network, losses: Losses, alpha: float, start: Array | None = None
     ) -> Minimum:
-        """start: hosted agents x d, zeros by default."""
+        """Return a minimum. start: hosted agents x d, zeros by default."""
         ...
 
 
 SMOOTH: Family[SmoothSolver] = Family("peerlearn.algorithms.smooth", "minimise", "solver")
-smooth_solvers, smooth_solver_of = SMOOTH.kinds, SMOOTH.of
+smooth_solvers = SMOOTH.kinds
+smooth_solver_of = SMOOTH.of
 
 
-def started(network: Network, losses: Losses, alpha: float, start: Any) -> Array:
-    """The first w of the hosted agents, or the sentence that says what does not fit."""
+def check_start(network: Network, losses: Losses, alpha: float, start: Any) -> Array:
+    """Return the first w of the hosted agents, after a check that losses and start fit."""
     check_alpha(alpha)
     if losses.agents != len(network.hosted):
         raise InputError(
-            f"there are losses of {losses.agents} agents, but {len(network.hosted)} are hosted here: give one per agent"
+            f"there are losses of {losses.agents} agents, but {len(network.hosted)} are hosted "
+            "here: give one per agent"
         )
-    _must_fit(losses)
+    _check_shapes(losses)
     if start is None:
         return np.zeros((losses.agents, losses.dimension))
-    w = per_agent(start, losses.agents, "start").copy(
-        order="C"
-    )  # sums of rows in another order have other bits
+    # In C order: sums of rows in another order have other bits.
+    w = per_agent(start, losses.agents, "start").copy(order="C")
     if w.shape != (losses.agents, losses.dimension) or not all_finite(w):
         raise InputError(
-            f"start must be {losses.agents} agents x {losses.dimension} finite numbers, and has shape {w.shape}"
+            f"start must be {losses.agents} agents x {losses.dimension} finite numbers, "
+            f"and has shape {w.shape}"
         )
     return w
 
 
-def _must_fit(losses: Losses) -> None:
-    """Refuse losses whose methods give other shapes than they should: numpy would spread them out."""
+def _check_shapes(losses: Losses) -> None:
+    """Refuse losses whose methods return wrong shapes, which numpy would broadcast silently."""
     w = np.zeros((losses.agents, losses.dimension))
     for method, wanted in (("value", w.shape[:1]), ("gradient", w.shape)):
         shape = np.shape(getattr(losses, method)(w))
         if shape != wanted:
             raise InputError(
-                f"{type(losses).__name__}.{method} gives an array of shape {shape} where {wanted} is due: one row per "
-                "agent, from its own row of w"
+                f"{type(losses).__name__}.{method} returns an array of shape {shape} instead of "
+                f"{wanted}: return one row per agent, from its own row of w"
             )
 
 
 @dataclass(frozen=True)
 class OnePoint:
-    """What all agents know after they have met at one w, with the same bits."""
+    """A point where all agents met, and the gradients there, with the same bits at all agents.
+
+    w: the point. own: (grad h_k, h_k) of each agent. total: the sum of these. size: |grad F|.
+    """
 
     w: Array
-    own: Array  # (grad h_k, h_k) of each agent
-    total: Array  # the sum of these
-    size: float  # |grad F|
+    own: Array
+    total: Array
+    size: float
 
 
-def met(network: Network, losses: Losses, alpha: float, w: Array) -> OnePoint:
-    """All agents at the w of one of them, and the gradient of the whole problem there."""
+def meet(network: Network, losses: Losses, alpha: float, w: Array) -> OnePoint:
+    """Move all agents to the w of one of them, and sum the gradient of the whole problem there."""
     w = broadcast_from_center(network, sendable(w))
     own = slopes_and_values(losses, w)
     total = sum_alike(network, sendable(own), SUMMING)
-    return OnePoint(w, own, total, float(norms(total[:, :-1] + alpha * w)[0]))
+    gradient = total[:, :-1] + alpha * w
+    return OnePoint(w, own, total, float(norms(gradient)[0]))
 
 
 def slopes_and_values(losses: Losses, w: Array) -> Array:
-    """(grad h_k, h_k) at w_k: agents x (d + 1)"""
+    """Return (grad h_k, h_k) at w_k: agents x (d + 1)."""
     return np.column_stack([losses.gradient(w), losses.value(w)])
 
 
 def rounds_to_meet(network: Network) -> int:
+    """Return how many rounds `meet` takes."""
     return network.flood_rounds + SUMMING.rounds_on(network)
 
 
 def check_alpha(alpha: Any) -> None:
+    """Refuse an alpha that is not a finite number of 0 or more."""
     if not is_real(alpha) or not 0 <= alpha < np.inf:
         raise InputError(
             f"alpha, the weight of the penalty, must be a finite number of 0 or more, not {alpha!r}"
@@ -124,6 +136,7 @@ def check_alpha(alpha: Any) -> None:
 
 
 def check_limits(tolerance: Any, max_iterations: Any, solver: str) -> None:
+    """Check the tolerance and the iteration limit of a solver."""
     check_tolerance(tolerance, solver)
     if (
         type(max_iterations) is bool
@@ -131,5 +144,6 @@ def check_limits(tolerance: Any, max_iterations: Any, solver: str) -> None:
         or max_iterations < 1
     ):
         raise InputError(
-            f"max_iterations of {solver} must be a whole number of 1 or more, not {max_iterations!r}"
+            f"max_iterations of {solver} must be a whole number of 1 or more, "
+            f"not {max_iterations!r}"
         )

@@ -1,20 +1,20 @@
-"""Tracking the gradient of the whole network: the iteration that NEXT and gradient tracking share.
+"""Tracking the gradient of the whole network: the iteration of NEXT and of gradient tracking.
 
-    v_k = (grad h_k(w_k), h_k(w_k))                                   at first, alone
-    z_k = w_k + a p_k,   p_k from w_k and G_k                         alone: where methods differ
-    w, v <- C z, C v                                                  over the network, in the same messages
-    v_k <- v_k + the change of (grad h_k(w_k), h_k(w_k))              alone
+    v_k = (grad h_k(w_k), h_k(w_k))                         at first, alone
+    z_k = w_k + a p_k,   p_k from w_k and G_k               alone: where methods differ
+    w, v <- C z, C v                                        over the network, in the same messages
+    v_k <- v_k + the change of (grad h_k(w_k), h_k(w_k))    alone
 
-The mean of all v stays that of all (grad h_k(w_k), h_k(w_k)). So N v_k comes to be their sum at
-every agent, and with alpha w_k and alpha/2 |w_k|^2 added to it the gradient G_k and the value F_k
-of the whole problem (Di Lorenzo and Scutari, NEXT: in-network nonconvex optimization, 2016, section
-III; the value is ours, to watch over steps).
+The mean of all v stays that of all (grad h_k(w_k), h_k(w_k)). So N v_k becomes their sum at every
+agent. With alpha w_k and alpha/2 |w_k|^2 added it is the gradient G_k and the value F_k of the
+whole problem (Di Lorenzo and Scutari, NEXT: in-network nonconvex optimization, 2016, section III;
+the value is ours, to supervise steps).
 
-Windows. With each message travel the largest |G_k|, F_k and curvature (steps.py) at the start of
-the window that anybody has heard of. A window lasts until all have heard from all; then all decide
-alike how far to step. In the first one nobody steps: bounds on the curvature are flooded and v
-mixes. When |G_k| may be small enough by now, all meet at one point and add up their gradients there
-(minimum.py), which is what counts. If that is not small enough, they go on from there.
+Windows. Every message also carries the largest |G_k|, F_k and curvature (steps.py) at the start of
+the window that its sender knows. A window lasts until all agents have heard from all; then all make
+the same decision about the next step. In the first window nobody steps: bounds on the curvature are
+flooded and v mixes. When |G_k| may be small enough, all agents meet at one point and add up their
+gradients there (minimum.py). That decides. If it is not small enough, they go on from there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.smooth.minimum import WAY_OUT, Minimum, met, slopes_and_values, started
+from peerlearn.algorithms.smooth.minimum import (
+    WAY_OUT,
+    Minimum,
+    check_start,
+    meet,
+    slopes_and_values,
+)
 from peerlearn.algorithms.smooth.mixing import Kind, Mixing
 from peerlearn.algorithms.smooth.steps import AutomaticSteps, StepRule
 from peerlearn.arrays import HUGE, Array, norms, sendable
@@ -35,26 +41,26 @@ from peerlearn.local.surrogates import largest_curvatures
 from peerlearn.network.base import Network
 
 Direction = Callable[[Array, Array], Array]  # p_k of every hosted agent from its w_k and G_k
-STRICTER = 0.3  # what the goal for |G_k| is lowered by where it promised too much
+STRICTER = 0.3  # factor for the goal of |G_k| after a meeting that found it too optimistic
 
 
 @dataclass(frozen=True)
 class State:
-    """Of every hosted agent, between two iterations."""
+    """The state of every hosted agent between two iterations. own: (grad h_k, h_k) at w_k."""
 
     w: Array
     v: Array
-    own: Array  # (grad h_k, h_k) at w_k
+    own: Array
     G: Array
     p: Array
 
 
 @dataclass(frozen=True)
-class Tracked:
-    """One problem on its way to a minimum.
+class TrackingRun:
+    """One run of gradient tracking on one problem.
 
-    direction: p above, of which |p| <= |G| / metric. largest_step: of a. step: None for automatic
-    ones.
+    direction: computes p above, with |p| <= |G| / metric. largest_step: limit of a. step: None for
+    automatic steps.
     """
 
     network: Network
@@ -70,93 +76,100 @@ class Tracked:
     max_iterations: int
 
     def minimise(self, start: Array | None) -> Minimum:
+        """Return a minimum of the losses of all agents and the penalty."""
         if not self.network.reliable:
             raise NetworkError(
-                f"{self.solver} needs every message to arrive, and this network loses some: use solver='diffusion'"
+                f"{self.solver} needs every message to arrive, and this network loses some: "
+                "use solver='diffusion'"
             )
         loop = Iterations(
             self.network, self.solver, self.tolerance, self.max_iterations, measure="gradient"
         )
-        w = started(self.network, self.losses, self.alpha, start)
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # what diverges is noticed by its gradient
+        w = check_start(self.network, self.losses, self.alpha, start)
+        # Divergence is noticed by the size of the gradient.
+        with np.errstate(over="ignore", invalid="ignore"):
             w = self._descend(w, loop)
         change = WAY_OUT if self.step is None else "choose another step"
-        # Where agents met, all took over one agent's w.
+        # If the agents converged, they met: all took one agent's w.
         return Minimum(w, loop.report(change), apart=0.0 if loop.converged else None)
 
     def _descend(self, w: Array, loop: Iterations) -> Array:
         """Return where each agent is in the end. The last residual is that of one point for all."""
-        network, mix = self.network, Mixing.of(self.network, self.mixing)
-        steps, window = (
-            AutomaticSteps(mix.sigma, self.largest_step, self.metric),
-            mix.window(network),
-        )
+        network = self.network
+        mix = Mixing.of(network, self.mixing)
+        steps = AutomaticSteps(mix.sigma, self.largest_step, self.metric)
+        window = mix.window(network)
         own = slopes_and_values(self.losses, w)
         state = self._at(w, own, own)
         if self.step is None:
-            state = self._listened(state, steps, mix, window)
-        before, best, goal, outlook = None, state, self.tolerance, "better"
-        first, heard = state, self._news(state, before)
+            state = self._listen(state, steps, mix, window)
+        goal = self.tolerance
+        outlook = "better"
+        before: State | None = None  # the start of the previous window
+        first = best = state
+        heard = self._collect_news(state, before)
         for n in loop:
             a = steps.now if self.step is None else self.step(n - 1)
-            state, heard = self._iterated(state, a, mix, heard)
+            state, heard = self._iterate(state, a, mix, heard)
             if n % window:
                 continue  # not all have heard from all
-            size, value, curvature = heard[
-                0
-            ].tolist()  # of the window's start, and the same at every agent
-            ahead = (
-                size if before is None else size * min(1.0, size / loop.residuals[-1])
-            )  # where it may be by now
+            # Of the window's start, and the same at every agent.
+            size, value, curvature = heard[0].tolist()
+            # What the gradient may be by now, if it went on to fall as it did.
+            ahead = size
+            if before is not None:
+                ahead = size * min(1.0, size / loop.residuals[-1])
             loop.record(size)
             before = first
             if ahead <= goal:
-                point = met(network, self.losses, self.alpha, state.w)
+                point = meet(network, self.losses, self.alpha, state.w)
                 loop.record(point.size)
                 if loop.converged:
                     return point.w
                 goal *= STRICTER
-                state, before = self._at(point.w, point.total / network.size, point.own), None
-                best, outlook = state, "better"
+                state = best = self._at(point.w, point.total / network.size, point.own)
+                before = None
+                outlook = "better"
             elif self.step is None:
-                outlook = steps.judged(size, value, curvature)
+                outlook = steps.judge(size, value, curvature)
                 if outlook == "better":
                     best = first
                 elif outlook == "lost":
-                    state, before = best, None
+                    state = best
+                    before = None
             elif size >= HUGE:
                 break
-            first, heard = state, self._news(state, before)
+            first = state
+            heard = self._collect_news(state, before)
         state = state if outlook == "better" else best
-        point = met(network, self.losses, self.alpha, state.w)
+        point = meet(network, self.losses, self.alpha, state.w)
         loop.record(point.size)
         return point.w if loop.converged else state.w
 
     def _at(self, w: Array, v: Array, own: Array) -> State:
+        """Return the state at w, with G and p computed."""
         G = self.network.size * v[:, :-1] + self.alpha * w
         return State(w, v, own, G, self.direction(w, G))
 
-    def _iterated(self, state: State, a: float, mix: Mixing, heard: Array) -> tuple[State, Array]:
-        mixed, heard = mix(
-            self.network, sendable(np.hstack([state.w + a * state.p, state.v])), heard
-        )
+    def _iterate(self, state: State, a: float, mix: Mixing, heard: Array) -> tuple[State, Array]:
+        """Return the state after one iteration with step a, and the largest numbers heard."""
+        z = sendable(np.hstack([state.w + a * state.p, state.v]))
+        mixed, heard = mix(self.network, z, heard)
         w, v = np.hsplit(mixed, [state.w.shape[1]])
         own = slopes_and_values(self.losses, w)
         return self._at(w, v + own - state.own, own), heard
 
-    def _listened(self, state: State, steps: AutomaticSteps, mix: Mixing, window: int) -> State:
-        """After a window in which all learn a bound on the curvature, and nobody steps."""
+    def _listen(self, state: State, steps: AutomaticSteps, mix: Mixing, window: int) -> State:
+        """Return the state after a window without steps, in which all learn the curvature."""
         bound = self.alpha + self.network.size * largest_curvatures(self.losses.gradient, state.w)
         heard = sendable(bound / self.metric)
         for _ in range(window):
-            state, heard = self._iterated(state, 0.0, mix, heard)
+            state, heard = self._iterate(state, 0.0, mix, heard)
         steps.begin(float(heard[0]))
         return state
 
-    def _news(self, state: State, before: State | None) -> Array:
-        """What every agent has to tell at the start of a window: |G_k|, F_k, and how much p_k changed per step."""
+    def _collect_news(self, state: State, before: State | None) -> Array:
+        """Return |G_k|, F_k and the change of p_k per step, which agents send during a window."""
         value = self.network.size * state.v[:, -1] + self.alpha / 2 * norms(state.w) ** 2
         curvature = np.zeros(len(state.w))
         if before is not None:

@@ -1,4 +1,4 @@
-"""Learning together while data arrive: one file per method."""
+"""Learners of streams: agents learn together while data arrive. One file per method."""
 
 from peerlearn.algorithms.streaming.consensus import StreamConsensus
 from peerlearn.algorithms.streaming.diffusion_lms import DiffusionLMS

@@ -1,15 +1,16 @@
-"""When and how agents combine what each has learned: one round of mixing, for all or only for those with news.
+"""One round of mixing of what agents have learned: for all of them, or only for those with news.
 
-    b_k <- sum_j C_kj b_j                                            over the network, every so many chunks
+    b_k <- sum_j C_kj b_j                                     over the network, every so many chunks
 
-With a threshold agents keep silent while little changes (censoring). s_j is what agent j last sent:
+With a threshold agents send nothing while little changes (censoring). s_j is what agent j last
+sent:
 
-    if |b_k - s_k| > threshold |b_k|:  s_k <- b_k, sent              alone decided, over the network sent
-    b_k <- b_k + sum_j C_kj (s_j - s_k)                              alone
+    if |b_k - s_k| > threshold |b_k|:  s_k <- b_k             decided alone, sent over the network
+    b_k <- b_k + sum_j C_kj (s_j - s_k)                       alone
 
-The differences keep the network's mean in every round. (To mix b_k itself with old values of
-neighbors would pull it back to where it was, and does harm.) What is sent is the change of s_k, so
-that agent k need only remember the sum m_k = sum_j C_kj s_j.
+The differences keep the network's mean in every round. (Mixing b_k itself with old values of
+neighbors would pull it back to where it was, and does harm.) An agent sends the change of s_k, so
+agent k need only remember the sum m_k = sum_j C_kj s_j.
 """
 
 from __future__ import annotations
@@ -23,33 +24,40 @@ from peerlearn.errors import InputError
 from peerlearn.local.recursive import State
 from peerlearn.network.base import Network
 
-LONGEST = 2**62  # more is no number that compiled code counts with
+LONGEST = 2**62  # compiled code counts with 64-bit integers
 
 
 def check_combining(every: Any, threshold: Any, of: str = "chunks") -> None:
+    """Check the settings of combining. of: what `every` counts, for the error message."""
     if not is_whole(every) or not 1 <= every <= LONGEST:
         raise InputError(
-            f"every is {every!r}: agents combine after every 1, 2, 3, .. {of}; give a whole number up to 2**62"
+            f"every is {every!r}: agents combine after every 1, 2, 3, .. {of}; "
+            "give a whole number up to 2**62"
         )
     if threshold is not None and not (is_real(threshold) and 0 <= threshold < np.inf):
         raise InputError(
-            f"threshold is {threshold!r}: give the relative change that is worth a message, such as 0.01, or None"
+            f"threshold is {threshold!r}: give the relative change that is worth a message, "
+            "such as 0.01, or None"
         )
 
 
 def clock(agents: int) -> State:
-    """How many chunks there have been: the same number at every agent."""
+    """Return the state that counts chunks: the same number at every agent."""
     return {"chunks": np.zeros(agents)}
 
 
 def is_due(state: State, every: int) -> bool:
-    """Count one more chunk; whether agents combine after it."""
+    """Count one more chunk, and return whether agents combine after it."""
     state["chunks"] = state["chunks"] + 1
     return int(state["chunks"][0]) % every == 0
 
 
 def memory(network: Network, shape: tuple[int, int], threshold: float | None) -> State:
-    """What agents have sent so far, and the mixture of what they have heard: nothing, or zeros."""
+    """Return the state of censoring, before anything was sent; empty without a threshold.
+
+    sent: what each agent last sent. heard: the mixture of what it received. silences: how often it
+    sent nothing.
+    """
     if threshold is None:
         return {}
     network.must_hear_everybody()
@@ -61,16 +69,18 @@ def memory(network: Network, shape: tuple[int, int], threshold: float | None) ->
     }
 
 
-def mixed(network: Network, state: State, b: Array, threshold: float | None) -> Array:
-    """b after one round in which all speak, or those with news."""
+def combine(network: Network, state: State, b: Array, threshold: float | None) -> Array:
+    """Return b after one round in which all agents send, or those with news."""
     if network.size == 1:
         return b
     if threshold is None:
         return network.mix(b)
-    s, m = state["sent"], state["heard"]
+    s = state["sent"]
     speaking = norms(b - s) > threshold * norms(b)
     change = np.where(speaking[:, None, None], b - s, 0.0)
-    state["sent"] = s = s + change
-    state["heard"] = m = m + network.mix_speaking(change, speaking)
+    s = s + change
+    m = state["heard"] + network.mix_speaking(change, speaking)
+    state["sent"] = s
+    state["heard"] = m
     state["silences"] = state["silences"] + ~speaking
     return b + m - s

@@ -1,11 +1,11 @@
 """Diffusion LMS: each agent takes one small step per row, then one round of mixing.
 
-    p_k <- b_k + mu h (y - h'b_k)' / h'h                             alone, row by row (local/lms.py)
-    b_k <- sum_j C_kj p_j                                            over the network: one round (combining.py)
+    p_k <- b_k + mu h (y - h'b_k)' / h'h                 alone, row by row (local/lms.py)
+    b_k <- sum_j C_kj p_j                                over the network: one round (combining.py)
 
 Lopes and Sayed, Diffusion least-mean squares over adaptive networks, 2008; adapt-then-combine. No
-matrix is kept, and a row costs B operations where recursive least squares needs B^2; it learns more
-slowly, the more alike the features are, and the ridge penalty plays no part.
+matrix is kept, and a row costs B operations instead of the B^2 of recursive least squares. It
+learns more slowly, the more so the more alike the features are. The ridge penalty plays no part.
 """
 
 from __future__ import annotations
@@ -29,9 +29,33 @@ __all__ = ["DiffusionLMS"]
 
 @dataclass(frozen=True)
 class DiffusionLMS:
-    """step: mu above. normalised: divide by h'h (NLMS), or not (LMS), where a step above 2 / max h'h diverges.
+    """Stream learner by least mean squares and one round of mixing.
 
-    every, threshold: when agents speak, see combining.py.
+    Cheapest per row, and slow to learn. The ridge penalty plays no part.
+
+    Parameters
+    ----------
+    step : float, default 0.5
+        Step size, mu in the formulas.
+    normalised : bool, default True
+        Whether steps are divided by h'h (NLMS). If not (LMS), a step above 2 / max h'h diverges.
+    every : int, default 1
+        Agents mix after this many chunks.
+    threshold : float or None, default None
+        Agents send only if their coefficients changed by more than this, relative to their size.
+        None: all agents send.
+
+    Examples
+    --------
+    >>> from peerlearn import DiffusionLMS, RVFLClassifier, SimulatedNetwork, data, graphs
+    >>> iris = data.load("iris")
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> learner = DiffusionLMS(step=0.2)
+    >>> model = RVFLClassifier(20, stream=learner, network=network, random_state=0)
+    >>> for rows in (slice(0, 150, 2), slice(1, 150, 2)):
+    ...     model = model.partial_fit(iris.X[rows], iris.y[rows], classes=[0, 1, 2])
+    >>> model.coefficients_.shape  # agents x hidden units x classes
+    (5, 20, 3)
     """
 
     name: ClassVar = "lms"
@@ -52,6 +76,7 @@ class DiffusionLMS:
             )
 
     def start(self, network: Network, shape: tuple[int, int], alpha: float) -> State:
+        """Return the state before the first chunk, for B x M coefficients."""
         agents = len(network.hosted)
         return {
             "b": np.zeros((agents, *shape)),
@@ -60,8 +85,9 @@ class DiffusionLMS:
         }
 
     def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
+        """Return the state after one more chunk at every agent."""
         b = lms.descend(state["b"], chunks, self.step, self.normalised)
         must_be_finite(network, b, "DiffusionLMS", "give a smaller step, or normalised=True")
         if combining.is_due(state, self.every):
-            b = combining.mixed(network, state, b, self.threshold)
+            b = combining.combine(network, state, b, self.threshold)
         return state | {"b": b}

@@ -1,16 +1,15 @@
-"""Exact streaming: what the chunks say is added up, so that after any chunk all have the centralised coefficients.
+"""Exact streaming: the equations of new rows are added up over the network.
 
-    G <- f G + sum_k H_k'H_k,   c <- f c + sum_k H_k'Y_k             over the network, of the new rows alone
-    b = (G + alpha I)^-1 c                                           alone
+    G <- f G + sum_k H_k'H_k,   c <- f c + sum_k H_k'Y_k      over the network, new rows only
+    b = (G + alpha I)^-1 c                                    alone
 
-f is the forgetting factor per chunk, 1 to forget nothing. On a tree the rows' R factors travel up,
-which for few rows is little more than coefficients; the root keeps G and c, solves, and only b
-travels down (see gram.py). By gossip every agent keeps its own G and c, and B (B + 1) / 2 numbers
-travel in every round.
+After any chunk all agents have the centralised coefficients. f is the forgetting factor per chunk,
+1 to forget nothing. On a tree the rows' R factors travel up, which for few rows is little more than
+coefficients; the root keeps G and c, solves, and only b travels down (see gram.py). By gossip every
+agent keeps its own G and c, and B (B + 1) / 2 numbers travel in every round.
 
 Rows can be computed from the sums of a chunk, because all agents know the random features: always
-where the chunk has
-a single row. `StreamConsensus` sends coefficients only.
+if the chunk has a single row. `StreamConsensus` sends coefficients only.
 """
 
 from __future__ import annotations
@@ -38,7 +37,29 @@ __all__ = ["StreamExact"]
 
 @dataclass(frozen=True)
 class StreamExact:
-    """forgetting: the weight of the past per chunk. averaging: how sums are made, by default over a tree."""
+    """Stream learner that has the centralised ridge coefficients after every chunk.
+
+    Agents send the equations of their new rows. Single rows can be computed from these.
+
+    Parameters
+    ----------
+    forgetting : float, default 1.0
+        Weight of the past per chunk; below 1 for data that drift.
+    averaging : Averaging or str, default "auto"
+        How agents add up: an `Averaging`, or the name of its method.
+
+    Examples
+    --------
+    >>> from peerlearn import RVFLClassifier, SimulatedNetwork, StreamExact, data, graphs
+    >>> iris = data.load("iris")
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> model = RVFLClassifier(20, stream=StreamExact(), network=network, random_state=0)
+    >>> for rows in (slice(0, 150, 2), slice(1, 150, 2)):
+    ...     model = model.partial_fit(iris.X[rows], iris.y[rows], classes=[0, 1, 2])
+    >>> first, last = model.coefficients_[0], model.coefficients_[-1]
+    >>> first.tobytes() == last.tobytes()  # all agents have the same bits
+    True
+    """
 
     name: ClassVar = "exact"
     exact: ClassVar = True
@@ -51,8 +72,10 @@ class StreamExact:
         Averaging.of(self.averaging)
 
     def start(self, network: Network, shape: tuple[int, int], alpha: float) -> State:
-        agents, (B, M) = len(network.hosted), shape
-        Averaging.of(self.averaging).rounds_on(network)  # refused now where messages get lost
+        """Return the state before the first chunk, for B x M coefficients."""
+        agents = len(network.hosted)
+        B, M = shape
+        Averaging.of(self.averaging).rounds_on(network)  # refuses networks that lose messages
         return {
             "b": np.zeros((agents, B, M)),
             "G": np.zeros((agents, B, B)),
@@ -60,6 +83,7 @@ class StreamExact:
         }
 
     def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
+        """Return the state after one more chunk at every agent."""
         averaging = Averaging.of(self.averaging, tolerance=1e-13)  # errors of all chunks add up
         if averaging.exact_on(network):
             return state | {"b": self._on_a_tree(network, state, chunks, alpha)}
@@ -68,16 +92,20 @@ class StreamExact:
     def _on_a_tree(
         self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float
     ) -> Array:
-        b, found, seen = np.zeros_like(state["b"]), np.zeros((len(state["b"]), 1)), {}
+        b = np.zeros_like(state["b"])
+        found = np.zeros((len(b), 1))
+        seen = {}
         sums = merge_equations(network, _equations(chunks, len(b), b.shape[1:]))
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
-                seen[k] = self._seen(state, k, *sums[k].gram())
+                seen[k] = self._add_to_past(state, k, *sums[k].gram())
                 b[k], found[k] = ridge_if_any(seen[k], alpha)
-        answer: Array = broadcast_from_root(network, np.hstack([b.reshape(len(b), -1), found]))
-        if not answer[0, -1]:  # what the root found, all agents say
+        rows = np.hstack([b.reshape(len(b), -1), found])
+        answer: Array = broadcast_from_root(network, rows)
+        if not answer[0, -1]:  # all agents raise the error that the root found
             raise undetermined_error(alpha)
-        for k, equations in seen.items():  # after the network, which may fail
+        # The state changes last: the network may fail before.
+        for k, equations in seen.items():
             state["G"][k], state["c"][k] = equations.gram()
         return answer[:, :-1].reshape(b.shape)
 
@@ -90,15 +118,15 @@ class StreamExact:
         averaging: Averaging,
     ) -> Array:
         agents, B, M = state["b"].shape
-        own = np.stack([equations.numbers() for equations in _equations(chunks, agents, (B, M))])
-        sums, b, found, seen = (
-            averaging.total(network, own),
-            np.empty_like(state["b"]),
-            np.empty(agents),
-            [],
-        )
+        equations_here = _equations(chunks, agents, (B, M))
+        own = np.stack([equations.numbers() for equations in equations_here])
+        sums = averaging.total(network, own)
+        b = np.empty_like(state["b"])
+        found = np.empty(agents)
+        seen = []
         for k, row in enumerate(sums):
-            seen.append(self._seen(state, k, *NormalEquations.of_numbers(row, (B, M)).gram()))
+            new = NormalEquations.of_numbers(row, (B, M))
+            seen.append(self._add_to_past(state, k, *new.gram()))
             b[k], found[k] = ridge_if_any(seen[k], alpha)
         if not everyone(network, found):
             raise undetermined_error(alpha)
@@ -106,16 +134,17 @@ class StreamExact:
             state["G"][k], state["c"][k] = equations.gram()
         return b
 
-    def _seen(self, state: State, k: int, G: Array, c: Array) -> NormalEquations:
-        """What hosted agent k knows of all rows, with the new ones."""
-        G, c = self.forgetting * state["G"][k] + G, self.forgetting * state["c"][k] + c
+    def _add_to_past(self, state: State, k: int, G: Array, c: Array) -> NormalEquations:
+        """Return hosted agent k's equations of all rows, the new ones included."""
+        G = self.forgetting * state["G"][k] + G
+        c = self.forgetting * state["c"][k] + c
         return NormalEquations((len(G), c.shape[1]), G=G, P=c)
 
 
 def _equations(
     chunks: Sequence[Chunk], agents: int, shape: tuple[int, int]
 ) -> list[NormalEquations]:
-    """What each agent's new rows say; of an agent without any, nothing."""
+    """Return the equations of each agent's new rows; empty ones for an agent without new rows."""
     equations = [NormalEquations.of_rows(np.zeros((0, sum(shape))), shape)] * agents
     for chunk in chunks:
         for k, n, H, Y in zip(chunk.agents, chunk.rows, chunk.H, chunk.Y, strict=True):

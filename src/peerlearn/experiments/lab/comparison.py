@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
 
-from peerlearn.algorithms.registry import named
+from peerlearn.algorithms.registry import find_classes
 from peerlearn.arrays import is_whole
 from peerlearn.data import DataSet
 from peerlearn.data.dataset import Task
@@ -112,7 +112,7 @@ class Net:
 
 def protocols() -> dict[str, type[Any]]:
     """Every protocol of lab.protocols by its name. A new file is found by itself."""
-    return named("peerlearn.experiments.lab.protocols", "run")
+    return find_classes("peerlearn.experiments.lab.protocols", "run")
 
 
 def protocol_named(name: str, **settings: Any) -> Protocol:
