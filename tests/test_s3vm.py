@@ -336,7 +336,8 @@ class TestBadInput:
         for told in (np.nan, -1e9, 1e-9):
             monkeypatch.setattr(s3vm, "sum_alike", lambda network, x, how, told=told: x * told)
             with pytest.raises(
-                WireError, match=r"all agents together count .* one of them runs something else"
+                WireError,
+                match=r"all agents together count .* one of them probably runs another version",
             ):
                 S3VMClassifier(network=ring()).fit(self.X, self.y)
 
