@@ -270,7 +270,7 @@ class TestBadInput:
         y[2] = 7
         shares = [(self.X[:10], y[:10]), (self.X[10:], y[10:])]
         for network, rows in ((None, (self.X, y)), (ring(), (self.X, y)), (ring(2), (shares,))):
-            sentence = r"Only binary classification is supported.* of 3 classes, 0, 1, 7: leave out the rows of all but"
+            sentence = r"Only binary classification is supported.* have 3 classes, 0, 1, 7: keep the rows of two classes"
             with pytest.raises(DataError, match=sentence):
                 S3VMClassifier(network=network).fit(*rows)
 

@@ -1,4 +1,4 @@
-"""Adaptive filters for signals, linear or with a learned spline, by LMS, NLMS or joint RLS.
+"""Signals: adaptive filters, linear or with a learned spline, by LMS, NLMS or joint RLS.
 
     LMSFilter       y[n] = w'x[n]
     SplineFilter    y[n] = phi(w'x[n]),   phi: a spline with control points q
