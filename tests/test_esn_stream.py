@@ -324,6 +324,6 @@ class TestSaved:
         save_stream(streamed(RAGGED[:3], **FEEDBACK), tmp_path / "s.npz")
         path = changed(tmp_path / "s.npz", tmp_path / "t.npz", **change)
         with pytest.raises(
-            DataError, match=rf"t\.npz holds no stream that can go on, because .*{sentence}"
+            DataError, match=rf"t\.npz holds no stream that can be resumed, because .*{sentence}"
         ):
             resume_stream(path, SimulatedNetwork(RING))

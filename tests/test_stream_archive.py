@@ -264,7 +264,7 @@ class TestWrongFiles:
     def refused(self, path, sentence, network=None):
         with pytest.raises(
             DataError,
-            match=rf"s\.npz holds no stream that can go on, because .*{sentence}.*: give the file that save",
+            match=rf"s\.npz holds no stream that can be resumed, because .*{sentence}.*: give the file that save",
         ):
             resume_stream(path, ring() if network is None else network)
 

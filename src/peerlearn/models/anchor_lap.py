@@ -26,6 +26,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.anchors import Anchoring
@@ -199,7 +200,7 @@ class AnchorLapClassifier(PartlyLabelled):
         self.anchors_ = graph.A
         self.width_ = graph.width
 
-    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Array:
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
         check_finite_rows(rows, "")
         outputs: Array = self._graph.features(rows) @ self.coefficients_[agents]

@@ -233,17 +233,17 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 
     The file is private because rows may be computed from what models and streams hold.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(beside, "wb", opener=open_private) as file:
+        with open(temporary, "wb", opener=open_private) as file:
             np.savez(file, **arrays)
             file.flush()
             os.fsync(file.fileno())  # the numbers must be on the disk before the file is renamed
-        beside.replace(path)
+        temporary.replace(path)
     except OSError as error:
         raise InputError(
             f"{path} cannot be written ({error.strerror}): make room or name another file"
         ) from error
     finally:
         with suppress(OSError):
-            beside.unlink()  # exists only if something went wrong
+            temporary.unlink()  # exists only if something went wrong

@@ -42,7 +42,8 @@ class ArchiveReader:
         bare = cls(arrays, {}, objection, way_out)
         text = bare._array("about")
         try:
-            about = json.loads(text.item()) if text.dtype.kind == "U" and text.ndim == 0 else None
+            is_text = text.dtype.kind == "U" and text.ndim == 0
+            about = json.loads(text.item()) if is_text else None
             json.dumps(about, ensure_ascii=False).encode()  # all of it can be shown
         except (RecursionError, *NO_TEXT) as error:
             raise bare.wrong("the text 'about' in it is not JSON") from error
@@ -87,7 +88,8 @@ class ArchiveReader:
     def columns(self, inputs: int) -> tuple[str, ...]:
         """Return the names of all columns, or no names."""
         names = self.entry("columns", list)
-        if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        texts = all(isinstance(name, str) for name in names)
+        if not texts or len(set(names)) != len(names):
             raise self.wrong(f"its columns are {_short(names)}, which are not different names")
         if len(names) not in (0, inputs):
             raise self.wrong(f"it names {len(names)} columns, but has {inputs}")
@@ -127,7 +129,8 @@ class ArchiveReader:
         finite = classes.dtype.kind != "f" or np.isfinite(classes).all()
         if labels != sorted(set(labels)) or not finite:
             raise self.wrong("classes are not different labels in ascending order")
-        if len(labels) < 2 or outputs != (1 if len(labels) == 2 else len(labels)):
+        expected = 1 if len(labels) == 2 else len(labels)
+        if len(labels) < 2 or outputs != expected:
             raise self.wrong(
                 f"it has {len(labels)} classes, but coefficients for {outputs} outputs"
             )

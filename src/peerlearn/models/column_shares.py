@@ -126,7 +126,9 @@ def column_blocks(n_columns: int, agents: int, seed: int) -> list[Indices]:
 
 def are_tables(X: Any) -> bool:
     """Return whether X is a list of tables, and not a table of lists."""
-    return isinstance(X, list | tuple) and len(X) > 0 and all(np.ndim(x) == 2 for x in X)
+    if not isinstance(X, list | tuple) or len(X) == 0:
+        return False
+    return all(np.ndim(x) == 2 for x in X)
 
 
 def row_texts(X: Any, ids: Any, lengths: Sequence[int]) -> list[list[str]]:
@@ -172,7 +174,8 @@ def _unwrap_single_table(agents: int, X: Any, *others: Any) -> tuple[Any, ...]:
     if agents > 1 or not are_tables(X) or len(X) > 1:
         return X, *others
     lengths = np.shape(X[0])[:1]
-    return X[0], *(other[0] if _is_per_agent(other, lengths) else other for other in others)
+    bare = [other[0] if _is_per_agent(other, lengths) else other for other in others]
+    return X[0], *bare
 
 
 def _spread(given: Any, lengths: Sequence[int]) -> Sequence[Any]:
@@ -241,8 +244,10 @@ def _identifiers(X: Any, ids: Any) -> Any:
     """
     if ids is not None or not hasattr(X, "iloc"):
         return ids
-    positions = type(X.index).__name__ == "RangeIndex" and (X.index.start, X.index.step) == (0, 1)
-    return None if positions else X.index
+    index = X.index
+    if type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1:
+        return None
+    return index
 
 
 def _as_texts(names: Any, rows: int, whose: str) -> list[str]:

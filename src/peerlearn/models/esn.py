@@ -237,7 +237,9 @@ class ESNRegressor(ReservoirArchive):
         """
         reservoir = self.reservoir_
         positive = tuple(weights > 0 for weights in (reservoir.W_in, reservoir.W, reservoir.W_fb))
-        (rows,) = reservoir.harvest([probe(4, reservoir.inputs)], [probe(4, self._n_outputs)])
+        inputs = probe(4, reservoir.inputs)
+        outputs = probe(4, self._n_outputs)
+        (rows,) = reservoir.harvest([inputs], [outputs])
         return Drawn("the reservoir", positive, rows)
 
     def train(self, setup: Setup, sequences: Sequences) -> Answer:
@@ -264,7 +266,8 @@ class ESNRegressor(ReservoirArchive):
         )
         problems, ends = harvested(blocks, teachers, owners, washout=self.washout, width=width)
         self._end = self._end_of(sequences, teachers, ends)
-        self._largest_fitted = max(float(np.abs(d).max(initial=0.0)) for d in sequences.targets)
+        sizes = [float(np.abs(d).max(initial=0.0)) for d in sequences.targets]
+        self._largest_fitted = max(sizes)
         return problems
 
     def _end_of(
@@ -277,7 +280,9 @@ class ESNRegressor(ReservoirArchive):
         h = ends[last][-self.reservoir_.units :]
         if self.noise:  # a forecast continues from the state without noise
             nothing = np.zeros((0, self.reservoir_.width, self._n_outputs))
-            h = forced(self.reservoir_, nothing, [sequences.inputs[last]], [teachers[last]])[1][0]
+            inputs = [sequences.inputs[last]]
+            _, states = forced(self.reservoir_, nothing, inputs, [teachers[last]])
+            h = states[0]
         return h, sequences.targets[last][-1].copy()
 
     def _check_determined(self, network: Network, problems: LeastSquares) -> None:

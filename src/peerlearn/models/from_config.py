@@ -67,5 +67,5 @@ def _make(kind: type[NetworkModel], settings: Mapping[str, Any]) -> Any:
     for name, each in known.items():
         required = each.default is MISSING and each.default_factory is MISSING
         if required and name not in settings:
-            raise InputError(f"{kind.__name__} needs {name}: give it beside the name")
+            raise InputError(f"{kind.__name__} needs {name}: give it in the same table as the name")
     return kind(**settings)

@@ -46,7 +46,8 @@ from peerlearn.models.unlabelled import PartlyLabelled, is_labelled
 from peerlearn.network import Network
 
 PRIVACY: Family[Privacy] = Family("peerlearn.local.privacy", "drawn", "privacy")
-SHARED, TRANSFORM = "what agents share", "their transform"
+SHARED = "what agents share"
+TRANSFORM = "their transform"
 AT_ONCE = 10_000_000  # most entries of a kernel matrix that a prediction holds in memory
 
 
@@ -234,7 +235,8 @@ class LapKRRClassifier(PartlyLabelled):
         if len(X) < 2:
             return Y / (1 + self.gamma_A)
         fewer = replace(manifold, n_neighbors=min(self.n_neighbors, len(X) - 1))
-        return fewer.coefficients(squared_distances(X), is_labelled(Y).astype(np.float64), [Y])[0]
+        J = is_labelled(Y).astype(np.float64)
+        return fewer.coefficients(squared_distances(X), J, [Y])[0]
 
     def _solve_together(
         self, setup: Setup, manifold: Manifold, patterns: Sequence[Array], outputs: Sequence[Array]
@@ -278,7 +280,7 @@ class LapKRRClassifier(PartlyLabelled):
         note = f"{note}, completed by {completion.name}"
         return completed.D, replace(completed.report, solver="LapKRR", note=note)
 
-    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> list[Array]:
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> list[Array]:
         """Return f(X) by these hosted agents. They differ only if each agent learned alone."""
         check_is_fitted(self)
         network = self._network_to_predict()

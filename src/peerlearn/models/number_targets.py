@@ -60,7 +60,8 @@ class NumberTargets(RegressorMixin, Targets):
 
     def encode_chunk(self, targets: Any, whose: str) -> Array:
         y = np.asarray(targets, dtype=np.float64)
-        if (y.ndim == 1) != self._single_output or math.prod(y.shape[1:]) != self._n_outputs:
+        same_axes = (y.ndim == 1) == self._single_output
+        if not same_axes or math.prod(y.shape[1:]) != self._n_outputs:
             raise DataError(
                 f"{whose}y has shape {y.shape}, but the stream began with {self._n_outputs} "
                 "outputs per row: give every chunk the same"

@@ -190,7 +190,8 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
 
         Its outputs may still be finite, because tanh bounds the states.
         """
-        reach = max(float(np.abs(y).max(initial=0.0)) for y in scaled) / self._scaling
+        sizes = [float(np.abs(y).max(initial=0.0)) for y in scaled]
+        reach = max(sizes) / self._scaling
         largest = self._largest()
         if reach > FAR * largest:
             warn_caller(
@@ -203,7 +204,9 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
         check_is_fitted(self)
         w = self.washout
         pairs = sequence_shares.pairs_of(self, X, y, washout=w, axes=self._axes)
-        predictions = self._outputs([x for x, _ in pairs], [d[:w] for _, d in pairs], agents)
+        inputs = [x for x, _ in pairs]
+        known = [d[:w] for _, d in pairs]
+        predictions = self._outputs(inputs, known, agents)
         Y = np.concatenate([one[w:] for one in predictions])
         D = np.concatenate([d[w:] for _, d in pairs])
         spread = np.sum((D - D.mean(axis=0)) ** 2)
@@ -213,7 +216,8 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
                 f"the {len(D)} samples after the washout are all alike, and errors are relative to "
                 "their variance: give more samples"
             )
-        squares = np.array([np.sum((Y[:, k] - D) ** 2) for k in range(Y.shape[1])])
+        agent_numbers = range(Y.shape[1])
+        squares = np.array([np.sum((Y[:, k] - D) ** 2) for k in agent_numbers])
         errors: Array = np.sqrt(squares / spread)
         return errors
 

@@ -87,7 +87,8 @@ class ReservoirStream(StreamModel, ReservoirPredictor):
             memory["reservoir"][k] = states[-1, -self.reservoir_.units :]
             memory["teacher"][k] = d[-1]
             memory["samples"][k] += len(d)
-            memory["largest"][k] = max(memory["largest"][k], np.abs(rows.outputs[k]).max())
+            largest = np.abs(rows.outputs[k]).max()
+            memory["largest"][k] = max(memory["largest"][k], largest)
         after_washout = [d[len(d) - len(h) :] for h, d in zip(H, teachers, strict=True)]
         return Chunk.of_rows(H, after_washout), memory
 

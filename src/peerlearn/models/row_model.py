@@ -55,7 +55,8 @@ class RowModel(Targets, FittedModel):
         inputs, targets = shares_of(self, setup.network, *given, seed=setup.seeds[DEALING])
         outputs = self.encode(setup.network, targets)
         rows = [own.shape[0] for own in inputs]
-        self.draw_and_compare(setup, inputs[0].shape[1], outputs[0].shape[1], rows=rows)
+        columns = inputs[0].shape[1]
+        self.draw_and_compare(setup, columns, outputs[0].shape[1], rows=rows)
         return self.train(setup, inputs, outputs)
 
     @abstractmethod

@@ -133,7 +133,7 @@ def are_given_as_shares(model: BaseEstimator, network: Network, X: Any, y: Any, 
 
 
 def _are_shares(X: Any, axes: int) -> bool:
-    """Return whether X is a list of pairs whose first part has at least so many axes.
+    """Return whether X is a list of pairs whose first part has `axes` axes or more.
 
     The axes tell shares from a table of two columns, which may be a list of pairs of numbers.
     """

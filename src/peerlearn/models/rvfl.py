@@ -121,12 +121,14 @@ class _RVFL(StreamModel, RowModel):
                 f"is 0: set alpha above 0, or n_hidden to {N} or less"
             )
 
-    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Array:
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
         H = self.features_(rows)
         b = self.coefficients_[agents]
         L, B, M = b.shape
-        outputs = (H @ b.transpose(1, 0, 2).reshape(B, -1)).reshape(len(H), L, M)
+        # One matrix product for all agents: rows x B times B x (L M).
+        side_by_side = b.transpose(1, 0, 2).reshape(B, -1)
+        outputs = (H @ side_by_side).reshape(len(H), L, M)
         return outputs.transpose(1, 0, 2)
 
     # Streams: see `StreamModel`

@@ -42,6 +42,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.agreement import check_coefficients
 from peerlearn.algorithms.averaging import Averaging
@@ -191,7 +192,7 @@ class S3VMClassifier(PartlyLabelled):
         answer: Answer = replace(found, apart=None)
         return answer
 
-    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Array:
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
         check_finite_rows(rows, "")
         w = self.coefficients_[agents]

@@ -59,7 +59,8 @@ class Sequences:
         for k, own in enumerate(pairs):
             for j, (x, y) in enumerate(own):
                 inputs.append(x)
-                targets.append(y.reshape(len(y), int(np.prod(y.shape[1:]))))
+                outputs = int(np.prod(y.shape[1:]))
+                targets.append(y.reshape(len(y), outputs))
                 places.append((k, j))
         owners = [k for k, _ in places]
         numbers = [j for _, j in places]
@@ -164,9 +165,9 @@ def chunk_of(
     checks = _Checks(model, first=axes is None, axes=axes, may_be_empty=True)
     if not are_given_as_shares(model, network, X, y, "partial_fit") and len(network.hosted) > 1:
         raise InputError(
-            f"each of {len(network.hosted)} agents has a running sequence of its own, so that (X, "
-            "y) cannot be dealt to them: call partial_fit(shares) with a list of (X_k, y_k), the "
-            "next samples of each"
+            f"each of {len(network.hosted)} agents has a running sequence of its own, so that "
+            "(X, y) cannot be dealt to them: call partial_fit(shares) with a list of (X_k, y_k), "
+            "the next samples of each"
         )
     shares = X if y is None else [(X, y)]
     if any(are_many(X_k) for X_k, _ in shares):
@@ -186,7 +187,8 @@ def pairs_of(
 ) -> list[Pair]:
     """Return the sequences that a fitted model is scored on, with y as samples x M."""
     checks = _Checks(model, first=False, axes=axes, washout=washout)
-    return [(x, d.reshape(len(d), -1)) for x, d in checks.pairs(X, y, "")]
+    pairs = checks.pairs(X, y, "")
+    return [(x, d.reshape(len(d), -1)) for x, d in pairs]
 
 
 def many_inputs(model: BaseEstimator, X: Any) -> list[Array]:
@@ -353,8 +355,10 @@ def _cut(x: Array, y: Array, agents: int, washout: int) -> Sequences:
             f"samples to some of {agents} agents, which is not more than the washout of {washout}: "
             "give a longer sequence, a smaller washout, or a network of fewer agents"
         )
-    pairs = list(zip(np.array_split(x, agents), np.array_split(y, agents), strict=True))
-    return Sequences.of_agents([[pair] for pair in pairs], (agents - 1, 0))
+    inputs = np.array_split(x, agents)
+    outputs = np.array_split(y, agents)
+    pairs = [[pair] for pair in zip(inputs, outputs, strict=True)]
+    return Sequences.of_agents(pairs, (agents - 1, 0))
 
 
 def _describe_shape(axes: tuple[int, ...]) -> str:

@@ -77,7 +77,7 @@ def resume_stream(path: str | os.PathLike[str], network: Network | None = None) 
     network : Network or None, default None
         The network of the stream, with the same agents, links and weights as before.
     """
-    return _resume(read_archive(path, "stream", "go on", WAY_OUT), network)
+    return _resume(read_archive(path, "stream", "be resumed", WAY_OUT), network)
 
 
 def _stream_models() -> dict[str, type[StreamModel]]:
@@ -174,7 +174,8 @@ def _read_counts(reader: ArchiveReader) -> tuple[int, int, Counts]:
     passed = reader.entry("passed", dict)
     sent = passed.get("sent")
     try:
-        counts = Counts(**{name: int(value) for name, value in dict(sent or {}).items()})
+        numbers = {name: int(value) for name, value in dict(sent or {}).items()}
+        counts = Counts(**numbers)
         return int(passed["chunks"]), int(passed["rows"]), counts
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise reader.wrong(f"its counts 'passed' are not valid ({error!r:.60})") from error

@@ -47,7 +47,7 @@ class Targets(ABC):
         return np.array([self._measure(y, predicted) for predicted in predictions])
 
     @abstractmethod
-    def agent_outputs(self, X: Any, agents: slice = slice(None)) -> Sequence[Array] | Array:
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Sequence[Array] | Array:
         """Return f(X) by the coefficients of these hosted agents: rows x M for each."""
 
     @abstractmethod

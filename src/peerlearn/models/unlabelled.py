@@ -24,6 +24,7 @@ from peerlearn.models.row_model import RowModel
 from peerlearn.network.base import Network
 
 Marks = NDArray[np.bool_]
+NO_LABEL = (-1, "-1", "-1.0", b"-1")
 
 
 def is_unlabelled(y: Any) -> Marks:
@@ -33,7 +34,7 @@ def is_unlabelled(y: Any) -> Marks:
     """
     if y.dtype.kind in NUMBERS:
         return np.asarray(y == -1)
-    return np.array([label in (-1, "-1", "-1.0", b"-1") for label in y.tolist()], dtype=np.bool_)
+    return np.array([label in NO_LABEL for label in y.tolist()], dtype=np.bool_)
 
 
 class PartlyLabelled(LabelTargets, RowModel):
@@ -74,9 +75,9 @@ class PartlyLabelled(LabelTargets, RowModel):
             )
         if len(self.classes_) < 2:
             raise DataError(_describe_too_few(self.classes_))
-        return [self._encode_known(y, own) for y, own in zip(known, marks, strict=True)]
+        return [self._encode_labels(y, own) for y, own in zip(known, marks, strict=True)]
 
-    def _encode_known(self, known: Any, marks: Marks) -> Array:
+    def _encode_labels(self, known: Any, marks: Marks) -> Array:
         """Return one line of outputs per row. marks: which rows have the labels in `known`."""
         width = 1 if len(self.classes_) == 2 else len(self.classes_)
         outputs = np.zeros((len(marks), width))

@@ -57,7 +57,9 @@ from peerlearn.models.targets import Targets
 from peerlearn.network import Network
 
 ROWS = ("refuse", "intersection")
-FEATURES, HASHES, TIES = "the features", "the hashes of identifiers", "ties of votes"
+FEATURES = "the features"
+HASHES = "the hashes of identifiers"
+TIES = "ties of votes"
 SAME_ORDER = "give all agents the same rows in the same order"
 
 
@@ -231,7 +233,9 @@ class _Vertical(Targets, FittedModel):
         same_rows(network, own_texts, key, "y", "give all agents the same targets")
         return shares
 
-    def agent_outputs(self, X: Any, agents: slice = slice(None), ids: Any = None) -> Array:
+    def agent_outputs(
+        self, X: ArrayLike, agents: slice = slice(None), ids: ArrayLike | None = None
+    ) -> Array:
         """Return f(X) by these hosted agents: agents x rows x M. All agents call it together."""
         return self._all_outputs(X, ids)[agents]
 
@@ -356,7 +360,8 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
         """Return the number of votes for each class. Random fractions below 0.5 decide ties."""
         C = len(self.classes_)
         pairs = zip(parts, voting, strict=True)
-        ballots = np.stack([np.eye(C)[self._choose(part)] * vote for part, vote in pairs])
+        one_hot = np.eye(C)
+        ballots = np.stack([one_hot[self._choose(part)] * vote for part, vote in pairs])
         # The seed is the same at all agents, so they decide ties alike.
         generator = np.random.default_rng(self._tie_seed)
         ties = generator.uniform(0.0, 0.5, ballots.shape[1:])
@@ -435,4 +440,6 @@ class VerticalRVFLRegressor(NumberTargets, _Vertical):
 
     def _vote(self, network: Network, parts: Array, voting: Array) -> Array:
         """Return the average over agents with columns; 0 if no agent has any."""
-        return total(network, parts) / np.maximum(total(network, voting), 1.0)[:, None, None]
+        sums = total(network, parts)
+        voters = np.maximum(total(network, voting), 1.0)
+        return sums / voters[:, None, None]
