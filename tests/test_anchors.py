@@ -370,6 +370,7 @@ class TestBadInput:
                     anchor_lap, "total", lambda network, x, sums=sums: np.full_like(x, sums)
                 )
                 with pytest.raises(
-                    WireError, match=f"the sums of all agents, with {said}, cannot be: one of them"
+                    WireError,
+                    match=f"the sums of all agents, with {said}, cannot be right: one of them",
                 ):
                     model.fit(X, SOME)

@@ -178,7 +178,7 @@ OF_S3VM = [
     ({"intercept": np.zeros(1)}, r"intercept has shape \(1,\), which is not \(\)"),
     ({"intercept": np.array(np.inf)}, "intercept has NaN or infinite values"),
     ({"classes": np.array([0, 1, 2])}, "it has 3 classes, but coefficients for 1 outputs"),
-    ({"classes": np.array([1, 0])}, "classes are not different labels in their order"),
+    ({"classes": np.array([1, 0])}, "classes are not different labels in ascending order"),
     ({"classes": np.array([-1, 1])}, "-1 is among its classes, which marks rows without a label"),
     (
         {"about": {"positive_share": 1.0}},

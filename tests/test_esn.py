@@ -249,7 +249,7 @@ class TestPredictions:
             (
                 FEEDBACK,
                 lambda m: m.predict(X[0]),
-                r"outputs before, which are not known: call predict\(X, y_known\)",
+                r"earlier outputs, which are not known: call predict\(X, y_known\)",
             ),
             (
                 FEEDBACK,
@@ -284,7 +284,7 @@ class TestPredictions:
                 lambda m: m.predict([X[0], np.full((4, 2), np.nan)]),
                 "sequence 1: X has NaN .* the first is time 0",
             ),
-            ({}, lambda m: m.forecast(3, X), "a forecast goes on from one sequence"),
+            ({}, lambda m: m.forecast(3, X), "a forecast continues one sequence"),
             (
                 {"washout": 30},
                 lambda m: m.nrmse(X[0][:30], Y[0][:30]),

@@ -168,7 +168,7 @@ def test_a_refused_chunk_changes_nothing():
         ([(np.hstack([x, x])[:3], y[:3]) for x, y in zip(X, Y, strict=True)], "X has 2 features"),
         (
             [(x[:3], np.stack([y, y], axis=1)[:3]) for x, y in zip(X, Y, strict=True)],
-            r"y has shape \(3, 2\), where",
+            r"y has shape \(3, 2\), but earlier",
         ),
     ]:
         with pytest.raises(DataError, match=sentence):
@@ -198,7 +198,7 @@ def test_a_network_that_fails_leaves_the_states_where_they_were(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"penalty": "lasso"}, "a stream is learned with penalty='ridge', not 'lasso'"),
+        ({"penalty": "lasso"}, "a stream needs penalty='ridge', not 'lasso'"),
         ({"alpha": 0.0}, "a stream needs alpha above 0"),
         ({"stream": "newton"}, "stream 'newton' is not known"),
         ({"washout": -1}, "washout"),
@@ -324,6 +324,6 @@ class TestSaved:
         save_stream(streamed(RAGGED[:3], **FEEDBACK), tmp_path / "s.npz")
         path = changed(tmp_path / "s.npz", tmp_path / "t.npz", **change)
         with pytest.raises(
-            DataError, match=rf"t\.npz holds no stream that can go on, because .*{sentence}"
+            DataError, match=rf"t\.npz holds no stream that can be resumed, because .*{sentence}"
         ):
             resume_stream(path, SimulatedNetwork(RING))

@@ -134,7 +134,7 @@ class TestGradients:
         x, d = wave(1, 60)
         model = SplineFilter(update="lms", step_size=0.02, spline_step_size=0.03, basis=basis)
         model.run(x, d)
-        shape, theta = model._listening.shape, model._listening.state["theta"].copy()
+        shape, theta = model._filter_state.shape, model._filter_state.state["theta"].copy()
         recent = np.concatenate([x[0, -4:], [size]])[
             None
         ]  # the last inputs, of which the newest decides how far out

@@ -99,7 +99,7 @@ class TestDivergence:
         ):  # in the span of 0; and far from it
             model = SplineFilter(**settings)
             model.run([1, 0, 0, 0, 0], [1, 0, 0, 0, 0])
-            model._listening.state["theta"][0, j] = 1e7
+            model._filter_state.state["theta"][0, j] = 1e7
             with pytest.raises(InputError, match="diverged at sample 5,"):
                 model.step(0.0, 0.0)
 

@@ -93,14 +93,14 @@ class TestSignals:
     @pytest.mark.parametrize(
         ("truth", "says"),
         [
-            (np.ones(5), r"is \(w0, f0\)"),
+            (np.ones(5), r"must be \(w0, f0\)"),
             (([1.0, 2.0], np.tanh), "must be 5 numbers"),
             (("a", np.tanh), "must be 5 numbers"),
             ((np.zeros(5), np.tanh), "not all 0"),
             ((np.ones(5), "f0"), "must be 23 true control points"),
             ((np.ones(5), np.ones(21)), "must be 23 true control points"),
-            ((np.ones(5), lambda s: 1.0), "no number at each of the 21"),
-            ((np.ones(5), lambda s: s / 0.0 * 0.0), "no number at each"),
+            ((np.ones(5), lambda s: 1.0), "one finite number at each of the 21"),
+            ((np.ones(5), lambda s: s / 0.0 * 0.0), "one finite number at each"),
         ],
     )
     @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -210,7 +210,7 @@ class TestSettings:
         model.step(X[:, 0], D[:, 0])
         model.set_params(step_size=0.001).step(X[:, 1], D[:, 1])
         with pytest.raises(
-            InputError, match="every was changed from 1 to 2 while the filter listens"
+            InputError, match="every was changed from 1 to 2 while the filter learns"
         ):
             model.set_params(every=2).step(X[:, 2], D[:, 2])
         with pytest.raises(InputError, match="network was changed"):

@@ -151,6 +151,6 @@ class TestResults:
         model = SplineFilter(update="lms", step_size=[0.1], every=3)
         assert clone(model).get_params() == model.get_params()
         assert "every=3" in repr(model)
-        with pytest.raises(NotFittedError, match="heard nothing"):
+        with pytest.raises(NotFittedError, match="learned from no samples"):
             model.predict([1.0])
         assert not hasattr(model, "coefficients_")

@@ -162,7 +162,7 @@ def test_algorithms_from_plain_values(kind, parameter, given, expected):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"name": "projection"}, "RandomProjection needs m: give it beside the name"),
+        ({"name": "projection"}, "RandomProjection needs m: give it in the same table as the name"),
         (
             {"name": "projektion", "m": 3},
             "privacy 'projektion' is not known, did you mean 'projection'?",

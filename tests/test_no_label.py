@@ -10,14 +10,14 @@ from pyarrow import parquet
 
 from peerlearn.data import table_file
 from peerlearn.errors import DataError
-from peerlearn.models.unlabelled import unlabelled
+from peerlearn.models.unlabelled import is_unlabelled
 
 
 def arrives(path, expected, dtype):
     table = table_file.read(path, "y", partly_labelled=True)
     assert table.y.tolist() == expected
     assert table.y.dtype.kind == dtype
-    assert unlabelled(table.y).tolist() == [label in (-1, "-1") for label in expected]
+    assert is_unlabelled(table.y).tolist() == [label in (-1, "-1") for label in expected]
     return table
 
 

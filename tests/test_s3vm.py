@@ -270,7 +270,7 @@ class TestBadInput:
         y[2] = 7
         shares = [(self.X[:10], y[:10]), (self.X[10:], y[10:])]
         for network, rows in ((None, (self.X, y)), (ring(), (self.X, y)), (ring(2), (shares,))):
-            sentence = r"Only binary classification is supported.* of 3 classes, 0, 1, 7: leave out the rows of all but"
+            sentence = r"Only binary classification is supported.* have 3 classes, 0, 1, 7: keep the rows of two classes"
             with pytest.raises(DataError, match=sentence):
                 S3VMClassifier(network=network).fit(*rows)
 
@@ -336,7 +336,8 @@ class TestBadInput:
         for told in (np.nan, -1e9, 1e-9):
             monkeypatch.setattr(s3vm, "sum_alike", lambda network, x, how, told=told: x * told)
             with pytest.raises(
-                WireError, match=r"all agents together count .* one of them runs something else"
+                WireError,
+                match=r"all agents together count .* one of them probably runs another version",
             ):
                 S3VMClassifier(network=ring()).fit(self.X, self.y)
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from peerlearn import ESNRegressor, RVFLRegressor, SimulatedNetwork, graphs
 from peerlearn.errors import DataError, InputError
-from peerlearn.models.sequences import Sequences, chunk_of, sequences_of
+from peerlearn.models.sequence_shares import Sequences, chunk_of, sequences_of
 from tests.split_network import run_apart
 
 RNG = np.random.default_rng(0)
@@ -115,7 +115,7 @@ class TestForms:
 ONE, TWO = (X[0], Y[0]), (X[1], Y[1])
 REFUSED = [
     # what was given, how many agents, the washout, and what is said
-    ((X, Y[:4]), 1, 0, "X has 5 sequences and y has 4: give outputs to each of them"),
+    ((X, Y[:4]), 1, 0, "X has 5 sequences and y has 4: give outputs for each of them"),
     ((X, 3.0), 1, 0, "y is 3.0: give a list with the outputs of each of 5 sequences"),
     (
         (X, [Y[0], Y[1][:-1], *Y[2:]]),
@@ -146,14 +146,14 @@ REFUSED = [
         ([x[:, 0] for x in X], Y),
         1,
         0,
-        r"sequence 0 of X has one axis.*of one input give x\[:, None\]",
+        r"sequence 0 of X has one axis.*for one input give x\[:, None\]",
     ),
     (([X[0], X[1][:, 0]], Y[:2]), 1, 0, "sequence 1 of X has one axis"),
     (
         (X[0][:, 0], Y[0]),
         1,
         0,
-        r"X has one axis, .* Reshape your data: of one input give x\[:, None\], of one sample",
+        r"X has one axis, .* Reshape your data: for one input give x\[:, None\], for one sample",
     ),
     (
         ([(X[0][:, 0], Y[0]), TWO], None),
@@ -167,7 +167,7 @@ REFUSED = [
         0,
         "X is of type generator: give an array of time x inputs, or a list of them",
     ),
-    ((map(np.asarray, X), Y), 1, 0, r"X is of type map: .*of what is made one by one, list\(X\)"),
+    ((map(np.asarray, X), Y), 1, 0, r"X is of type map: .*for a generator, list\(X\)"),
     (({"x": X[0]}, Y[0]), 1, 0, "X is of type dict: give an array of time x inputs"),
     (
         ([X[0], None], Y[:2]),
@@ -188,7 +188,7 @@ REFUSED = [
         (X, [*Y[:4], np.column_stack([Y[4], Y[4]])]),
         1,
         0,
-        r"sequence 4: y has shape \(33, 2\), where \(samples,\) is",
+        r"sequence 4: y has shape \(33, 2\), but earlier sequences had \(samples,\)",
     ),
     (
         (X[0], np.zeros((30, 0))),
@@ -264,7 +264,7 @@ REFUSED = [
         ([(X[0], Y[0][:, None]), TWO], None),
         2,
         0,
-        r"the share of agent 1: y has shape \(20,\), where \(samples, 1\) is",
+        r"the share of agent 1: y has shape \(20,\), but earlier sequences had \(samples, 1\)",
     ),
 ]
 
@@ -310,7 +310,7 @@ class TestChunks:
             (
                 ([ONE, TWO],),
                 (2,),
-                r"the share of agent 0: y has shape \(30,\), where \(samples, 2\) is what came befor",
+                r"the share of agent 0: y has shape \(30,\), but earlier sequences had \(samples, 2\)",
             ),
             (
                 ([ONE, ([], [])],),

@@ -264,7 +264,7 @@ class TestWrongFiles:
     def refused(self, path, sentence, network=None):
         with pytest.raises(
             DataError,
-            match=rf"s\.npz holds no stream that can go on, because .*{sentence}.*: give the file that save",
+            match=rf"s\.npz holds no stream that can be resumed, because .*{sentence}.*: give the file that save",
         ):
             resume_stream(path, ring() if network is None else network)
 
@@ -320,35 +320,35 @@ class TestWrongFiles:
                 {"state seen": np.zeros(4, np.float32)},
                 "state seen has type float32, which is not float64",
             ),
-            ({"about": {"version": 2}}, "it is of version 2"),
+            ({"about": {"version": 2}}, "it has version 2"),
             ({"about": {"class": "Popen"}}, "its class is 'Popen'"),
             ({"about": {"network": None}}, "its network is None, which is no dict"),
             ({"about": {"learner": "exact"}}, "its learner is 'exact', which is no dict"),
             (
                 {"about": {"learner": {"name": "magic"}}},
-                "its learner cannot be made .*stream 'magic' is not known",
+                "its learner cannot be created .*stream 'magic' is not known",
             ),
             (
                 {"about": {"learner": {**LEARNER, "speed": 1}}},
-                "its learner cannot be made .*'speed'",
+                "its learner cannot be created .*'speed'",
             ),
             (
                 {"about": {"learner": {**LEARNER, "every": 0}}},
-                "its learner cannot be made .*every is 0",
+                "its learner cannot be created .*every is 0",
             ),
             (
                 {"about": {"learner": {**LEARNER, "averaging": {"x": 1}}}},
-                "its learner cannot be made",
+                "its learner cannot be created",
             ),
-            ({"about": {"passed": {**PASSED, "rows": None}}}, "what has passed is not counted"),
-            ({"about": {"passed": {"chunks": 8}}}, "what has passed is not counted"),
+            ({"about": {"passed": {**PASSED, "rows": None}}}, "its counts 'passed' are not valid"),
+            ({"about": {"passed": {"chunks": 8}}}, "its counts 'passed' are not valid"),
             (
                 {"about": {"passed": {**PASSED, "chunks": float("inf")}}},
-                "what has passed is not counted",
+                "its counts 'passed' are not valid",
             ),
             (
                 {"about": {"passed": {**PASSED, "sent": {"parcels": 1}}}},
-                "what has passed is not counted",
+                "its counts 'passed' are not valid",
             ),
             ({"about": {"parameters": {"alpha": "much"}}}, "alpha"),
             ({"about": {"parameters": {"alpha": 0.0}}}, "alpha"),

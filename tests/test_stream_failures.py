@@ -125,7 +125,7 @@ def test_an_agent_that_refuses_its_first_chunk_has_sent_nothing_and_may_try_agai
         learning = RVFLRegressor(12, activation="relu", network=network, random_state=0)
         if agent == 1:
             with pytest.raises(
-                DataError, match=r"X has values up to 1\.0e\+200, whose squares are beyond"
+                DataError, match=r"X has values up to 1\.0e\+200, whose squares overflow"
             ):
                 learning.partial_fit(np.full((3, 3), 1e200), np.ones(3))
         return learning.partial_fit(X[agent::4], Y[agent::4]).coefficients_

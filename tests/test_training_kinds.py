@@ -109,7 +109,7 @@ def test_solvers_by_name_or_table(solver, expected):
         ),
         (
             {**ESN, "feedback_scaling": 0.1},
-            "feedback_scaling is 0.1, and a model whose outputs are fed back has no",
+            "feedback_scaling is 0.1, and a model whose outputs are fed back cannot",
         ),
         ({**ESN, "feedback_scaling": "much"}, "feedback_scaling must be an instance of"),
         (

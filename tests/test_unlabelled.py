@@ -8,7 +8,7 @@ import pytest
 from peerlearn import AnchorLapClassifier, SimulatedNetwork, graphs
 from peerlearn.algorithms.agreement import union
 from peerlearn.errors import DataError, WireError
-from peerlearn.models.unlabelled import labelled, unlabelled
+from peerlearn.models.unlabelled import is_labelled, is_unlabelled
 from tests.split_network import run_apart
 
 
@@ -27,11 +27,11 @@ from tests.split_network import run_apart
     ids=lambda y: f"{y.dtype}",
 )
 def test_minus_one_means_no_label(y):
-    np.testing.assert_array_equal(unlabelled(y), [True, False, False])
+    np.testing.assert_array_equal(is_unlabelled(y), [True, False, False])
 
 
 def test_truths_are_labels():
-    assert not unlabelled(np.array([True, False])).any()
+    assert not is_unlabelled(np.array([True, False])).any()
 
 
 @pytest.mark.parametrize("kind", [int, float, str, object])
@@ -101,7 +101,7 @@ def test_minus_one_is_nobodys_class():
             told = {"labels": np.array([[-1], [3]]), "kinds": np.array([2])}
             return super().exchange([outbox[0], told, outbox[2]], to)
 
-    with pytest.raises(WireError, match="an agent says that -1 is a class"):
+    with pytest.raises(WireError, match="an agent sent -1 as a class"):
         AnchorLapClassifier().encode(Tampered(graphs.ring(3)), [np.array([1, 2])] * 3)
 
 
@@ -110,7 +110,7 @@ def test_encoded_rows_are_zero_where_there_is_no_label():
     targets = [np.array([-1, 2]), np.array([-1, -1]), np.array([2, 9])]
     outputs = AnchorLapClassifier().encode(network, targets)
     np.testing.assert_array_equal(np.concatenate(outputs)[:, 0], [0, -1, 0, 0, -1, 1])
-    assert [labelled(own).tolist() for own in outputs] == [
+    assert [is_labelled(own).tolist() for own in outputs] == [
         [False, True],
         [False, False],
         [True, True],

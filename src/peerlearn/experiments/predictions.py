@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 from peerlearn.data import table_file
 from peerlearn.data.dataset import AnyArray
 from peerlearn.models.archive import Saved, load
-from peerlearn.models.unlabelled import unlabelled
+from peerlearn.models.unlabelled import is_unlabelled
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _csv(found: AnyArray, name: str) -> str:
 
 def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
     if saved.model.partly_labelled and y.shape == found.shape:
-        known = ~unlabelled(y)
+        known = ~is_unlabelled(y)
         y, found = y[known], found[known]
         if len(y) == 0:
             return f"no score: column {saved.target!r} has no label in any row"

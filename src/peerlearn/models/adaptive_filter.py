@@ -1,7 +1,14 @@
-"""What the adaptive filters have in common: they run over recorded signals, or listen sample by sample.
+"""Common part of the adaptive filters: runs over recorded signals, and steps sample by sample.
 
-They are scikit-learn estimators by their parameters, without `fit`: rows of X that may be shuffled
-are no signals.
+The filters have parameters as scikit-learn estimators have them, but no `fit`: scikit-learn may
+shuffle the rows of X, and the samples of a signal have an order.
+
+    run, step       check the input, compare settings, call `_advance`
+    _advance        the compiled loop of `peerlearn.algorithms.filtering`, over the network
+    FilterState     all that the next step needs: network, shape, settings, coefficients
+
+`run` begins with a fresh state. `step` continues with the state of the last `run` or `step`. A
+state is replaced only after `_advance` has returned, so a failed call leaves the filter as it was.
 """
 
 from __future__ import annotations
@@ -34,22 +41,26 @@ from peerlearn.local.recursive import State
 from peerlearn.local.splines import Spline
 from peerlearn.models.base import NetworkModel, Setup, Takes
 from peerlearn.models.filter_run import FilterRun
-from peerlearn.models.signals import signals_of, steps_of
+from peerlearn.models.filter_signals import signals_of, steps_of
 from peerlearn.network import Network
 from peerlearn.network.base import Counts
 
 UPDATES = {"lms": LMS, "nlms": NLMS, "rls": RLS}
-STEPS = (
-    "step_size",
-    "spline_step_size",
-)  # what agents need not have in common, and may change as they listen
+# Parameters that may differ between agents, and may change while a filter runs.
+STEPS = ("step_size", "spline_step_size")
 NOTHING = np.zeros(0)
-MOST_RECURSIVE = 2000  # coefficients: a matrix of 32 MB per agent
+MOST_RECURSIVE = 2000  # most coefficients of RLS: its matrix then takes 32 MB per agent
 
 
 @dataclass(frozen=True)
 class FilterState:
-    """Where a filter is: over which network, how it began, and what its agents remember."""
+    """State of a filter between two samples.
+
+    shape, how: size and update rule of the filter, and how agents cooperate.
+    settings: the parameters with which the filter began.
+    state: the arrays that agents remember, such as the coefficients theta.
+    sent: what was sent so far.
+    """
 
     network: Network
     shape: Shape
@@ -60,7 +71,7 @@ class FilterState:
 
 
 class AdaptiveFilter(NetworkModel):
-    """Base class of adaptive filters, which listen with `run` or `step`."""
+    """Base class of adaptive filters, which learn with `run` or `step`."""
 
     takes: ClassVar[Takes] = "signals"
     alone: ClassVar = {"cooperation": "none"}
@@ -74,104 +85,128 @@ class AdaptiveFilter(NetworkModel):
     forgetting: float
     step_size: Any
 
-    _steps: ClassVar[dict[str, tuple[float, float]]]  # of w and q, by update
-    _priors: ClassVar[tuple[float, float]]  # of w and q, for RLS
-    _listening: FilterState
+    _steps: ClassVar[dict[str, tuple[float, float]]]  # default step sizes of w and q, by update
+    _priors: ClassVar[tuple[float, float]]  # prior variances of w and q, for RLS
+    _filter_state: FilterState
 
     @abstractmethod
     def truth_of(self, w0: Any, f0: Any) -> Any:
-        """Return the system d = f0(w0'x) as `run` takes it."""
+        """Return the system d = f0(w0'x) in the form that `run` takes as truth."""
 
     @abstractmethod
     def check_truth(self, truth: Any) -> tuple[Array, Array]:
-        """Return w0, and f0 at the usable knots, from the system as `run` takes it."""
+        """Return w0, and f0 at the usable knots, from the truth that `run` was given."""
 
     def spline(self) -> Spline | None:
         """Return the spline of the filter, if it has one."""
         return None
 
     def run(self, x: ArrayLike, d: ArrayLike, truth: Any = None) -> FilterRun:
-        """Learn from recorded signals, hosted agents x samples (of one agent also one row), beginning anew.
+        """Learn from recorded signals, starting with a fresh filter.
 
-        All agents call it at the same time, with equally many samples. truth: the system that made
-        the signals, where it is known and deviations from it are wanted: w0, and for a spline
-        filter (w0, f0) with f0 a function or the control points.
+        All agents call it at the same time, with the same number of samples.
+
+        Parameters
+        ----------
+        x, d : array-like of shape (n_hosted_agents, n_samples)
+            Inputs and desired outputs. For one agent also of shape (n_samples,).
+        truth : default None
+            The system that made the signals, if deviations from it are wanted: w0, or for a spline
+            filter (w0, f0), with f0 a function or the control points.
+
+        Returns
+        -------
+        FilterRun
+            Outputs, errors and deviations.
         """
-        begun = self._begin()
-        x, d = signals_of(begun.network, x=x, d=d)
+        start = self._begin()
+        x, d = signals_of(start.network, x=x, d=d)
         known = (NOTHING, NOTHING) if truth is None else self.check_truth(truth)
-        mark = begun.network.ledger.mark()
-        self._must_agree(begun, {"the number of samples": d.shape[1]})
-        state, record = self._proceed(begun, x, d, known)
-        sent = begun.network.ledger.since(mark)
-        self._listening = replace(begun, state=state, sent=sent)
-        of_w, of_q = len(known[0]) > 0, len(known[1]) > 0
-        return FilterRun(
-            record[0], d - record[0], record[1] if of_w else None, record[2] if of_q else None, sent
-        )
+        mark = start.network.ledger.mark()
+        self._check_agreement(start, {"the number of samples": d.shape[1]})
+        state, record = self._advance(start, x, d, known)
+        sent = start.network.ledger.since(mark)
+        self._filter_state = replace(start, state=state, sent=sent)
+        y = record[0]
+        msd = record[1] if len(known[0]) else None
+        msd_spline = record[2] if len(known[1]) else None
+        return FilterRun(y, d - y, msd, msd_spline, sent)
 
     def step(self, x: ArrayLike, d: ArrayLike) -> Array:
-        """Go on with the next sample of each hosted agent, or with a block of them: agents x samples.
+        """Learn from the next sample of each hosted agent, or from the next block of samples.
 
-        Outputs, in the shape of x, are those of the filter before it learned from each sample. All
-        agents call it at the same time with equally many samples. After `run` it goes on from
-        there. Step sizes may be changed meanwhile.
+        All agents call it at the same time, with the same number of samples. After `run` it
+        continues from the end of that run. Step sizes may be changed between calls.
+
+        Parameters
+        ----------
+        x, d : array-like of shape (n_hosted_agents,) or (n_hosted_agents, n_samples)
+            Inputs and desired outputs.
+
+        Returns
+        -------
+        ndarray of the shape of x
+            Outputs of the filter before it learned from each sample.
         """
-        first = not hasattr(self, "_listening")
-        now = self._begin() if first else self._listening
+        first = not hasattr(self, "_filter_state")
+        now = self._begin() if first else self._filter_state
         if not first:
-            self._must_be_unchanged(now)
+            self._check_unchanged(now)
         samples, d = signals_of(now.network, live=True, x=x, d=d)
         mark = now.network.ledger.mark()
         if first:
-            self._must_agree(now, {})
-        state, record = self._proceed(now, samples, d, (NOTHING, NOTHING))
-        self._listening = replace(now, state=state, sent=now.sent + now.network.ledger.since(mark))
-        stepped: Array = record[0].reshape(np.shape(x))
-        return stepped
+            self._check_agreement(now, {})
+        state, record = self._advance(now, samples, d, (NOTHING, NOTHING))
+        sent = now.sent + now.network.ledger.since(mark)
+        self._filter_state = replace(now, state=state, sent=sent)
+        y: Array = record[0].reshape(np.shape(x))
+        return y
 
     def predict(self, x: ArrayLike) -> Array:
-        """What the filter of each hosted agent makes of a signal of its own, x as in `run`. Nothing is learned or sent.
+        """Return the output of each hosted agent's filter for its signal, x as in `run`.
 
-        Before the first sample there was silence, whatever the filter has heard.
+        Nothing is learned or sent. Inputs before the first sample count as 0, also if the filter
+        has already learned from other samples.
         """
-        now = self._heard()
+        now = self._current_state()
         (signal,) = signals_of(now.network, x=x)
-        predicted: Array = outputs(now.shape, now.state["theta"], signal).reshape(np.shape(x))
-        return predicted
+        y: Array = outputs(now.shape, now.state["theta"], signal).reshape(np.shape(x))
+        return y
 
     @property
     def coefficients_(self) -> Array:
-        return self._learned(slice(None, self._heard().shape.design.order))
+        """Weights w of each hosted agent, agents x order."""
+        return self._coefficient_block(slice(None, self._current_state().shape.design.order))
 
     @property
     def report_(self) -> Report:
-        now = self._heard()
-        samples, agents = int(now.state["clock"][0]), len(now.network.hosted)
+        """Number of samples so far, and what was sent."""
+        now = self._current_state()
+        samples = int(now.state["clock"][0])
+        agents = len(now.network.hosted)
         note = f"{agents} filters of order {now.shape.design.order}"
         if "silences" in now.state:
             due = samples - 1 if now.how.when == BEFORE else samples
-            kept, chances = now.state["silences"].sum(), due // now.how.every * agents
-            note += f"; agents kept silent {kept:,.0f} of {chances:,} times"
-        return Report(
-            f"{type(self).__name__} ({now.settings['update']})", True, samples, (), now.sent, note
-        )
+            silences = now.state["silences"].sum()
+            chances = due // now.how.every * agents
+            note += f"; agents kept silent {silences:,.0f} of {chances:,} times"
+        solver = f"{type(self).__name__} ({now.settings['update']})"
+        return Report(solver, True, samples, (), now.sent, note)
 
-    # -----------------------------------------------------------------------------------------------------------------
-
-    def _heard(self) -> FilterState:
-        if not hasattr(self, "_listening"):
+    def _current_state(self) -> FilterState:
+        if not hasattr(self, "_filter_state"):
             raise NotFittedError(
-                f"this {type(self).__name__} has heard nothing yet: call run or step first"
+                f"this {type(self).__name__} has learned from no samples yet: call run or step "
+                "first"
             )
-        return self._listening
+        return self._filter_state
 
-    def _learned(self, part: slice) -> Array:
-        return self._heard().state["theta"][:, part].copy()
+    def _coefficient_block(self, part: slice) -> Array:
+        return self._current_state().state["theta"][:, part].copy()
 
     def check_settings(self) -> Setup:
         setup = super().check_settings()
-        self._shape()
+        self._initial_shape()
         self._step_sizes(setup.network)
         return setup
 
@@ -184,8 +219,9 @@ class AdaptiveFilter(NetworkModel):
             )
         if self._cooperation().exchange == "span" and self.update == "rls":
             raise InputError(
-                "exchange='span' is for update='lms' or 'nlms': recursive least squares changes all control points "
-                "with every sample, so that agents must combine all of them; give exchange='full'"
+                "exchange='span' is for update='lms' or 'nlms': recursive least squares changes "
+                "all control points with every sample, so that agents must combine all of them; "
+                "give exchange='full'"
             )
 
     def _cooperation(self) -> Cooperation:
@@ -194,72 +230,81 @@ class AdaptiveFilter(NetworkModel):
         )
 
     def _begin(self) -> FilterState:
-        """Everything checked, before the first sample."""
+        """Check all parameters, and return the state before the first sample."""
         network = self.check_settings().network
-        shape, how = self._shape(), self._cooperation()
-        return FilterState(
-            network, shape, how, self.get_params(deep=False), shape.start(network, how)
-        )
+        shape = self._initial_shape()
+        how = self._cooperation()
+        settings = self.get_params(deep=False)
+        return FilterState(network, shape, how, settings, shape.start(network, how))
 
-    def _shape(self) -> Shape:
-        """y[n] = x[n], and the prior of recursive least squares."""
+    def _initial_shape(self) -> Shape:
+        """Return the filter y[n] = x[n], with which learning starts, and the prior of RLS."""
         if not is_whole(self.order) or self.order < 1:
             raise InputError(
-                f"order is {self.order!r}: give the number of inputs that the filter remembers, 1 or more"
+                f"order is {self.order!r}: give the number of inputs that the filter remembers, "
+                "1 or more"
             )
-        order, spline = int(self.order), self.spline()
+        order = int(self.order)
+        spline = self.spline()
         q = NOTHING if spline is None else spline.knots
         if self.update == "rls" and order + len(q) > MOST_RECURSIVE:
             raise InputError(
-                f"order {order} and {len(q)} control points are more than the {MOST_RECURSIVE:,} coefficients that "
-                "update='rls' takes, whose matrix has the square of them: give fewer, or update='nlms'"
+                f"order {order} and {len(q)} control points are more than the {MOST_RECURSIVE:,} "
+                "coefficients that update='rls' takes, whose matrix has the square of them: give "
+                "fewer, or update='nlms'"
             )
-        w, prior = np.eye(1, order)[0], np.repeat(self._priors, (order, len(q)))
-        density, B = (1.0, np.zeros((4, 4))) if spline is None else (1 / spline.spacing, spline.B)
+        w = np.eye(1, order)[0]
+        prior = np.repeat(self._priors, (order, len(q)))
+        density = 1.0 if spline is None else 1 / spline.spacing
+        B = np.zeros((4, 4)) if spline is None else spline.B
         design = Design(order, len(q), float(density), UPDATES[self.update], float(self.forgetting))
         return Shape(design, B, np.concatenate([w, q]), prior)
 
     def _step_sizes(self, network: Network) -> Array:
-        """mu and mu_q of each hosted agent."""
+        """Return mu and mu_q of each hosted agent, agents x 2."""
         given = [getattr(self, name, None) for name in STEPS]
         for name, size in zip(STEPS, given, strict=True):
             if self.update == "rls" and size is not None:
                 raise InputError(
                     f"update='rls' has no {name}: leave it None, or give update='lms' or 'nlms'"
                 )
-        defaults, spline = self._steps.get(self.update, (0.0, 0.0)), self.spline()
-        limits = (
-            (2.0, 2.0)
-            if self.update == "nlms"
-            else (np.inf, np.inf if spline is None else 2 / spline.least)
-        )
-        return np.column_stack(
-            [steps_of(network, *each) for each in zip(STEPS, given, defaults, limits, strict=True)]
-        )
+        defaults = self._steps.get(self.update, (0.0, 0.0))
+        spline = self.spline()
+        limits = (np.inf, np.inf)
+        if self.update == "nlms":
+            limits = (2.0, 2.0)
+        elif spline is not None:
+            limits = (np.inf, 2 / spline.least)
+        arguments = zip(STEPS, given, defaults, limits, strict=True)
+        return np.column_stack([steps_of(network, *each) for each in arguments])
 
-    def _must_agree(self, begun: FilterState, more: dict[str, Any]) -> None:
-        """Agents that send anything must all have the same filter."""
-        if begun.how.sends_on(begun.network):
-            shared = {name: value for name, value in begun.settings.items() if name not in self.own}
-            check_same_settings(begun.network, shared | more)
+    def _check_agreement(self, start: FilterState, more: dict[str, Any]) -> None:
+        """Check that all agents have the same filter, if they send anything."""
+        if start.how.sends_on(start.network):
+            shared = {name: value for name, value in start.settings.items() if name not in self.own}
+            check_same_settings(start.network, shared | more)
 
-    def _must_be_unchanged(self, now: FilterState) -> None:
+    def _check_unchanged(self, now: FilterState) -> None:
         for name, before in now.settings.items():
             value = getattr(self, name)
             if name not in STEPS and value is not before and value != before:
                 raise InputError(
-                    f"{name} was changed from {before!r:.60} to {value!r:.60} while the filter listens: set it back, "
-                    "or begin anew with run or with sklearn.base.clone(model)"
+                    f"{name} was changed from {before!r:.60} to {value!r:.60} while the filter "
+                    "learns: set it back, or begin anew with run or with sklearn.base.clone(model)"
                 )
 
-    def _proceed(
+    def _advance(
         self, now: FilterState, x: Array, d: Array, truth: tuple[Array, Array]
     ) -> tuple[State, Array]:
-        steps, design = self._step_sizes(now.network), now.shape.design
+        """Learn from the samples x, d. Return the new state, and outputs and deviations."""
+        steps = self._step_sizes(now.network)
+        design = now.shape.design
 
         def stop(k: int, n: int, X: float, strained: bool) -> InputError:
-            agent, own = now.network.hosted[k], strained and design.Q == 0
-            by_neighbor = now.how.sends_on(now.network) and not own
+            """Return the error of hosted agent k, which diverged at sample n."""
+            agent = now.network.hosted[k]
+            by_itself = strained and design.Q == 0
+            by_neighbor = now.how.sends_on(now.network) and not by_itself
             return explain_divergence(
                 agent, n, design, self.spline(), X, steps[k], by_neighbor=by_neighbor
             )

@@ -2,22 +2,22 @@
 
 Laplacian ridge regression:
 
-    A, P       anchors, and the features that they give                        over the network: a few means per agent
-    H'H, ..    what each agent's rows add to the normal equations              alone
-    sums       of these                                                        over the network: one sum
-    b          = (Phi_l'Phi_l + gamma_A I + gamma_I Phi'L^q Phi)^-1 Phi_l'Y    alone
-    f(x)       = b'phi(x)                                                      alone
+    A, P       anchors, and the features they define         over the network: a few means per agent
+    H'H, ..    each agent's part of the normal equations     alone
+    sums       of these parts                                over the network: one sum
+    b          = (Phi_l'Phi_l + gamma_A I + gamma_I Phi'L^q Phi)^-1 Phi_l'Y                 alone
+    f(x)       = b'phi(x)                                                                   alone
 
-The formulas stand in `peerlearn.local.anchor_graph`, how anchors are agreed on in
-`peerlearn.algorithms.anchors`. Work and memory grow with an agent's own rows; what is sent does not
-depend on their number. In a file are
+The formulas are explained in `peerlearn.local.anchor_graph`, the choice of anchors in
+`peerlearn.algorithms.anchors`. Work and memory grow with an agent's own rows; the number of bytes
+sent does not depend on the number of rows. A saved model has the arrays
 
     anchors         A, anchors x inputs
     projection      P, anchors x features
     coefficients    b, features x outputs
 
-and in its text width, of the kernel, and nearest: how many anchors each row of the training was
-joined to.
+and in its text the entries width, of the kernel, and nearest, the number of anchors that each
+training row was joined to.
 """
 
 from __future__ import annotations
@@ -40,60 +40,82 @@ from peerlearn.local.anchor_graph import AnchorGraph
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import DEALING, Setup
 from peerlearn.models.fitted_model import Answer
-from peerlearn.models.settings import number_between
-from peerlearn.models.targets import LARGEST, finite_rows
-from peerlearn.models.unlabelled import PartlyLabelled, labelled
+from peerlearn.models.settings import RandomState, number_between
+from peerlearn.models.targets import LARGEST, check_finite_rows
+from peerlearn.models.unlabelled import PartlyLabelled, is_labelled
 from peerlearn.network import Network
 
 __all__ = ["AnchorLapClassifier"]
 
 NUMBERS = ("n_anchors", "n_local", "n_nearest", "rank")
 ANCHORS = "the anchors"
-SOLVED_ALIKE = (
-    1e-6  # what rounding may make of the coefficients that each agent computes from the same sums
-)
+# All agents compute the coefficients from the same sums; rounding may make them differ by this.
+SOLVED_ALIKE = 1e-6
 
 
 class AnchorLapClassifier(PartlyLabelled):
-    """A classifier that learns from labelled and unlabelled rows of all agents; the label of the latter is -1.
+    """Semi-supervised classifier for many rows, most of them without a label.
 
-    For rows by the hundred thousand, of all of which only means and sums are sent. That is no
-    secrecy: the labelled row of an agent that has only one can be computed from its sums. Columns
-    should be scaled alike. Some agents may have no labelled rows, or no others.
+    Rows without a label have -1 in y. The model is meant for hundreds of thousands of rows; agents
+    send only means and sums of their rows. That does not keep rows secret: if an agent has a single
+    labelled row, that row can be computed from its sums. Scale columns alike. An agent may have
+    only labelled rows, or only unlabelled ones.
 
     Parameters
     ----------
-    width: of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2); None: about how far rows are from
-        those of the n_nearest-th anchor from theirs, which follows the unit of the columns.
-    gamma_A: penalty on the size of f, against errors that are summed over labelled rows.
-    gamma_I: penalty on how much f varies along the graph of the data, summed over all rows; None:
-        twice the share of rows with a label, so that it does not grow with the others.
-    power: of the graph's Laplacian, q in the formulas.
-    n_anchors: how many points stand for all rows; None: 100, or as many different means as agents
-        send.
-    n_local: how many means an agent sends at most; None: enough for four times n_anchors over all
-        agents, and ten at least. Each is of two rows or more, except that of an agent with a single
-        row.
-    n_nearest: how many anchors each row is joined to in the graph of the data; None: 10, or all.
-    rank: how many features; None: 60, or as many as the anchors have directions.
-    network: who talks to whom; None trains on all rows in one place, the centralised baseline.
-    random_state: seeds the dealing of rows and the search for anchors; the same number at every
-        agent.
+    width : float or None, default None
+        Width of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2). None follows the unit of the
+        columns: it is about the distance between a row and the rows near the n_nearest-th anchor
+        from its own.
+    gamma_A : float, default 0.01
+        Penalty on the size of f, relative to the sum of errors over labelled rows.
+    gamma_I : float or None, default None
+        Penalty on how much f varies along the graph of the data, summed over all rows. None is
+        twice the share of labelled rows, so that the penalty does not grow with unlabelled rows.
+    power : int, default 5
+        Power of the graph's Laplacian, q in the formulas.
+    n_anchors : int or None, default None
+        Number of points that stand for all rows. None is 100, or the number of different means that
+        agents send if that is smaller.
+    n_local : int or None, default None
+        Largest number of means that one agent sends. None is enough for four times n_anchors over
+        all agents, and at least ten. Each is the mean of two rows or more, unless the agent has a
+        single row.
+    n_nearest : int or None, default None
+        Number of anchors that each row is joined to in the graph of the data. None is 10, or all
+        anchors if there are fewer.
+    rank : int or None, default None
+        Number of features. None is 60, or the number of directions that the anchors span if that is
+        smaller.
+    network : Network or None, default None
+        The graph of agents. None trains on all rows in one place, the centralised baseline.
+    random_state : int, RandomState or None, default None
+        Seed of the dealing of rows and of the search for anchors. Agents in several processes must
+        all give the same whole number.
 
     Attributes
     ----------
-    classes_: all labels that occur anywhere in the network.
-    anchors_: anchors x columns, the same at every agent.
-    width_: of the kernel.
-    coefficients_: hosted agents x features x M; M is 1 for two classes (targets -1 and +1), else
-        one output per class.
-    report_: what was sent, and how many anchors and features there are; prints as a small table.
+    classes_ : ndarray of shape (n_classes,)
+        All labels that occur anywhere in the network.
+    anchors_ : ndarray of shape (n_anchors, n_columns)
+        The anchors, the same at every agent.
+    width_ : float
+        Width of the kernel.
+    coefficients_ : ndarray of shape (n_hosted_agents, n_features, M)
+        Coefficients of each hosted agent. M is 1 for two classes (targets -1 and +1), else one
+        output per class.
+    report_ : Report
+        What was sent, and the numbers of anchors and features. It prints as a small table.
 
-    >>> from peerlearn import SimulatedNetwork, data, graphs
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from peerlearn import AnchorLapClassifier, SimulatedNetwork, data, graphs
     >>> moons = data.load("two-moons")
     >>> y = (moons.y > 0).astype(int)
     >>> some = np.where(np.arange(400) < 14, y, -1)  # 14 labels
-    >>> model = AnchorLapClassifier(width=0.2, power=2, network=SimulatedNetwork(graphs.ring(5)), random_state=0)
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> model = AnchorLapClassifier(width=0.2, power=2, network=network, random_state=0)
     >>> bool(model.fit(moons.X, some).score(moons.X, y) > 0.95)
     True
     """
@@ -117,7 +139,7 @@ class AnchorLapClassifier(PartlyLabelled):
         n_nearest: int | None = None,
         rank: int | None = None,
         network: Network | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.width = width
         self.gamma_A = gamma_A
@@ -144,31 +166,29 @@ class AnchorLapClassifier(PartlyLabelled):
             asked: Any = getattr(self, name)
             if self.n_anchors is not None and asked is not None and asked > self.n_anchors:
                 raise InputError(
-                    f"{name}={asked} is more than n_anchors={self.n_anchors} allow: set {name} to {self.n_anchors} or "
-                    "less, or n_anchors higher"
+                    f"{name}={asked} is more than n_anchors={self.n_anchors} allow: set {name} to "
+                    f"{self.n_anchors} or less, or n_anchors higher"
                 )
 
     def common_settings(self, setup: Setup, columns: int, outputs: int | None) -> dict[str, Any]:
-        return super().common_settings(
-            setup, columns, None
-        )  # agents agree on the classes, which tell it
+        # The number of outputs follows from the classes, on which agents have agreed already.
+        return super().common_settings(setup, columns, None)
 
     def train(self, setup: Setup, inputs: list[Array], outputs: list[Array]) -> Answer:
         network = setup.network
         anchoring = Anchoring(self.width, self.n_anchors, self.n_local, self.n_nearest, self.rank)
         graph = anchoring.agree(network, inputs, setup.seeds[ANCHORS])
         own = [
-            graph.numbers(X, Y, np.flatnonzero(labelled(Y)))
+            graph.numbers(X, Y, np.flatnonzero(is_labelled(Y)))
             for X, Y in zip(inputs, outputs, strict=True)
         ]
-        sums = total(network, np.stack(own))[
-            0
-        ]  # the same bits at all agents: so is all that follows from them
+        # The total has the same bits at all agents, and so has everything computed from it.
+        sums = total(network, np.stack(own))[0]
         N, labels = sums[:2]
         if not all_finite(sums) or not 2 <= labels <= N:
             raise WireError(
-                f"the sums of all agents, with {labels:g} labels on {N:g} rows, cannot be: one of them runs something "
-                "else"
+                f"the sums of all agents, with {labels:g} labels on {N:g} rows, cannot be right: "
+                "one of them probably runs another version or configuration"
             )
         gamma_I = 2 * labels / N if self.gamma_I is None else self.gamma_I
         b = graph.coefficients(sums, self.gamma_A, gamma_I, self.power)
@@ -178,25 +198,26 @@ class AnchorLapClassifier(PartlyLabelled):
         return Solution(np.tile(b, (len(network.hosted), 1, 1)), report, SOLVED_ALIKE)
 
     def _keep(self, graph: AnchorGraph) -> None:
-        self._graph, self.anchors_, self.width_ = graph, graph.A, graph.width
+        self._graph = graph
+        self.anchors_ = graph.A
+        self.width_ = graph.width
 
     def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
-        finite_rows(rows, "")
+        check_finite_rows(rows, "")
         outputs: Array = self._graph.features(rows) @ self.coefficients_[agents]
         return outputs
 
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         graph = self._graph
-        return {"anchors": graph.A, "projection": graph.P}, {
-            "width": float(graph.width),
-            "nearest": int(graph.nearest),
-        }
+        arrays = {"anchors": graph.A, "projection": graph.P}
+        return arrays, {"width": float(graph.width), "nearest": int(graph.nearest)}
 
     def from_archive(self, reader: ArchiveReader) -> None:
         A = reader.numbers("anchors", None, self.n_features_in_, largest=LARGEST)
         P = reader.numbers("projection", len(A), None, largest=LARGEST)
-        width, nearest = reader.entry("width", float), reader.entry("nearest", int)
+        width = reader.entry("width", float)
+        nearest = reader.entry("nearest", int)
         if not 1 / LARGEST <= width <= LARGEST:
             raise reader.wrong(
                 f"its width is {width}, which is not between {1 / LARGEST:g} and {LARGEST:g}"

@@ -1,13 +1,12 @@
-"""A fitted model as one .npz file: numbers and a text, nothing that could run code when it is loaded.
+"""A fitted model as one .npz file. It holds numbers and a text; loading it runs no code from it.
 
-about            JSON: version, class, parameters, names of columns and target, how the model was trained
+about            JSON text: version, class, parameters, names of columns and target, training report
 coefficients     of the first hosted agent
 classes          of a classifier
-center, scale    what was done to the columns before training, if anything
+center, scale    of the columns, if they were standardised before training
 
 Further arrays and entries depend on the class: see its file. A model can be saved if its class has
-`from_archive`: if
-whoever has its coefficients can predict alone.
+`from_archive`, that is, if anybody who has its coefficients can predict alone.
 """
 
 from __future__ import annotations
@@ -36,36 +35,65 @@ from peerlearn.private_files import open_private
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """A model as it was saved, with what it takes to use it on new rows."""
+    """A model from a file, with all that predictions for new rows need.
 
-    model: Any  # of the class that was saved
-    columns: tuple[str, ...]  # in the order of the model's inputs; none if they have no names
+    Attributes
+    ----------
+    model : estimator
+        The fitted model, without its network.
+    columns : tuple of str
+        Names of the columns, in the order of the model's inputs; empty if they have no names.
+    center, scale : ndarray or None
+        Columns are standardised as (x - center) / scale before a prediction.
+    target : str or None
+        Name of the target.
+    about : dict
+        All entries of the file's text, such as how the model was trained.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from peerlearn import RVFLClassifier, data
+    >>> from peerlearn.models import archive
+    >>> iris = data.load("iris")
+    >>> model = RVFLClassifier(20, random_state=0).fit(iris.X, iris.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     archive.save(model, Path(folder) / "iris.npz", target="species")
+    ...     saved = archive.load(Path(folder) / "iris.npz")
+    >>> saved.target
+    'species'
+    >>> bool((saved.predict(iris.X) == model.predict(iris.X)).all())
+    True
+    """
+
+    model: Any
+    columns: tuple[str, ...]
     center: Array | None = field(repr=False)
     scale: Array | None = field(repr=False)
     target: str | None
     about: dict[str, Any] = field(repr=False)
 
     def predict(self, X: ArrayLike) -> Any:
-        """Of rows as they were measured: (x - center) / scale is done here."""
+        """Return predictions for rows as they were measured. They are standardised here."""
         inputs = self.model.n_features_in_
-        given: Any = X
+        table: Any = X
         try:
-            if scipy.sparse.issparse(given):
-                given = given.toarray()
-            rows = np.asarray(given, dtype=np.float64)
+            dense = table.toarray() if scipy.sparse.issparse(table) else table
+            rows = np.asarray(dense, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"what was given is no table of numbers ({error}): give one table with the model's {inputs} columns, "
-                "and of sequences one at a time"
+                f"what was given is no table of numbers ({error}): give one table with the model's "
+                f"{inputs} columns, and sequences one at a time"
             ) from error
-        named = tuple(
-            getattr(X, "columns", self.columns)
-        )  # a data frame may have them in another order
-        if rows.ndim != 2 or rows.shape[1] != inputs or (self.columns and named != self.columns):
-            names = f" ({', '.join(self.columns)})" if self.columns else ""
+        # A data frame may have the columns in another order.
+        names = tuple(getattr(table, "columns", self.columns))
+        in_order = not self.columns or names == self.columns
+        if rows.ndim != 2 or rows.shape[1] != inputs or not in_order:
+            expected = f" ({', '.join(self.columns)})" if self.columns else ""
             raise DataError(
-                f"rows of shape {rows.shape} do not fit the model: give a table with its {inputs} columns{names}, in "
-                "their order"
+                f"rows of shape {rows.shape} do not fit the model: give a table with its {inputs} "
+                f"columns{expected}, in their order"
             )
         if self.center is not None:
             rows = rows - self.center
@@ -82,10 +110,22 @@ def save(
     target: str | None = None,
     report: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the model at once, so that the file is whole or not there.
+    """Write a fitted model to a file. The file appears only when it is complete.
 
-    columns are by default those of the data frame it was fitted on; report, how it was trained, is
-    model.report_.
+    Parameters
+    ----------
+    model : FittedModel
+        The fitted model.
+    path : str or path
+        The file, by convention with the ending .npz.
+    columns : sequence of str, default ()
+        Names of the columns. If empty, those of the data frame that the model was fitted on.
+    center, scale : array-like of shape (n_columns,), default None
+        How columns were standardised before training, as (x - center) / scale.
+    target : str, default None
+        Name of the target.
+    report : mapping, default None
+        How the model was trained. None takes model.report_.
     """
     known = saved_models()
     if type(model) not in known.values():
@@ -97,29 +137,26 @@ def save(
     arrays = {"coefficients": model.coefficients_[0], **own}
     if hasattr(model, "classes_"):
         arrays["classes"] = model.classes_
-    arrays |= {
-        name: np.asarray(x, dtype=np.float64)
-        for name, x in (("center", center), ("scale", scale))
-        if x is not None
+    for name, numbers in (("center", center), ("scale", scale)):
+        if numbers is not None:
+            arrays[name] = np.asarray(numbers, dtype=np.float64)
+    names = columns if len(columns) else getattr(model, "feature_names_in_", ())
+    about = {
+        **describe(model),
+        **entries,
+        "columns": [str(name) for name in names],
+        "target": target,
+        "report": _plain_report(model, report),
     }
-    names = [
-        str(name) for name in (columns if len(columns) else getattr(model, "feature_names_in_", ()))
-    ]
-    about = (
-        describe(model)
-        | entries
-        | {"columns": names, "target": target, "report": _report(model, report)}
-    )
     arrays["about"] = np.array(json.dumps(about))
     way_out = "give it as it was fitted, with one name, center and scale above 0 per column"
-    _restore(
-        ArchiveReader.of_file(arrays, "the model cannot be saved", way_out)
-    )  # what is written can be read
+    # Read before it is written, so that no file is written that cannot be read.
+    _restore(ArchiveReader.of_file(arrays, "the model cannot be saved", way_out))
     write_arrays(Path(path).expanduser(), arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Saved:
-    """The model of a file, checked before use."""
+    """Return the model of a file. All of the file is checked."""
     way_out = "copy it again, or save the fitted model with peerlearn.models.archive.save"
     return _restore(read_archive(path, "model", "be used", way_out))
 
@@ -127,47 +164,47 @@ def load(path: str | os.PathLike[str]) -> Saved:
 def read_archive(
     path: str | os.PathLike[str], what: str, purpose: str, way_out: str
 ) -> ArchiveReader:
-    """Read an archive. `what` and `purpose` are used in the error message."""
+    """Read an archive. `what`, `purpose` and `way_out` are used in error messages."""
     file = Path(path).expanduser()
     if not os.path.exists(file):
         raise DataError(f"there is no {what} {file}: check the path")
     objection = f"{file} holds no {what} that can {purpose}"
     try:
-        arrays = npz.read(file, compressed=False)  # as `write_arrays` saves them
+        arrays = npz.read(file, compressed=False)  # `write_arrays` does not compress
     except DataError as error:
         raise ArchiveReader({}, {}, objection, way_out).wrong(str(error.__cause__)) from error
     return ArchiveReader.of_file(arrays, objection, way_out)
 
 
 def describe(model: FittedModel) -> dict[str, Any]:
-    """Return what the text says of every model.
+    """Return the entries that the text has for every model.
 
-    Of parameters those that are plain values: a network, or a solver with settings, belongs to the
-    training.
+    Only parameters with plain values are kept. A network, or a solver with settings, was needed for
+    the training only.
     """
-    given = {
-        name: x.item() if isinstance(x, np.generic) else x
-        for name, x in model.get_params(deep=False).items()
+    given = {}
+    for name, value in model.get_params(deep=False).items():
+        given[name] = value.item() if isinstance(value, np.generic) else value
+    plain = {
+        name: value
+        for name, value in given.items()
+        if isinstance(value, bool | int | float | str | None)
     }
-    return {
-        "version": VERSION,
-        "class": type(model).__name__,
-        "parameters": {
-            name: x for name, x in given.items() if isinstance(x, bool | int | float | str | None)
-        },
-        **({"solver": repr(given["solver"])} if "solver" in given else {}),
-        "n_features": int(model.n_features_in_),
-    }
+    entries = {"version": VERSION, "class": type(model).__name__, "parameters": plain}
+    if "solver" in given:
+        entries["solver"] = repr(given["solver"])
+    return entries | {"n_features": int(model.n_features_in_)}
 
 
-def _report(model: FittedModel, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    own = (
-        asdict(model.report_) if hasattr(model, "report_") else {}
-    )  # a model that was loaded has none
+def _plain_report(model: FittedModel, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the report as values that JSON can have."""
+    report: dict[str, Any] = {}
+    if given is not None:
+        report = dict(given)
+    elif hasattr(model, "report_"):  # a model that was loaded has none
+        report = asdict(model.report_)
     try:
-        plain: dict[str, Any] = json.loads(
-            json.dumps(own if given is None else dict(given), default=np.generic.item)
-        )
+        plain: dict[str, Any] = json.loads(json.dumps(report, default=np.generic.item))
     except (TypeError, ValueError) as error:
         raise InputError(
             f"the report cannot be saved as JSON ({error}): give numbers, texts, lists and dicts"
@@ -179,13 +216,12 @@ def _restore(reader: ArchiveReader) -> Saved:
     """Return the estimator that was saved, without its network."""
     known = saved_models()
     kind = known[reader.one_of("class", known)]
-    model, inputs = kind(**reader.parameters(kind().get_params())), reader.entry("n_features", int)
+    model = kind(**reader.parameters(kind().get_params()))
+    inputs = reader.entry("n_features", int)
     model.n_features_in_ = inputs
     model.from_archive(reader)
-    center, scale = (
-        reader.numbers(each, inputs) if each in reader.arrays else None
-        for each in ("center", "scale")
-    )
+    center = reader.numbers("center", inputs) if "center" in reader.arrays else None
+    scale = reader.numbers("scale", inputs) if "scale" in reader.arrays else None
     if scale is not None and not (scale > 0).all():
         raise reader.wrong("not every scale is above 0")
     target = reader.entry("target", str) if reader.about.get("target") is not None else None
@@ -193,18 +229,21 @@ def _restore(reader: ArchiveReader) -> Saved:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Replace the file at once; it is private, because rows can be computed from what models and streams hold."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write arrays to a private file, and replace an old file only when it is complete.
+
+    The file is private because rows may be computed from what models and streams hold.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(beside, "wb", opener=open_private) as file:
+        with open(temporary, "wb", opener=open_private) as file:
             np.savez(file, **arrays)
             file.flush()
-            os.fsync(file.fileno())  # the name moves after the numbers are on the disk
-        beside.replace(path)
+            os.fsync(file.fileno())  # the numbers must be on the disk before the file is renamed
+        temporary.replace(path)
     except OSError as error:
         raise InputError(
             f"{path} cannot be written ({error.strerror}): make room or name another file"
         ) from error
     finally:
         with suppress(OSError):
-            beside.unlink()  # still there only if something went wrong
+            temporary.unlink()  # exists only if something went wrong

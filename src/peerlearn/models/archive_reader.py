@@ -1,6 +1,7 @@
-"""What a model's file holds, asked for piece by piece: each piece fits the others, or is refused in a sentence.
+"""Reader of saved models and streams. Each array and entry is checked when it is read.
 
-Whoever can write the file decides what is predicted from it, so nothing in it is taken on trust.
+Anybody who can write the file decides what is predicted from it, so nothing in it is trusted. Each
+method returns a value that fits, or raises `wrong` with a sentence about the file.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError
 
 VERSION = 1
-NO_TEXT = (ValueError, SystemError)  # what Python says of code points that do not exist
+NO_TEXT = (ValueError, SystemError)  # raised by Python for code points that do not exist
 Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, eq=False)
 class ArchiveReader:
-    """Arrays by name, the entries of the text about them, and how a sentence about what is wrong begins and ends."""
+    """Arrays and entries of one file.
+
+    arrays: by name.
+    about: the entries of the text, by name.
+    objection, way_out: beginning and end of every error message.
+    """
 
     arrays: Mapping[str, AnyArray] = field(repr=False)
     about: dict[str, Any] = field(repr=False)
@@ -32,33 +38,36 @@ class ArchiveReader:
 
     @classmethod
     def of_file(cls, arrays: Mapping[str, AnyArray], objection: str, way_out: str) -> ArchiveReader:
-        """With the text about the arrays understood."""
+        """Return a reader of these arrays, after reading the text among them."""
         bare = cls(arrays, {}, objection, way_out)
         text = bare._array("about")
         try:
-            about = json.loads(text.item()) if text.dtype.kind == "U" and text.ndim == 0 else None
+            is_text = text.dtype.kind == "U" and text.ndim == 0
+            about = json.loads(text.item()) if is_text else None
             json.dumps(about, ensure_ascii=False).encode()  # all of it can be shown
         except (RecursionError, *NO_TEXT) as error:
             raise bare.wrong("the text 'about' in it is not JSON") from error
         if not isinstance(about, dict):
-            raise bare.wrong("the text 'about' in it says nothing")
+            raise bare.wrong("the text 'about' in it is no JSON object")
         if about.get("version") != VERSION:
             raise bare.wrong(
-                f"it is of version {about.get('version')!r:.20}, and this peerlearn reads {VERSION}"
+                f"it has version {about.get('version')!r:.20}, and this peerlearn reads {VERSION}"
             )
         return cls(arrays, about, objection, way_out)
 
     def wrong(self, what: str) -> DataError:
+        """Return an error about the file. `what` is the reason."""
         return DataError(f"{self.objection}, because {what}: {self.way_out}")
 
     def entry(self, name: str, kind: type[Kind]) -> Kind:
-        """An entry of the text, of that type."""
+        """Return an entry of the text, if it has that type."""
         value = self.about.get(name)
         if not isinstance(value, kind):
             raise self.wrong(f"its {name} is {_short(value)}, which is no {kind.__name__}")
         return value
 
     def one_of(self, name: str, known: Collection[str]) -> str:
+        """Return an entry of the text, if it is one of the known values."""
         value = self.entry(name, str)
         if value not in known:
             raise self.wrong(
@@ -67,7 +76,7 @@ class ArchiveReader:
         return value
 
     def parameters(self, known: Collection[str]) -> dict[str, Any]:
-        """Plain values for a constructor."""
+        """Return the parameters of the model, if all are known and have plain values."""
         given = self.entry("parameters", dict)
         for name, value in given.items():
             if name not in known or not isinstance(value, bool | int | float | str | None):
@@ -77,48 +86,51 @@ class ArchiveReader:
         return given
 
     def columns(self, inputs: int) -> tuple[str, ...]:
-        """The names of all columns, or none."""
+        """Return the names of all columns, or no names."""
         names = self.entry("columns", list)
-        if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        texts = all(isinstance(name, str) for name in names)
+        if not texts or len(set(names)) != len(names):
             raise self.wrong(f"its columns are {_short(names)}, which are not different names")
         if len(names) not in (0, inputs):
             raise self.wrong(f"it names {len(names)} columns, but has {inputs}")
         return tuple(names)
 
     def numbers(self, name: str, *shape: int | None, largest: float = np.inf) -> Array:
-        """A float64 array without holes, of that shape; None stands for any length but 0."""
+        """Return an array of finite float64 numbers, if it has that shape.
+
+        None in the shape stands for any length except 0. No number may be larger than `largest`.
+        """
         array = self._array(name)
         if array.dtype.kind != "f" or array.dtype.itemsize != 8:
             raise self.wrong(f"{name} has type {array.dtype}, which is not float64")
-        fits = len(shape) == array.ndim and all(
-            n in (None, m) for n, m in zip(shape, array.shape, strict=True)
-        )
+        same_axes = len(shape) == array.ndim
+        fits = same_axes and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
         if not fits or array.size == 0:
             wanted = ", ".join("any" if n is None else str(n) for n in shape)
             raise self.wrong(f"{name} has shape {array.shape}, which is not ({wanted})")
         if not np.isfinite(array).all():
             raise self.wrong(f"{name} has NaN or infinite values")
-        if (size := np.abs(array).max()) > largest:
+        size = np.abs(array).max()
+        if size > largest:
             raise self.wrong(
                 f"{name} has values up to {size:.1e}, where no training goes beyond {largest:g}"
             )
-        return np.asarray(
-            array, dtype=np.float64
-        )  # also where it was saved on a machine with another byte order
+        # A file from a machine with another byte order is converted.
+        return np.asarray(array, dtype=np.float64)
 
     def classes(self, outputs: int) -> AnyArray:
-        """Sorted labels, as many as the outputs tell apart."""
+        """Return the classes, if they are sorted and fit the number of outputs."""
         classes = self._array("classes")
         try:
             labels = classes.tolist() if classes.ndim == 1 and classes.dtype.kind in "biufU" else []
-            "".join(map(str, labels)).encode()
+            "".join(map(str, labels)).encode()  # fails for texts that cannot be shown
         except NO_TEXT:
             labels = []
-        if labels != sorted(set(labels)) or (
-            classes.dtype.kind == "f" and not np.isfinite(classes).all()
-        ):
-            raise self.wrong("classes are not different labels in their order")
-        if len(labels) < 2 or outputs != (1 if len(labels) == 2 else len(labels)):
+        finite = classes.dtype.kind != "f" or np.isfinite(classes).all()
+        if labels != sorted(set(labels)) or not finite:
+            raise self.wrong("classes are not different labels in ascending order")
+        expected = 1 if len(labels) == 2 else len(labels)
+        if len(labels) < 2 or outputs != expected:
             raise self.wrong(
                 f"it has {len(labels)} classes, but coefficients for {outputs} outputs"
             )

@@ -1,8 +1,8 @@
-"""The base class of all models: what a class states of itself, and what is checked before any work.
+"""Base class of all models: its class attributes describe a model, its methods check parameters.
 
-TOML files, saved files, sites, comparisons and the tests read what a class states. A new model is a
-file in this folder with a public subclass: `peerlearn.models.registry` finds it there. Most begin
-with `peerlearn.models.row_model`.
+TOML files, saved files, sites, comparisons and the tests read the class attributes. A new model is
+a file in this folder with a public subclass; `peerlearn.models.registry` finds it there. Most
+models begin with `peerlearn.models.row_model`.
 """
 
 from __future__ import annotations
@@ -21,39 +21,44 @@ from peerlearn.models.settings import network_of, one_agent, seeds_of
 from peerlearn.network import Network
 
 Takes = Literal["rows", "columns", "sequences", "signals"]
-# The seed by which input is dealt to agents: the one that agents in several processes need not
-# share.
+# Name of the seed by which input is dealt to agents. It is the only seed that agents in several
+# processes need not share, because each of them already has its own input.
 DEALING = "the dealing"
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a model works with, once its parameters are checked."""
+    """Network, algorithms and seeds of a model, after its parameters were checked.
 
-    network: Network  # of one agent where the model has none
-    parts: Mapping[str, Any]  # the algorithms among the parameters, as objects
-    seeds: Mapping[str, int]  # by what is drawn from them
+    network: the model's network; a network of one agent if the model has none.
+    parts: the parameters that are algorithms, as objects, by parameter name.
+    seeds: the seeds, by the names in `NetworkModel.seeds`.
+    """
+
+    network: Network
+    parts: Mapping[str, Any]
+    seeds: Mapping[str, int]
 
 
 class NetworkModel(ABC, BaseEstimator):
     """Base class of all models.
 
-    A subclass states what is special about it by the class attributes below and by methods.
+    A subclass describes itself by the class attributes below and by overriding methods.
 
     Attributes
     ----------
     parts: the parameters that are algorithms, and the family that each comes from.
-    takes: what one agent has: rows, columns of everybody's rows, sequences (rows in their order),
+    takes: what one agent has: rows, columns of all agents' rows, sequences (rows in time order),
         or signals.
-    partly_labelled: whether rows may lack a label, and then carry -1.
-    predicts_alone: whether one agent can predict with its coefficients, or all agents must
-        together.
-    same_coordinates: whether coefficients mean the same over any network, so that they can be
-        compared with those of the same model in one place.
-    alone: parameters with which every agent of a network learns alone. Empty: a copy of the model
-        at each agent will do.
-    seeds: what is drawn from random_state, in this order, by the words of error messages.
-    own: parameters that agents need not have in common.
+    partly_labelled: whether rows may lack a label. Such rows have the label -1.
+    predicts_alone: True if one agent can predict with its own coefficients; False if all agents
+        must predict together.
+    same_coordinates: whether the coefficients have the same meaning over any network, so that they
+        can be compared with those of the same model trained in one place.
+    alone: parameter values with which every agent of a network learns alone. If empty, a copy of
+        the model at each agent does the same.
+    seeds: names of the seeds drawn from random_state, in this order. Error messages use the names.
+    own: parameters that may differ between agents.
     """
 
     parts: ClassVar[Mapping[str, Family[Any]]] = {}
@@ -70,17 +75,17 @@ class NetworkModel(ABC, BaseEstimator):
     n_features_in_: int
 
     def check_settings(self) -> Setup:
-        """Check all parameters without any data, and return what they come to. Nothing is sent."""
+        """Check all parameters, and return network, algorithms and seeds. Send nothing."""
         self.check_parameters()
         parts = {name: self.part(name) for name in self.parts}
         network = network_of(self.network)
         return Setup(network, parts, self._draw_seeds(network))
 
     def check_parameters(self) -> None:
-        """Refuse bad parameters. The parts, network and random_state are checked elsewhere."""
+        """Refuse bad parameters. Parts, network and random_state are checked elsewhere."""
 
     def part(self, name: str) -> Any:
-        """Return the algorithm that is this parameter, as an object."""
+        """Return the algorithm that this parameter names, as an object."""
         family = self.parts[name]
         chosen = family.of(getattr(self, name))
         if self.network is None and family.in_one_place:
@@ -90,8 +95,8 @@ class NetworkModel(ABC, BaseEstimator):
     def _draw_seeds(self, network: Network) -> dict[str, int]:
         if not self.seeds:
             return {}
-        # Agents in several processes deal nothing: if nothing else is drawn, any random_state will
-        # do.
+        # Agents in several processes deal nothing. If nothing else is drawn, they may have any
+        # random_state, also None.
         among = one_agent() if self.seeds == (DEALING,) else network
         drawn = seeds_of(self.random_state, among, len(self.seeds))
         return dict(zip(self.seeds, drawn, strict=True))
@@ -104,16 +109,17 @@ class NetworkModel(ABC, BaseEstimator):
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         """Return the arrays and the plain values that a prediction needs, by name.
 
-        They are those of the first hosted agent. Coefficients and classes are saved of every model.
+        They belong to the first hosted agent. Coefficients and classes need not be returned: they
+        are saved for every model.
         """
         return {}, {}
 
     def from_archive(self, reader: ArchiveReader) -> None:
-        """Set all that a prediction needs from a file, checked.
+        """Check what a file has, and set all attributes that a prediction needs.
 
         Parameters and n_features_in_ are set already.
         """
         raise NotImplementedError
 
     def check_use_in_files(self) -> None:
-        """Refuse settings with which nobody could predict from the rows of a file."""
+        """Refuse settings with which a saved model could not predict from the rows of a file."""

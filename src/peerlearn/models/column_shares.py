@@ -1,8 +1,11 @@
-"""What a vertical model is given, turned into the checked columns of each hosted agent, with targets and identifiers.
+"""Input of vertical models: columns, targets and row identifiers of each hosted agent.
 
-A table is dealt by columns if all agents are hosted here, and is the agent's own if one is. A list
-of tables has one for each hosted agent. Identifiers of rows are `ids`, else the index of a data
-frame, else the rows' positions.
+    fit(X, y, ids)         all agents hosted here: columns are dealt; one agent hosted: its columns
+    fit(tables, y, ids)    a list of tables, the columns of each hosted agent; y and ids may be
+                           lists too
+
+The identifiers of rows are `ids`, or the index of a data frame, or else the positions of the rows.
+All input is checked before anything is sent.
 """
 
 from __future__ import annotations
@@ -19,110 +22,124 @@ from peerlearn import partition
 from peerlearn.algorithms.row_identity import all_different, texts_of
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
-from peerlearn.models.shares import checked_targets
-from peerlearn.models.targets import finite_rows
+from peerlearn.models.row_shares import check_targets
+from peerlearn.models.targets import check_finite_rows
 from peerlearn.network.base import Network
 
 
 class Columns(BaseEstimator):
-    """The number and names of one agent's columns, kept and compared by scikit-learn."""
+    """Number and names of one agent's columns, stored and compared by scikit-learn."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """How the columns of a fit were given, and so how those of a prediction are to be."""
+    """Form of the input of `fit`, which the input of a prediction must have as well.
+
+    agents: the hosted agents.
+    tables: the columns of each hosted agent, if each had its own table; else empty.
+    columns: the columns of each agent, if one table was dealt; else None.
+    """
 
     agents: tuple[int, ...]
-    tables: list[Columns]  # one per hosted agent where each had a table of its own
-    columns: list[Indices] | None  # of the one table, where it was dealt here
+    tables: list[Columns]
+    columns: list[Indices] | None
 
     def inputs(self, model: BaseEstimator, X: Any) -> list[Array]:
-        """Each hosted agent's columns of new rows, if they are such as the model was fitted on."""
+        """Return each hosted agent's columns of new rows, if they have the form of the fit."""
         if not self.tables:
-            return _dealt(
-                _checked(model, _unwrapped(len(self.agents), X)[0], "", first=False), self.columns
-            )
+            table = _unwrap_single_table(len(self.agents), X)[0]
+            return _deal(_check_inputs(model, table, "", first=False), self.columns)
         if not are_tables(X) or len(X) != len(self.agents):
             raise DataError(
-                f"the model was fitted on one table per agent: give a list of {len(self.agents)} tables, the columns "
-                f"of agents {', '.join(map(str, self.agents))}"
+                "the model was fitted on one table per agent: give a list of "
+                f"{len(self.agents)} tables, the columns of agents "
+                f"{', '.join(map(str, self.agents))}"
             )
-        given = zip(self.tables, X, self.agents, strict=True)
-        return [_checked(known, X_k, _whose(agent), first=False) for known, X_k, agent in given]
+        return _check_tables(self.tables, X, self.agents, first=False)
 
 
 @dataclass(frozen=True)
 class ColumnShares:
+    """Columns, targets and identifiers of the rows of each hosted agent.
+
+    texts: the identifiers as texts.
+    named: whether rows had identifiers; False if they are only positions.
+    """
+
     given: Given
     inputs: list[Array]
     targets: list[Any]
-    texts: list[list[str]]  # of each agent's identifiers
-    named: bool  # whether rows had identifiers, or only positions
+    texts: list[list[str]]
+    named: bool
 
-    def must_be_told_apart(self) -> None:
-        """Refuse rows that cannot be found at other agents."""
+    def check_identifiers(self) -> None:
+        """Refuse rows without identifiers, and identifiers that occur twice at one agent."""
         if not self.named:
             raise InputError(
-                "rows='intersection' needs identifiers: give ids, or data frames with an index that is not just 0, 1, 2"
+                "rows='intersection' needs identifiers: give ids, or data frames with an index "
+                "that is not just 0, 1, 2"
             )
         for agent, texts in zip(self.given.agents, self.texts, strict=True):
             all_different(texts, agent)
 
     @property
     def different_targets(self) -> dict[int, Any]:
-        """Each y once: agents dealt from one table have the same."""
+        """Each y once, by its id: agents that share one table share y as well."""
         return {id(y): y for y in self.targets}
 
 
 def column_shares(
     model: BaseEstimator, network: Network, X: Any, y: Any, ids: Any, *, seed: int
 ) -> ColumnShares:
-    """Inputs, targets and identifiers of each hosted agent, from fit(X, y) or from fit(tables, y)."""
-    hosted, (X, y, ids) = network.hosted, _unwrapped(len(network.hosted), X, y, ids)
+    """Return columns, targets and identifiers of each hosted agent, from the arguments of `fit`."""
+    hosted = network.hosted
+    X, y, ids = _unwrap_single_table(len(hosted), X, y, ids)
     if y is None:
         raise DataError(
-            f"{type(model).__name__} requires y to be passed, but the target y is None: all agents must know y, call "
-            "fit(X, y)"
+            f"{type(model).__name__} requires y to be passed, but the target y is None: all agents "
+            "must know y, call fit(X, y)"
         )
     if are_tables(X):
         return _from_tables(model, hosted, X, y, ids)
     if 1 < len(hosted) < network.size:
         raise InputError(
-            f"this process hosts {len(hosted)} of {network.size} agents: call fit(tables, y) with the columns of each"
+            f"this process hosts {len(hosted)} of {network.size} agents: call fit(tables, y) with "
+            "the columns of each"
         )
     names = _identifiers(X, ids)
-    X = _checked(model, X, "", first=True, fewest=1 if len(hosted) == network.size else 0)
-    y, texts = _rows(model, X, y, names, "")
-    columns = column_blocks(X.shape[1], network.size, seed) if len(hosted) > 1 else None
     agents = len(hosted)
-    named = names is not None or agents == network.size  # of one table, positions say all
-    return ColumnShares(
-        Given(hosted, [], columns), _dealt(X, columns), [y] * agents, [texts] * agents, named
-    )
+    hosts_all = agents == network.size
+    X = _check_inputs(model, X, "", first=True, fewest=1 if hosts_all else 0)
+    y, texts = _check_rows(model, X, y, names, "")
+    columns = column_blocks(X.shape[1], network.size, seed) if agents > 1 else None
+    named = names is not None or hosts_all  # positions identify the rows of a single table
+    given = Given(hosted, [], columns)
+    return ColumnShares(given, _deal(X, columns), [y] * agents, [texts] * agents, named)
 
 
 def column_blocks(n_columns: int, agents: int, seed: int) -> list[Indices]:
-    """The columns of each agent; where there are fewer columns than agents, the last ones have none."""
+    """Return the columns of each agent. With fewer columns than agents, the last have none."""
     having = min(n_columns, agents)
     none = [np.zeros(0, dtype=np.intp) for _ in range(agents - having)]
     return partition.column_blocks(n_columns, having, seed=seed) + none
 
 
 def are_tables(X: Any) -> bool:
-    """Whether X is a list of tables, and not a table of lists."""
-    return isinstance(X, list | tuple) and len(X) > 0 and all(np.ndim(x) == 2 for x in X)
+    """Return whether X is a list of tables, and not a table of lists."""
+    if not isinstance(X, list | tuple) or len(X) == 0:
+        return False
+    return all(np.ndim(x) == 2 for x in X)
 
 
 def row_texts(X: Any, ids: Any, lengths: Sequence[int]) -> list[list[str]]:
-    """The identifiers of the rows to predict, for each hosted agent."""
-    X, ids = _unwrapped(len(lengths), X, ids)
-    if not are_tables(X):  # dealt, or one agent's own
-        return [_texts(_identifiers(X, ids), lengths[0], "")] * len(lengths)
-    each = ids if _per_agent(ids, lengths) else [ids] * len(lengths)
-    return [
-        _texts(_identifiers(x, own), rows, "")
-        for x, own, rows in zip(X, each, lengths, strict=True)
-    ]
+    """Return the identifiers of the rows to predict, for each hosted agent."""
+    X, ids = _unwrap_single_table(len(lengths), X, ids)
+    if not are_tables(X):  # one table that is dealt, or one agent's own
+        return [_as_texts(_identifiers(X, ids), lengths[0], "")] * len(lengths)
+    texts = []
+    for X_k, own, rows in zip(X, _spread(ids, lengths), lengths, strict=True):
+        texts.append(_as_texts(_identifiers(X_k, own), rows, ""))
+    return texts
 
 
 def _from_tables(
@@ -130,47 +147,69 @@ def _from_tables(
 ) -> ColumnShares:
     if len(X) != len(hosted):
         raise DataError(
-            f"{len(X)} tables were given, but this process hosts {len(hosted)} agents: give the columns of each hosted "
-            "agent, in ascending agent number"
+            f"{len(X)} tables were given, but this process hosts {len(hosted)} agents: give the "
+            "columns of each hosted agent, in ascending agent number"
         )
     tables = [Columns() for _ in hosted]
-    given = zip(tables, X, hosted, strict=True)
-    inputs = [_checked(known, X_k, _whose(agent), first=True) for known, X_k, agent in given]
+    inputs = _check_tables(tables, X, hosted, first=True)
     lengths = [len(own) for own in inputs]
-    targets = y if _per_agent(y, lengths) else [y] * len(hosted)
-    names = [
-        _identifiers(X_k, own)
-        for X_k, own in zip(
-            X, ids if _per_agent(ids, lengths) else [ids] * len(hosted), strict=True
-        )
-    ]
-    checked = [
-        _rows(model, X_k, y_k, own, _whose(agent))
-        for X_k, y_k, own, agent in zip(inputs, targets, names, hosted, strict=True)
-    ]
+    names = [_identifiers(X_k, own) for X_k, own in zip(X, _spread(ids, lengths), strict=True)]
+    targets = []
+    texts = []
+    agents = zip(hosted, inputs, _spread(y, lengths), names, strict=True)
+    for agent, X_k, y_k, own in agents:
+        checked_y, own_texts = _check_rows(model, X_k, y_k, own, _whose(agent))
+        targets.append(checked_y)
+        texts.append(own_texts)
     model.n_features_in_ = sum(own.shape[1] for own in inputs)
     named = all(own is not None for own in names)
-    return ColumnShares(
-        Given(hosted, tables, None), inputs, [y for y, _ in checked], [t for _, t in checked], named
-    )
+    return ColumnShares(Given(hosted, tables, None), inputs, targets, texts, named)
 
 
-def _unwrapped(agents: int, X: Any, *others: Any) -> tuple[Any, ...]:
-    """Of one agent, a list of one table is that table; what was given with it may come in a list too."""
+def _unwrap_single_table(agents: int, X: Any, *others: Any) -> tuple[Any, ...]:
+    """Return the table itself if one agent gives a list of one table.
+
+    The other arguments are then taken out of their lists as well, if they are in lists.
+    """
     if agents > 1 or not are_tables(X) or len(X) > 1:
         return X, *others
-    return X[0], *(other[0] if _per_agent(other, np.shape(X[0])[:1]) else other for other in others)
+    lengths = np.shape(X[0])[:1]
+    bare = [other[0] if _is_per_agent(other, lengths) else other for other in others]
+    return X[0], *bare
 
 
-def _per_agent(given: Any, lengths: Sequence[int]) -> bool:
-    """Whether this is a list with one entry for each agent, as long as its rows, and not one list for all."""
+def _spread(given: Any, lengths: Sequence[int]) -> Sequence[Any]:
+    """Return one entry per agent: those of a list per agent, else the same for all agents."""
+    return given if _is_per_agent(given, lengths) else [given] * len(lengths)
+
+
+def _is_per_agent(given: Any, lengths: Sequence[int]) -> bool:
+    """Return whether it is a list with one entry per agent, and not one list for all agents.
+
+    An entry must be as long as the agent's table.
+    """
     if not isinstance(given, list | tuple) or len(given) != len(lengths):
         return False
     return [np.shape(own)[:1] for own in given] == [(rows,) for rows in lengths]
 
 
-def _checked(known: BaseEstimator, X: Any, whose: str, *, first: bool, fewest: int = 0) -> Array:
-    """Finite numbers; of the columns that are known, unless these are the first. One agent of many may have none."""
+def _check_tables(
+    known: Sequence[Columns], X: Any, agents: tuple[int, ...], *, first: bool
+) -> list[Array]:
+    """Check the tables of the hosted agents, and return them as numbers."""
+    tables = zip(known, X, agents, strict=True)
+    return [_check_inputs(own, X_k, _whose(agent), first=first) for own, X_k, agent in tables]
+
+
+def _check_inputs(
+    known: BaseEstimator, X: Any, whose: str, *, first: bool, fewest: int = 0
+) -> Array:
+    """Check one table, and return it as finite numbers.
+
+    known: an estimator that has the number and names of the columns, or gets them if this is the
+        first table.
+    fewest: the smallest number of columns; one agent of many may have none.
+    """
     try:
         checked: Array = validate_data(
             known,
@@ -182,29 +221,36 @@ def _checked(known: BaseEstimator, X: Any, whose: str, *, first: bool, fewest: i
         )
     except ValueError as error:
         raise DataError(f"{whose}{error}") from error
-    finite_rows(checked, whose)
+    check_finite_rows(checked, whose)
     return checked
 
 
-def _rows(model: BaseEstimator, X: Array, y: Any, names: Any, whose: str) -> tuple[Any, list[str]]:
-    """Targets and identifiers for these rows, one each."""
+def _check_rows(
+    model: BaseEstimator, X: Array, y: Any, names: Any, whose: str
+) -> tuple[Any, list[str]]:
+    """Return targets and identifiers, if there is one of each per row."""
     try:
-        y = checked_targets(model, y, 1)
+        y = check_targets(model, y, 1)
         check_consistent_length(X, y)
     except ValueError as error:
         raise DataError(f"{whose}{error}") from error
-    return y, _texts(names, len(X), whose)
+    return y, _as_texts(names, len(X), whose)
 
 
 def _identifiers(X: Any, ids: Any) -> Any:
-    """What was given, or the index of a data frame, or None; an index of bare positions tells no rows apart."""
+    """Return the identifiers of rows: `ids`, or the index of a data frame, or None.
+
+    An index 0, 1, 2, .. only counts the rows, and is no identifier.
+    """
     if ids is not None or not hasattr(X, "iloc"):
         return ids
-    positions = type(X.index).__name__ == "RangeIndex" and (X.index.start, X.index.step) == (0, 1)
-    return None if positions else X.index
+    index = X.index
+    if type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1:
+        return None
+    return index
 
 
-def _texts(names: Any, rows: int, whose: str) -> list[str]:
+def _as_texts(names: Any, rows: int, whose: str) -> list[str]:
     texts = texts_of(np.arange(rows) if names is None else names)
     if len(texts) != rows:
         raise DataError(
@@ -213,7 +259,7 @@ def _texts(names: Any, rows: int, whose: str) -> list[str]:
     return texts
 
 
-def _dealt(X: Array, columns: list[Indices] | None) -> list[Array]:
+def _deal(X: Array, columns: list[Indices] | None) -> list[Array]:
     return [X] if columns is None else [X[:, own] for own in columns]
 
 

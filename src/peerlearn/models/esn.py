@@ -2,20 +2,25 @@
 
 Thesis, chapter 9:
 
-    h[n] = (1 - a) h[n-1] + a tanh(W_in [1; x[n]] + W h[n-1] + W_fb s y[n-1] + v[n])       all agents draw W alike
-    s y[n] = b'[1; x[n]; h[n]]                        b: ridge or lasso over everybody's time steps
+    h[n] = (1 - a) h[n-1] + a tanh(W_in [1; x[n]] + W h[n-1] + W_fb s y[n-1] + v[n])
+    s y[n] = b'[1; x[n]; h[n]]
 
-a is the leak, s the scaling of the teacher, v noise that is there in training alone. Where outputs
-are fed back, the known ones are while the states are gathered (teacher forcing); the scaled output
-is what is fed back (Jaeger, Adaptive nonlinear system identification with echo state networks,
-2003). Training b over sequences that never leave their agents is the work of a solver, see
-`peerlearn.algorithms`.
+a is the leak, s the scaling of the teacher, v noise that is added in training only. All agents draw
+the same W_in, W and W_fb. b is the ridge or lasso solution over the time steps of all agents; a
+solver of `peerlearn.algorithms` finds it while the sequences stay at their agents.
+
+If outputs are fed back, training feeds back the known outputs (teacher forcing), times s (Jaeger,
+Adaptive nonlinear system identification with echo state networks, 2003).
+
+The model is built in layers, one file each: `sequence_model` (training), `reservoir_predictor`
+(predictions and forecasts), `reservoir_stream` (partial_fit), `reservoir_archive` (saved files).
+This file has the parameters, and how states become a least-squares problem.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,8 +40,8 @@ from peerlearn.local.reservoir import Reservoir
 from peerlearn.models.base import DEALING, Setup
 from peerlearn.models.fitted_model import Answer
 from peerlearn.models.reservoir_archive import ReservoirArchive
-from peerlearn.models.sequences import Sequences
-from peerlearn.models.settings import number_between, whole_from
+from peerlearn.models.sequence_shares import Sequences
+from peerlearn.models.settings import RandomState, check_whole_number, number_between
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 
@@ -47,45 +52,71 @@ RESERVOIR = "the reservoir"
 
 
 class ESNRegressor(ReservoirArchive):
-    """A model of sequences that agents train together without sending each other theirs.
+    """Echo state network that agents train together; sequences stay at their agents.
 
     Parameters
     ----------
-    n_reservoir: units of the reservoir.
-    spectral_radius: of their connections; the nearer to 1, the longer they remember. 0 and above 1
-        are warned of.
-    density: the share of connections that there are, above 0 and at most 1.
-    input_scaling: inputs, and the constant 1 beside them, enter with weights up to this.
-    feedback_scaling: the same for outputs that are fed back; 0 for none.
-    teacher_scaling: outputs times this are what is learned and fed back.
-    leak: a above, the share of a state that is new, above 0 and at most 1.
-    noise: v above is uniform between minus this and this; it makes closed loops stable.
-    washout: so many samples at the beginning of a sequence set the state; they are not learned
-        from, nor scored.
-    alpha: weight of the penalty.
-    penalty: "ridge", or "lasso" for coefficients many of which are 0.
-    solver: "auto", "local", "consensus", "admm", "gram", "cg", or an object with settings such as
-        ADMM(tolerance=1e-6); for lasso "auto", "gram", "admm" or "local".
-    stream: how partial_fit learns: "consensus", "exact", "lms", "rls", or an object such as
-        StreamConsensus(every=5).
-    network: who talks to whom; None trains on all sequences in one place, the centralised baseline.
-    random_state: seeds reservoir, noise and the dealing of sequences; the same number at every
-        agent.
+    n_reservoir : int, default 300
+        Number of units of the reservoir.
+    spectral_radius : float, default 0.9
+        Spectral radius of the connections between units. The nearer to 1, the longer they remember.
+        0, and values above 1, cause a warning.
+    density : float, default 0.25
+        Share of connections that exist, above 0 and at most 1.
+    input_scaling : float, default 0.5
+        Largest weight of the inputs, and of the constant 1 that is added to them.
+    feedback_scaling : float, default 0.0
+        Largest weight of the outputs that are fed back; 0 for no feedback.
+    teacher_scaling : float, default 1.0
+        Factor of the outputs when they are learned and fed back, s in the formulas.
+    leak : float, default 1.0
+        Share of a state that is new at each step, above 0 and at most 1; a in the formulas.
+    noise : float, default 0.0
+        The noise v of the formulas is uniform between -noise and noise. It makes closed loops
+        stable.
+    washout : int, default 0
+        Number of samples at the beginning of each sequence that only set the state. They are
+        neither learned from nor scored.
+    alpha : float, default 1e-3
+        Weight of the penalty.
+    penalty : {"ridge", "lasso"}, default "ridge"
+        Penalty on the coefficients. With "lasso" many of them are 0.
+    solver : str or Solver, default "auto"
+        How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
+        "cg", or an object with settings such as ADMM(tolerance=1e-6). For lasso "auto", "gram",
+        "admm" or "local".
+    stream : str or Learner, default "consensus"
+        How partial_fit learns: "consensus", "exact", "lms", "rls", or an object with settings such
+        as StreamConsensus(every=5).
+    network : Network or None, default None
+        The graph of agents. None trains on all sequences in one place, the centralised baseline.
+    random_state : int, RandomState or None, default None
+        Seed of the reservoir, of the noise and of the dealing of sequences. Agents in several
+        processes must all give the same whole number.
 
     Attributes
     ----------
-    reservoir_: W_in, W and W_fb, the same at every agent.
-    coefficients_: hosted agents x (1 + inputs + n_reservoir) x outputs, of the constant, the inputs
-        and the states.
-    sparsity_: the share of coefficients that are 0, of the first hosted agent.
-    report_: how the solver got there and what was sent; prints as a small table.
+    reservoir_ : Reservoir
+        The weights W_in, W and W_fb, the same at every agent.
+    coefficients_ : ndarray of shape (n_hosted_agents, 1 + n_inputs + n_reservoir, n_outputs)
+        Coefficients of the constant, the inputs and the states, of each hosted agent.
+    sparsity_ : float
+        Share of the first hosted agent's coefficients that are 0.
+    report_ : Report
+        What the solver did and what was sent. It prints as a small table.
 
+    Examples
+    --------
     >>> import numpy as np
-    >>> from peerlearn import SimulatedNetwork, graphs
+    >>> from peerlearn import ESNRegressor, SimulatedNetwork, graphs
     >>> x = np.sin(0.2 * np.arange(1001))[:, None]
-    >>> model = ESNRegressor(50, washout=20, network=SimulatedNetwork(graphs.ring(5)), random_state=0)
-    >>> bool(model.fit(x[:-1], x[1:, 0]).nrmse(x[:-1], x[1:, 0]) < 0.01)
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> model = ESNRegressor(50, washout=20, network=network, random_state=0)
+    >>> model = model.fit(x[:-1], x[1:])  # to predict the next sample
+    >>> bool(model.nrmse(x[:-1], x[1:]) < 0.01)
     True
+    >>> model.forecast(3).shape
+    (3, 1)
     """
 
     parts: ClassVar = {"solver": READOUT, "stream": STREAMING}
@@ -109,7 +140,7 @@ class ESNRegressor(ReservoirArchive):
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
         network: Network | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_reservoir = n_reservoir
         self.spectral_radius = spectral_radius
@@ -128,11 +159,22 @@ class ESNRegressor(ReservoirArchive):
         self.random_state = random_state
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Learn from the next samples of each hosted agent's one sequence, which goes on from call to call.
+        """Learn from the next samples of each hosted agent's sequence.
 
-        partial_fit(shares) takes a list of (X_k, y_k), one per hosted agent, with one sample or
-        many, or none at some agents (tables of 0 rows); a process that hosts one agent may call
-        partial_fit(X, y). Penalties of streams are ridge.
+        Each agent has one sequence, which continues from call to call. Streams need
+        penalty="ridge".
+
+        Parameters
+        ----------
+        X : list of (X_k, y_k), or array-like of shape (n_times, n_inputs)
+            A list of shares has one (X_k, y_k) per hosted agent, with one sample, many, or none (a
+            table of 0 rows). A process that hosts one agent may give its samples directly.
+        y : array-like of shape (n_times,) or (n_times, n_outputs), default None
+            The outputs of the samples; None if X is a list of shares.
+
+        Returns
+        -------
+        self : ESNRegressor
         """
         return self.learn_chunk(X, y)
 
@@ -140,19 +182,18 @@ class ESNRegressor(ReservoirArchive):
         setup = super().check_settings()
         must_take(setup.parts["solver"], self._penalty())
         if self.spectral_radius == 0 or self.spectral_radius > 1:
-            deaf, stuck = (
-                "units do not hear each other and forget at once",
-                "states may never forget where they began",
-            )
-            effect = deaf if self.spectral_radius == 0 else stuck
+            if self.spectral_radius == 0:
+                effect = "units do not influence each other and forget at once"
+            else:
+                effect = "states may never forget where they began"
             warn_caller(
                 f"with a spectral radius of {self.spectral_radius:g} {effect}: 0.1 to 0.99 is usual"
             )
         return setup
 
     def check_parameters(self) -> None:
-        whole_from(self.n_reservoir, "n_reservoir", 1)
-        whole_from(self.washout, "washout", 0)
+        check_whole_number(self.n_reservoir, "n_reservoir", 1)
+        check_whole_number(self.washout, "washout", 0)
         for name in ("spectral_radius", "input_scaling", "feedback_scaling", "noise"):
             number_between(getattr(self, name), name, 0.0, LARGEST)
         for name, most in (("density", 1.0), ("leak", 1.0), ("teacher_scaling", LARGEST**0.5)):
@@ -164,20 +205,19 @@ class ESNRegressor(ReservoirArchive):
     def check_use_in_files(self) -> None:
         if self.feedback_scaling:
             raise InputError(
-                f"feedback_scaling is {self.feedback_scaling}, and a model whose outputs are fed back has no place in "
-                "a file, because nobody can predict with it from rows alone: set it to 0, or train and predict by a "
-                "script over PeerNetwork that all sites run"
+                f"feedback_scaling is {self.feedback_scaling}, and a model whose outputs are fed "
+                "back cannot be used from a file, because nobody can predict with it from rows "
+                "alone: set it to 0, or train and predict by a script over PeerNetwork that all "
+                "sites run"
             )
 
     def _penalty(self) -> Ridge | Lasso:
         return PENALTIES[self.penalty](float(self.alpha))
 
     def draw(self, setup: Setup, columns: int, outputs: int) -> tuple[Drawn, ...]:
-        self._seed, self._scaling, self._standardised = (
-            setup.seeds[RESERVOIR],
-            float(self.teacher_scaling),
-            False,
-        )
+        self._seed = setup.seeds[RESERVOIR]
+        self._scaling = float(self.teacher_scaling)
+        self._standardised = False
         self.reservoir_ = Reservoir.draw(
             columns,
             outputs,
@@ -189,16 +229,19 @@ class ESNRegressor(ReservoirArchive):
             leak=float(self.leak),
             seed=self._seed,
         )
-        return (self._compared(),)
+        return (self._comparable_part(),)
 
-    def _compared(self) -> Drawn:
-        """Return what agents compare of the reservoir: which weights are positive, and where a few samples lead it.
+    def _comparable_part(self) -> Drawn:
+        """Return what agents compare: the signs of the weights, and the states after a few samples.
 
-        Not the bits of the weights: the spectral radius that they are scaled by is computed.
+        The bits of the weights are not compared. The weights are scaled by a computed spectral
+        radius, which may differ by rounding.
         """
         reservoir = self.reservoir_
         positive = tuple(weights > 0 for weights in (reservoir.W_in, reservoir.W, reservoir.W_fb))
-        (rows,) = reservoir.harvest([probe(4, reservoir.inputs)], [probe(4, self._n_outputs)])
+        inputs = probe(4, reservoir.inputs)
+        outputs = probe(4, self._n_outputs)
+        (rows,) = reservoir.harvest([inputs], [outputs])
         return Drawn("the reservoir", positive, rows)
 
     def train(self, setup: Setup, sequences: Sequences) -> Answer:
@@ -209,12 +252,17 @@ class ESNRegressor(ReservoirArchive):
         return solver.solve(setup.network, problems, self._penalty())
 
     def _harvest(self, network: Network, sequences: Sequences) -> LeastSquares:
-        """What each hosted agent's states and scaled targets say; where the last sequence ends is remembered."""
+        """Return the least-squares problems of states and scaled targets of the hosted agents.
+
+        The end of the last sequence is remembered: forecasts continue from there.
+        """
         teachers = [self._scaling * d for d in sequences.targets]
-        places, noise = zip(sequences.owners, sequences.numbers, strict=True), None
+        places = zip(sequences.owners, sequences.numbers, strict=True)
+        noise = None
         if self.noise:
             noise = [np.random.default_rng((self._seed, network.hosted[k], j)) for k, j in places]
-        owners, width = sequences.owners, self.reservoir_.width
+        owners = sequences.owners
+        width = self.reservoir_.width
         blocks = self.reservoir_.blocks(
             sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners
         )
@@ -222,28 +270,30 @@ class ESNRegressor(ReservoirArchive):
             blocks, teachers, owners, washout=self.washout, width=width
         )
         self._end = self._end_of(sequences, teachers, ends)
-        self._largest_fitted = max(float(np.abs(d).max(initial=0.0)) for d in sequences.targets)
+        sizes = [float(np.abs(d).max(initial=0.0)) for d in sequences.targets]
+        self._largest_fitted = max(sizes)
         return problems
 
     def _end_of(
         self, sequences: Sequences, teachers: Sequence[Array], ends: Sequence[Array]
     ) -> tuple[Array, Array] | None:
-        """State and outputs at the end of what was given; None where the agent whose end it is has no samples."""
+        """Return state and outputs at the end of the last sequence; None if it has no samples."""
         last = sequences.last
         if len(sequences.targets[last]) == 0:
             return None
         h = ends[last][-self.reservoir_.units :]
-        if self.noise:  # which was there to learn from: a forecast goes on from what was
+        if self.noise:  # a forecast continues from the state without noise
             nothing = np.zeros((0, self.reservoir_.width, self._n_outputs))
-            h = run_forced(self.reservoir_, nothing, [sequences.inputs[last]], [teachers[last]])[1][
-                0
-            ]
+            inputs = [sequences.inputs[last]]
+            _, states = run_forced(self.reservoir_, nothing, inputs, [teachers[last]])
+            h = states[0]
         return h, sequences.targets[last][-1].copy()
 
     def _check_determined(self, network: Network, problems: LeastSquares) -> None:
-        N, B = round(float(total(network, problems.rows)[0])), problems.shape[0]
+        N = round(float(total(network, problems.rows)[0]))
+        B = problems.shape[0]
         if N < B:
             raise DataError(
-                f"the {N} samples of the whole network after the washout do not determine {B} coefficients when alpha "
-                "is 0: set alpha above 0, or n_reservoir to less"
+                f"the {N} samples of the whole network after the washout do not determine {B} "
+                "coefficients when alpha is 0: set alpha above 0, or n_reservoir to less"
             )

@@ -1,7 +1,12 @@
-"""Signals: adaptive filters with or without a nonlinearity that is learned, by LMS, NLMS or joint recursive least
-squares; every sample or every few hundred, or on news.
+"""Signals: adaptive filters, linear or with a learned spline, by LMS, NLMS or joint RLS.
 
-Agents learn one system together, each from signals of its own (thesis, chapter 10).
+    LMSFilter       y[n] = w'x[n]
+    SplineFilter    y[n] = phi(w'x[n]),   phi: a spline with control points q
+
+x[n] are the last inputs. Agents learn one system together, each from its own signals (thesis,
+chapter 10). They combine their coefficients after every sample, after every few samples, or only
+when the coefficients have changed enough. This file has the constructors; running, stepping and
+predicting are in `peerlearn.models.adaptive_filter`.
 """
 
 from __future__ import annotations
@@ -9,57 +14,80 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
 from peerlearn.local.splines import Spline
 from peerlearn.models.adaptive_filter import AdaptiveFilter
 from peerlearn.models.filter_run import decibels
-from peerlearn.models.signals import numbers_or_none, true_coefficients
+from peerlearn.models.filter_signals import numbers_or_none, true_coefficients
 from peerlearn.network import Network
 
 __all__ = ["LMSFilter", "SplineFilter", "decibels"]
 
 
 class SplineFilter(AdaptiveFilter):
-    """A Wiener filter: y[n] = phi(w'x[n]), the last inputs weighed and summed, then a spline that is learned as well.
+    """Adaptive Wiener filter, y[n] = phi(w'x[n]), whose spline phi is learned as well.
 
-    It starts as y[n] = x[n]. Scale signals so that inputs and outputs fit between the knots: beyond
-    them the spline goes on along its tangent.
+    The last inputs x[n] are weighted and summed, and the sum goes through the spline. The filter
+    starts as y[n] = x[n]. Scale signals so that inputs and outputs lie between the knots: beyond
+    them the spline continues along its tangent.
 
     Parameters
     ----------
-    order: inputs that the filter remembers, the present one included.
-    knots, spacing: the spline has a control point every `spacing` from -knots to knots.
-    basis: "catmull-rom" goes through its control points; "bspline" is smoother.
-    update: "rls" (recursive Gauss-Newton on both parts at once: learns fastest), "nlms" or "lms"
-        (the thesis's).
-    step_size, spline_step_size: of w and of the control points; a number, or one per hosted agent.
-        None: 0.005 for both with "lms"; 0.1 for both, as shares of what would make the error
-        vanish, with "nlms". "rls" has none.
-    cooperation: "adapt-then-combine", "combine-then-adapt" (the same filter, combined before a
-        sample instead of after it), or "none": every agent alone, and nothing is sent. All agents
-        must say the same: one that says "none" is not heard by the others, who wait for it.
-    exchange: what agents combine: "full", all they have learned; or "span", of the spline only what
-        they visit, on request (the thesis's): fewer bytes, many more rounds, and nobody learns what
-        it does not visit. As good as "full" with combine-then-adapt, which asks for the span of the
-        sample to come, and some 8 dB worse with the other. Not for "rls".
-    every: samples from one combination to the next.
-    threshold: None, or the relative change of its coefficients from which on an agent has something
-        to say.
-    forgetting: of "rls" alone, the weight of the past per sample; below 1 for systems that change.
-    network: who talks to whom; None: one agent alone.
+    order : int, default 5
+        Number of inputs that the filter remembers, including the present one.
+    knots : float, default 2.2
+        The control points of the spline lie from -knots to knots.
+    spacing : float, default 0.2
+        Distance between neighboring control points.
+    basis : {"catmull-rom", "bspline"}, default "catmull-rom"
+        A Catmull-Rom spline goes through its control points; a B-spline is smoother.
+    update : {"rls", "nlms", "lms"}, default "rls"
+        Update rule. "rls" is a recursive Gauss-Newton method on w and the spline together, and
+        learns fastest. The thesis uses "lms".
+    step_size : float, array-like with one number per hosted agent, or None, default None
+        Step size of w. None means 0.005 with "lms" and 0.1 with "nlms", where a step of 1 would
+        make the error vanish. "rls" has none.
+    spline_step_size : float, array-like with one number per hosted agent, or None, default None
+        Step size of the control points, with the same defaults as step_size.
+    cooperation : {"adapt-then-combine", "combine-then-adapt", "none"}, default "adapt-then-combine"
+        When agents combine their coefficients: after each sample, or before it (the same filter).
+        With "none" every agent learns alone and nothing is sent. All agents must have the same
+        value: if only one has "none", the others wait for it.
+    exchange : {"full", "span"}, default "full"
+        What agents combine. "full": all coefficients. "span" (the thesis's): of the spline only the
+        control points that they use, on request. "span" sends fewer bytes in many more rounds, and
+        an agent learns nothing about control points that it does not use. It is as good as "full"
+        with "combine-then-adapt", which asks for the span of the coming sample, and about 8 dB
+        worse with "adapt-then-combine". Not for "rls".
+    every : int, default 1
+        Number of samples from one combination to the next.
+    threshold : float or None, default None
+        If given, an agent sends its coefficients only when they changed by this much, relative to
+        their size. None sends them always.
+    forgetting : float, default 1.0
+        Weight of the past per sample, for "rls" only. Choose it below 1 for systems that change.
+    network : Network or None, default None
+        The graph of agents. None is a network of one agent.
 
     Attributes
     ----------
-    coefficients_: w of each hosted agent, agents x order.
-    control_points_: q of each hosted agent, agents x Q.
-    report_: samples so far, and what was sent; prints as a small table.
+    coefficients_ : ndarray of shape (n_hosted_agents, order)
+        w of each hosted agent.
+    control_points_ : ndarray of shape (n_hosted_agents, Q)
+        Control points of the spline of each hosted agent.
+    report_ : Report
+        Number of samples so far, and what was sent. It prints as a small table.
 
-    >>> from peerlearn import SimulatedNetwork, graphs
+    Examples
+    --------
+    >>> from peerlearn import SimulatedNetwork, SplineFilter, decibels, graphs
     >>> from peerlearn.data import wiener
     >>> system = wiener(agents=10, samples=3000)
-    >>> model = SplineFilter(network=SimulatedNetwork(graphs.erdos_renyi(10, 0.6, seed=0)))
+    >>> network = SimulatedNetwork(graphs.erdos_renyi(10, 0.6, seed=0))
+    >>> model = SplineFilter(network=network)
     >>> run = model.run(system.x, system.d, truth=(system.coefficients, system.f0))
     >>> bool(decibels(run.excess(system.clean), window=500)[-1] < -40)
     True
@@ -76,8 +104,8 @@ class SplineFilter(AdaptiveFilter):
         *,
         basis: str = "catmull-rom",
         update: str = "rls",
-        step_size: Any = None,
-        spline_step_size: Any = None,
+        step_size: ArrayLike | None = None,
+        spline_step_size: ArrayLike | None = None,
         cooperation: str = "adapt-then-combine",
         exchange: str = "full",
         every: int = 1,
@@ -101,7 +129,8 @@ class SplineFilter(AdaptiveFilter):
 
     @property
     def control_points_(self) -> Array:
-        return self._learned(slice(self._heard().shape.design.order, None))
+        """Control points of the spline of each hosted agent, agents x Q."""
+        return self._coefficient_block(slice(self._current_state().shape.design.order, None))
 
     def spline(self) -> Spline:
         return Spline(self.knots, self.spacing, self.basis)
@@ -114,50 +143,68 @@ class SplineFilter(AdaptiveFilter):
             w0, f0 = truth
         except (TypeError, ValueError):
             raise DataError(
-                "the truth of a spline filter is (w0, f0), f0 a function or the control points"
+                "the truth of a spline filter must be (w0, f0), with f0 a function or the control "
+                "points"
             ) from None
-        spline, w0 = self.spline(), true_coefficients(self.order, w0)
+        spline = self.spline()
+        w0 = true_coefficients(self.order, w0)
         if callable(f0):
             values = numbers_or_none(f0(spline.usable))
         else:
             q0 = numbers_or_none(f0)
             if q0 is None or q0.shape != (spline.size,):
                 raise DataError(
-                    f"there must be {spline.size} true control points, as the filter has, not {f0!r:.60}"
+                    f"there must be {spline.size} true control points, as the filter has, "
+                    f"not {f0!r:.60}"
                 )
             values = spline.value(spline.usable, q0)
         if values is None or values.shape != spline.usable.shape:
             raise DataError(
-                f"the true nonlinearity gives no number at each of the {len(spline.usable)} usable knots"
+                "the true nonlinearity must give one finite number at each of the "
+                f"{len(spline.usable)} usable knots"
             )
         return w0, values
 
 
 class LMSFilter(AdaptiveFilter):
-    """A linear filter: y[n] = w'x[n], the last inputs weighed and summed. It starts as y[n] = x[n].
+    """Adaptive linear filter, y[n] = w'x[n], by LMS, NLMS or RLS.
+
+    The last inputs x[n] are weighted and summed. The filter starts as y[n] = x[n].
 
     Parameters
     ----------
-    order: inputs that the filter remembers, the present one included.
-    update: "lms" (least mean squares), "nlms" (normalised) or "rls" (recursive least squares: for
-        inputs of a size of 0.01 or more, because it starts with a ridge of 0.01; scale smaller
-        ones).
-    step_size: a number, or one per hosted agent. None: 0.005 with "lms", 0.1 with "nlms". "rls" has
-        none.
-    cooperation: "adapt-then-combine", "combine-then-adapt" (the same filter, combined before a
-        sample instead of after it), or "none": every agent alone, and nothing is sent. All agents
-        must say the same: one that says "none" is not heard by the others, who wait for it.
-    every: samples from one combination to the next.
-    threshold: None, or the relative change of its coefficients from which on an agent has something
-        to say.
-    forgetting: of "rls" alone, the weight of the past per sample; below 1 for systems that change.
-    network: who talks to whom; None: one agent alone.
+    order : int, default 5
+        Number of inputs that the filter remembers, including the present one.
+    update : {"lms", "nlms", "rls"}, default "lms"
+        Update rule: least mean squares, its normalised form, or recursive least squares. "rls"
+        starts with a ridge of 0.01, so scale inputs that are smaller than 0.01.
+    step_size : float, array-like with one number per hosted agent, or None, default None
+        None means 0.005 with "lms" and 0.1 with "nlms". "rls" has none.
+    cooperation : {"adapt-then-combine", "combine-then-adapt", "none"}, default "adapt-then-combine"
+        When agents combine their coefficients: after each sample, or before it (the same filter).
+        With "none" every agent learns alone and nothing is sent. All agents must have the same
+        value: if only one has "none", the others wait for it.
+    every : int, default 1
+        Number of samples from one combination to the next.
+    threshold : float or None, default None
+        If given, an agent sends its coefficients only when they changed by this much, relative to
+        their size. None sends them always.
+    forgetting : float, default 1.0
+        Weight of the past per sample, for "rls" only. Choose it below 1 for systems that change.
+    network : Network or None, default None
+        The graph of agents. None is a network of one agent.
 
     Attributes
     ----------
-    coefficients_: w of each hosted agent, agents x order.
-    report_: samples so far, and what was sent; prints as a small table.
+    coefficients_ : ndarray of shape (n_hosted_agents, order)
+        w of each hosted agent.
+    report_ : Report
+        Number of samples so far, and what was sent. It prints as a small table.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from peerlearn import LMSFilter
     >>> rng = np.random.default_rng(0)
     >>> x = rng.standard_normal(500)
     >>> d = np.convolve(x, [0.5, -0.3])[:500]
@@ -175,7 +222,7 @@ class LMSFilter(AdaptiveFilter):
         order: int = 5,
         *,
         update: str = "lms",
-        step_size: Any = None,
+        step_size: ArrayLike | None = None,
         cooperation: str = "adapt-then-combine",
         every: int = 1,
         threshold: float | None = None,

@@ -1,11 +1,12 @@
-"""Models that are trained by `fit`, which runs in the same order for all of them.
+"""Models that are trained by `fit`. The steps of `fit` are the same for all of them.
 
     check        parameters, algorithms, network, seeds                  alone, before any work
     learn        deal or check the input, compare settings, train        `RowModel`, `SequenceModel`
     agree        on the coefficients, where the solver promises that     over the network
-    report       what the solver did, and what all of it sent
+    report       what the solver did, and what was sent in all steps
 
-One BLAS thread does it, and if an error leaves it, the model is as it was before.
+The steps run with one BLAS thread. If one of them raises an error, the model is restored to what it
+was before `fit`.
 """
 
 from __future__ import annotations
@@ -23,25 +24,27 @@ from peerlearn.models.restored_on_error import restored_on_error
 
 
 class Answer(Protocol):
-    """What training ends with; `Solution` and `Minimum` of the solvers are answers."""
+    """Result of training. `Solution` and `Minimum` of the solvers are answers."""
 
     @property
     def coefficients(self) -> Any:
-        """Of each hosted agent."""
+        """Coefficients of each hosted agent."""
         ...
 
     @property
-    def report(self) -> Report: ...
+    def report(self) -> Report:
+        """What the solver did."""
+        ...
 
     @property
     def apart(self) -> float | None:
-        """How far agents may be from their common answer, as in `Solution`; None: not checked."""
+        """Largest allowed distance of agents from their common answer; None if not checked."""
         ...
 
 
 @dataclass(frozen=True)
 class OwnAnswer:
-    """An answer whose coefficients each agent has for itself."""
+    """Answer in which every agent has coefficients of its own, so that none are compared."""
 
     coefficients: list[Any]
     report: Report
@@ -55,7 +58,7 @@ class FittedModel(NetworkModel):
     report_: Report
 
     def fit_over_network(self, *given: Any) -> Self:
-        """Train on what `fit` was given."""
+        """Train on the arguments of `fit`."""
         with restored_on_error(self), one_blas_thread():
             setup = self.check_settings()
             mark = setup.network.ledger.mark()
@@ -66,15 +69,15 @@ class FittedModel(NetworkModel):
         return self
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
-        """Return what all agents learn together from what `fit` was given.
+        """Train all agents together on the arguments of `fit`, and return the answer.
 
-        It compares settings (`draw_and_compare`) before any work, and sets all attributes but
+        An implementation calls `draw_and_compare` before it trains. It sets all attributes except
         coefficients_ and report_.
         """
         raise NotImplementedError
 
     def draw(self, setup: Setup, columns: int, outputs: int) -> tuple[Drawn, ...]:
-        """Draw what all agents must have alike, keep it, and return what they compare of it."""
+        """Draw the random parts that all agents share, keep them, and return what to compare."""
         return ()
 
     def draw_and_compare(
@@ -85,30 +88,30 @@ class FittedModel(NetworkModel):
         rows: Sequence[int] | None = None,
         more: Mapping[str, Any] | None = None,
     ) -> None:
-        """Draw what is random, and check that all agents drew the same and have the same settings.
+        """Draw the random parts, and check that all agents have the same ones and equal settings.
 
-        In simulation, where they cannot differ, agents ask all the same: what is sent does not
-        depend on
-        the engine. rows: how many each hosted agent has, where somebody in the network must have
-        some. more: what else must be the same.
+        Simulated agents cannot differ, but they compare as well, so that every engine sends the
+        same messages.
+
+        rows: number of rows of each hosted agent; given if some agent of the network must have one.
+        more: further settings that must be the same, by name.
         """
         drawn = self.draw(setup, columns, outputs)
         settings = self.common_settings(setup, columns, outputs) | dict(more or {})
         check_same_settings(setup.network, settings, *drawn, rows=rows)
 
     def common_settings(self, setup: Setup, columns: int, outputs: int | None) -> dict[str, Any]:
-        """Return what all agents must have alike, by the words that an error message has for it.
+        """Return the settings that all agents must share, by the name used in error messages.
 
-        outputs: None where it need not be compared.
+        outputs: the number of outputs; None if it need not be compared.
         """
-        shape = {"the number of columns of X": columns, "the number of outputs": outputs}
-        if outputs is None:
-            del shape["the number of outputs"]
-        names = inspect.signature(type(self)).parameters
-        plain = {
-            name: getattr(self, name) for name in names if name not in (*self.own, *self.parts)
-        }
-        seeds = {
-            f"the seed of {what}": seed for what, seed in setup.seeds.items() if what != DEALING
-        }
-        return {**shape, **plain, **seeds, **setup.parts}
+        settings: dict[str, Any] = {"the number of columns of X": columns}
+        if outputs is not None:
+            settings["the number of outputs"] = outputs
+        for name in inspect.signature(type(self)).parameters:
+            if name not in (*self.own, *self.parts):
+                settings[name] = getattr(self, name)
+        for name, seed in setup.seeds.items():
+            if name != DEALING:
+                settings[f"the seed of {name}"] = seed
+        return {**settings, **setup.parts}

@@ -1,4 +1,4 @@
-"""Settings of models as files have them: an algorithm is its name, or a table with the name and settings.
+"""Settings of models from TOML files: an algorithm is a name, or a table with a name and settings.
 
 solver = "cg"
 solver = { name = "admm", max_iterations = 50, averaging = { method = "plain" } }
@@ -17,28 +17,26 @@ from peerlearn.errors import InputError
 from peerlearn.models.base import NetworkModel
 from peerlearn.toml_reader import near
 
-TABLES: dict[str, type[Any]] = {
-    "averaging": Averaging,
-    "step": StepRule,
-}  # settings that may be tables themselves
+# Settings of algorithms that may be tables themselves.
+TABLES: dict[str, type[Any]] = {"averaging": Averaging, "step": StepRule}
 
 
 def with_parts(kind: type[NetworkModel], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of this kind of model, tables among them made into what they describe; names are left to the model."""
-    return {
-        key: part(kind, key, value) if isinstance(value, Mapping) else value
-        for key, value in settings.items()
-    }
+    """Return settings of this kind of model, with tables replaced by algorithms.
+
+    Names of algorithms stay names: the model itself looks them up.
+    """
+    complete = {}
+    for key, value in settings.items():
+        complete[key] = part(kind, key, value) if isinstance(value, Mapping) else value
+    return complete
 
 
 def part(kind: type[NetworkModel], parameter: str, given: Any) -> Any:
-    """The algorithm that is this parameter of this kind of model."""
+    """Return the algorithm that a name or table gives for this parameter of the model."""
     chosen = part_kind(kind, parameter, given)
-    settings = (
-        {}
-        if isinstance(given, str)
-        else {key: value for key, value in given.items() if key != "name"}
-    )
+    settings = {} if isinstance(given, str) else dict(given)
+    settings.pop("name", None)
     for key, table in TABLES.items():
         if isinstance(settings.get(key), Mapping):
             settings[key] = _make(table, settings[key])
@@ -46,25 +44,28 @@ def part(kind: type[NetworkModel], parameter: str, given: Any) -> Any:
 
 
 def part_kind(kind: type[NetworkModel], parameter: str, given: Any) -> type[Any]:
-    """The class of the algorithm that is this parameter of this kind of model."""
+    """Return the class of the algorithm that a name or table gives for this parameter."""
     if parameter not in kind.parts:
         raise InputError(
-            f"{parameter} is a table, but {kind.__name__} takes one value here: give that"
+            f"{parameter} is a table, but {kind.__name__} takes a single value here: give one"
         )
-    described: Any = {"name": given} if isinstance(given, str) else given
-    if not isinstance(described, Mapping) or not isinstance(described.get("name"), str):
+    table: Any = {"name": given} if isinstance(given, str) else given
+    if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
         raise InputError(
             f"{parameter} is {given!r}: give a name, or a table with a name and settings"
         )
-    return kind.parts[parameter].kind_of(described["name"])
+    return kind.parts[parameter].kind_of(table["name"])
 
 
 def _make(kind: type[NetworkModel], settings: Mapping[str, Any]) -> Any:
+    """Return an object of this class, after checking the names of its settings."""
     known = {each.name: each for each in fields(kind)} if is_dataclass(kind) else {}
-    if unknown := sorted(set(settings) - set(known)):
-        hint = near(unknown[0], known) if known else ", which has none"
+    unknown = sorted(set(settings) - set(known))
+    if unknown:
+        hint = near(unknown[0], known) if known else ", which has no settings"
         raise InputError(f"{unknown[0]} is not a setting of {kind.__name__}{hint}")
     for name, each in known.items():
-        if each.default is MISSING and each.default_factory is MISSING and name not in settings:
-            raise InputError(f"{kind.__name__} needs {name}: give it beside the name")
+        required = each.default is MISSING and each.default_factory is MISSING
+        if required and name not in settings:
+            raise InputError(f"{kind.__name__} needs {name}: give it in the same table as the name")
     return kind(**settings)

@@ -1,7 +1,7 @@
 """Targets of classifiers: labels, and the outputs that stand for them.
 
-two classes       one output, -1 or +1; above 0 means the second
-more classes      one output per class, 1 for its own and 0 else; the largest counts
+two classes       one output, -1 or +1; above 0 means the second class
+more classes      one output per class, 1 for the row's own class and 0 for others; the largest wins
 """
 
 from __future__ import annotations
@@ -30,19 +30,23 @@ class LabelTargets(ClassifierMixin, Targets):
     classes_: np.ndarray[Any, Any]
 
     def predict(self, X: ArrayLike) -> Any:
-        """The class of each row, by the first hosted agent's coefficients."""
+        """Return the class of each row, by the first hosted agent's coefficients."""
         return super().predict(X)
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """f(x): one number per row for two classes (above 0 means classes_[1]), else one per row and class."""
+        """Return f(x) for each row, by the first hosted agent's coefficients.
+
+        For two classes it is one number per row, and above 0 means classes_[1]. For more classes
+        it is one number per row and class.
+        """
         return self._shape_decision(self.agent_outputs(X, slice(1))[0])
 
     def _shape_decision(self, outputs: Array) -> Array:
-        """Return rows x M outputs as scikit-learn has them: of two classes without the second axis."""
+        """Return outputs in the shape that scikit-learn expects: one axis for two classes."""
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
     def encode(self, network: Network, targets: Sequence[Any]) -> list[Array]:
-        """Each hosted agent's labels as rows x M numbers; classes_ are all that occur in the network."""
+        """Return each hosted agent's labels as rows x M numbers, and set classes_."""
         labels = [column_or_1d(y, warn=True) for y in targets]
         for y in labels:
             check_classification_targets(y)
@@ -51,25 +55,23 @@ class LabelTargets(ClassifierMixin, Targets):
             raise no_rows()
         if len(self.classes_) == 1:
             raise DataError(
-                f"there is only one class in the whole network, {self.classes_[0]}: a classifier needs rows of two "
-                "or more"
+                f"there is only one class in the whole network, {self.classes_[0]}: a classifier "
+                "needs rows of two or more"
             )
         return [self._encode_codes(np.searchsorted(self.classes_, y)) for y in labels]
 
     def _encode_codes(self, codes: Indices) -> Array:
-        """Targets -1 and +1 for two classes, else one column per class."""
+        """Return targets -1 and +1 for two classes, else one column per class."""
         if len(self.classes_) > 2:
             return np.eye(len(self.classes_))[codes]
         return np.where(codes == 1, 1.0, -1.0)[:, None]
 
     def _choose(self, outputs: Array) -> Indices:
-        """The place of each row's class in classes_, from rows x M outputs."""
-        chosen: Indices = (
-            (outputs[:, 0] > 0).astype(np.intp)
-            if len(self.classes_) == 2
-            else outputs.argmax(axis=1)
-        )
-        return chosen
+        """Return the index in classes_ of each row's class, from rows x M outputs."""
+        if len(self.classes_) == 2:
+            return np.asarray(outputs[:, 0] > 0).astype(np.intp)
+        largest: Indices = outputs.argmax(axis=1)
+        return largest
 
     def decode(self, outputs: Array) -> Any:
         return self.classes_[self._choose(outputs)]
@@ -81,11 +83,11 @@ class LabelTargets(ClassifierMixin, Targets):
 
     def begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
         if classes is None and hasattr(self, "classes_"):
-            classes = self.classes_  # of a fit before
+            classes = self.classes_  # from an earlier fit
         if classes is None:
             raise DataError(
-                "classes must be passed on the first call to partial_fit: give all that there will be, chunks need not "
-                "have rows of every one"
+                "classes must be passed on the first call to partial_fit: give all labels that the "
+                "stream will have, a chunk need not have rows of every class"
             )
         self.classes_ = stream_classes(classes)
         return {"classes": self.classes_.tolist()}

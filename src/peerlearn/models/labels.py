@@ -1,4 +1,8 @@
-"""Labels: of one kind, numbers or texts; and the classes of a stream, fixed with its first chunk."""
+"""Labels of classifiers, and the classes of a stream.
+
+Labels are all numbers or all texts. The classes of a stream are fixed with its first chunk, and
+each later label is looked up among them.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,9 @@ NUMBERS = "biuf"  # kinds of types
 
 
 def stream_classes(classes: Any) -> Labels:
-    """Sorted, two or more, of one kind."""
+    """Return the classes that a user gave for a stream: sorted, two or more, of one kind."""
     try:
-        known = np.unique(of_one_kind(list(classes)))
+        known = np.unique(as_one_kind(list(classes)))
     except TypeError as error:
         raise DataError(
             f"classes are {classes!r:.80}: give a list of all labels that there will be"
@@ -30,39 +34,42 @@ def stream_classes(classes: Any) -> Labels:
     return known
 
 
-def of_one_kind(labels: list[Any]) -> Labels:
-    """As an array of numbers, or of texts: numpy would make texts of both."""
-    texts = [isinstance(label, str) for label in labels]
-    if not all(texts) and (
-        any(texts) or not all(isinstance(label, Number | np.bool_) for label in labels)
-    ):
+def as_one_kind(labels: list[Any]) -> Labels:
+    """Return labels as an array of numbers or of texts. Refuse a mixture.
+
+    numpy alone would silently turn a mixture into texts.
+    """
+    texts = all(isinstance(label, str) for label in labels)
+    numbers = all(isinstance(label, Number | np.bool_) for label in labels)
+    if not texts and not numbers:
         raise DataError(
-            f"labels are {labels!r:.80}, which are not all numbers or all texts: give labels of one kind"
+            f"labels are {labels!r:.80}, which are not all numbers or all texts: give labels of "
+            "one kind"
         )
-    return np.array(labels, dtype=str if labels and all(texts) else None)
+    return np.array(labels, dtype=str if labels and texts else None)
 
 
 def codes_of(y: Any, classes: Labels, whose: str) -> Indices:
-    """The place of each row's label among the classes; `whose` begins the sentence about one that is not there."""
+    """Return the index of each row's label in `classes`. `whose` begins the error message."""
     try:
         labels = column_or_1d(y, warn=True)
         if labels.dtype.kind not in NUMBERS:
-            labels = of_one_kind(labels.tolist())
+            labels = as_one_kind(labels.tolist())
     except ValueError as error:
         raise DataError(f"{whose}{error}") from error
     if len(labels) == 0:
         return np.zeros(0, dtype=np.intp)
     if (labels.dtype.kind in NUMBERS) != (classes.dtype.kind in NUMBERS):
         raise DataError(
-            f"{whose}y has labels like {labels.tolist()[0]!r}, but the stream began with classes like "
-            f"{classes.tolist()[0]!r}: give labels of that type"
+            f"{whose}y has labels like {labels.tolist()[0]!r}, but the stream began with classes "
+            f"like {classes.tolist()[0]!r}: give labels of that type"
         )
     codes: Indices = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     new = np.flatnonzero(classes[codes] != labels)
     if len(new):
         raise DataError(
-            f"{whose}row {new[0]} has the label {labels[new[0]].item()!r}, which is not among the classes that the "
-            f"stream began with, {', '.join(map(str, classes.tolist())):.200}: leave such rows out, or begin a new "
-            "stream with all classes"
+            f"{whose}row {new[0]} has the label {labels[new[0]].item()!r}, which is not among the "
+            f"classes that the stream began with, {', '.join(map(str, classes.tolist())):.200}: "
+            "leave such rows out, or begin a new stream with all classes"
         )
     return codes

@@ -2,13 +2,14 @@
 
 Laplacian kernel ridge regression (thesis, chapter 7):
 
-    D~   squared distances between the rows of all agents                         over the network
-    J    which rows have a label: N zeros and ones                                over the network: one sum
-    a_k  = (J K~ + gamma_A I + gamma_I L~^q K~)^-1 y_k                            alone; y_k: the labels of k, else 0
-    a    = sum_k a_k                                                              over the network: one sum
-    f(x) = sum_k sum_{i of k} K(x, x_i) a_i                                       over the network: one sum
+    D~   squared distances between the rows of all agents            over the network
+    J    which rows have a label: N zeros and ones                   over the network: one sum
+    a_k  = (J K~ + gamma_A I + gamma_I L~^q K~)^-1 y_k               alone
+    a    = sum_k a_k                                                 over the network: one sum
+    f(x) = sum_k sum_{i of k} K(x, x_i) a_i                          over the network: one sum
 
-Every agent keeps its own rows, and of a what belongs to them: nobody can predict alone.
+y_k has the labels of agent k's rows, and 0 for all other rows. Every agent keeps its own rows and
+the entries of a that belong to them, so nobody can predict alone.
 """
 
 from __future__ import annotations
@@ -39,58 +40,76 @@ from peerlearn.local.squared_distances import squared_distances
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.base import DEALING, Setup
 from peerlearn.models.fitted_model import Answer, OwnAnswer
-from peerlearn.models.settings import network_fitted_over, number_between, one_agent
-from peerlearn.models.targets import LARGEST, finite_rows
-from peerlearn.models.unlabelled import PartlyLabelled, labelled
+from peerlearn.models.settings import RandomState, network_fitted_over, number_between, one_agent
+from peerlearn.models.targets import LARGEST, check_finite_rows
+from peerlearn.models.unlabelled import PartlyLabelled, is_labelled
 from peerlearn.network import Network
 
 __all__ = ["LapKRRClassifier"]
 
 PRIVACY: Family[Privacy] = Family("peerlearn.local.privacy", "drawn", "privacy")
-SHARED, TRANSFORM = "what agents share", "their transform"
-AT_ONCE = 10_000_000  # entries of a kernel matrix when predicting
+SHARED = "what agents share"
+TRANSFORM = "their transform"
+AT_ONCE = 10_000_000  # most entries of a kernel matrix that a prediction holds in memory
 
 
 class LapKRRClassifier(PartlyLabelled):
-    """A classifier that learns from labelled and unlabelled rows of all agents; the label of the latter is -1.
+    """Semi-supervised kernel classifier for some thousand rows, most of them without a label.
 
-    For rows by the thousand: every agent holds a matrix of the distances between all of them. For
-    more rows use
-    `AnchorLapClassifier`.
+    Rows without a label have -1 in y. Every agent holds a matrix of the distances between all rows.
+    For more rows use `AnchorLapClassifier`.
 
     Parameters
     ----------
-    width: of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2), in the units of the columns: scale
-        them alike.
-    n_neighbors: how many nearest rows each row is joined to in the graph of the data.
-    gamma_A: penalty on the size of f; gamma_I: penalty on how much f varies along the graph of the
-        data.
-    power: of the graph's Laplacian, q in the formulas.
-    distances: what agents share to know the distances between their rows: "landmarks" (exact, and
-        cheapest) or "exchange" (the thesis's, with completion), or an object with settings such as
+    width : float, default 1.0
+        Width of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2), in the units of the columns.
+        Scale columns alike.
+    n_neighbors : int, default 6
+        Number of nearest rows that each row is joined to in the graph of the data.
+    gamma_A : float, default 1e-3
+        Penalty on the size of f.
+    gamma_I : float, default 1.0
+        Penalty on how much f varies along the graph of the data.
+    power : int, default 1
+        Power of the graph's Laplacian, q in the formulas.
+    distances : str, Distances or None, default "landmarks"
+        How agents learn the distances between their rows: "landmarks" (exact, and cheapest),
+        "exchange" (the thesis's, with completion), or an object with settings such as
         Exchange(pattern_rounds=100). "local" is the baseline in which every agent learns alone.
-        None: all rows are in one place, as with no network.
-    completion: of the distances still unknown after an exchange: "diffusion", "block", or an object
-        with settings.
-    privacy: None, or what agents do to rows before they share anything of them: RandomProjection(m)
-        or TanhTransform(m, t). See docs/privacy.md for how little that hides.
-    network: who talks to whom; None trains on all rows in one place, the centralised baseline.
-    random_state: seeds the dealing of rows, landmarks, exchanges and transforms; the same number at
-        every agent.
+        None is for all rows in one place, without a network.
+    completion : str or Completion, default "diffusion"
+        How distances that are still unknown after an exchange are estimated: "diffusion", "block",
+        or an object with settings.
+    privacy : Privacy or None, default None
+        Transform of rows before anything about them is shared: RandomProjection(m) or
+        TanhTransform(m, t). See docs/privacy.md for how little it hides.
+    network : Network or None, default None
+        The graph of agents. None trains on all rows in one place, the centralised baseline.
+    random_state : int, RandomState or None, default None
+        Seed of the dealing of rows, of landmarks, exchanges and transforms. Agents in several
+        processes must all give the same whole number.
 
     Attributes
     ----------
-    classes_: all labels that occur anywhere in the network.
-    coefficients_: a list of N_k x M arrays, one per hosted agent: what each of its rows counts for
-        in each output; M is 1 for two classes, else one output per class.
-    patterns_: the rows of each hosted agent, transformed if privacy asks for it.
-    report_: what was sent, and how well distances were completed; prints as a small table.
+    classes_ : ndarray of shape (n_classes,)
+        All labels that occur anywhere in the network.
+    coefficients_ : list of ndarray of shape (N_k, M)
+        The weight of each row of each hosted agent in each output. M is 1 for two classes, else one
+        output per class.
+    patterns_ : list of ndarray
+        The rows of each hosted agent, transformed if privacy is given.
+    report_ : Report
+        What was sent, and how well distances were completed. It prints as a small table.
 
-    >>> from peerlearn import SimulatedNetwork, data, graphs
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from peerlearn import LapKRRClassifier, SimulatedNetwork, data, graphs
     >>> moons = data.load("two-moons")
     >>> y = (moons.y > 0).astype(int)
     >>> some = np.where(np.arange(400) < 14, y, -1)  # 14 labels
-    >>> model = LapKRRClassifier(width=0.1, network=SimulatedNetwork(graphs.ring(5)), random_state=0)
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> model = LapKRRClassifier(width=0.1, network=network, random_state=0)
     >>> bool(model.fit(moons.X, some).score(moons.X, y) > 0.95)
     True
     """
@@ -119,7 +138,7 @@ class LapKRRClassifier(PartlyLabelled):
         completion: Completion | str = "diffusion",
         privacy: Privacy | None = None,
         network: Network | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.width = width
         self.n_neighbors = n_neighbors
@@ -136,8 +155,8 @@ class LapKRRClassifier(PartlyLabelled):
         setup = super().check_settings()
         if self.distances is None and setup.network.size > 1:
             raise InputError(
-                "distances=None means that all rows are in one place, but agents of a network keep theirs: set "
-                "distances to 'landmarks' or 'exchange', or network to None"
+                "distances=None means that all rows are in one place, but agents of a network keep "
+                "theirs: set distances to 'landmarks' or 'exchange', or network to None"
             )
         return setup
 
@@ -148,7 +167,11 @@ class LapKRRClassifier(PartlyLabelled):
             number_between(getattr(self, name), name, least, LARGEST)
 
     def part(self, name: str) -> Any:
-        """As for every model; distances may also be "local" or None, and privacy None."""
+        """Return the algorithm that this parameter names.
+
+        distances may also be "local" or None, and privacy may be None. They are returned as they
+        are.
+        """
         given = getattr(self, name)
         if name == "distances" and (given is None or (isinstance(given, str) and given == "local")):
             return given
@@ -164,83 +187,89 @@ class LapKRRClassifier(PartlyLabelled):
     def _check_privacy(self) -> Privacy | None:
         if self.privacy is not None and not hasattr(self.privacy, "drawn"):
             raise InputError(
-                f"privacy {self.privacy!r} is not known: give RandomProjection(m), TanhTransform(m, t), or None"
+                f"privacy {self.privacy!r} is not known: give RandomProjection(m), "
+                "TanhTransform(m, t), or None"
             )
         return self.privacy
 
     def draw(self, setup: Setup, columns: int, outputs: int) -> tuple[Drawn, ...]:
         (probed,) = _transform(self.privacy, [probe(4, columns)], setup.seeds[TRANSFORM])
         sharing = setup.parts["distances"] if setup.network.size > 1 else None
-        return (
-            Drawn("the transform of rows", computed=probed),
-            describe_draws(sharing, probed.shape[1], setup.seeds[SHARED]),
-        )
+        transform = Drawn("the transform of rows", computed=probed)
+        return transform, describe_draws(sharing, probed.shape[1], setup.seeds[SHARED])
 
     def train(self, setup: Setup, inputs: list[Array], outputs: list[Array]) -> Answer:
         network = setup.network
-        self._privacy, self._transform_seed = self.privacy, setup.seeds[TRANSFORM]
+        self._privacy = self.privacy
+        self._transform_seed = setup.seeds[TRANSFORM]
         self.patterns_ = _transform(self._privacy, inputs, self._transform_seed)
         for agent, own in zip(network.hosted, self.patterns_, strict=True):
-            finite_rows(own, f"the transformed rows of agent {agent}: ")
+            check_finite_rows(own, f"the transformed rows of agent {agent}: ")
         self._manifold = Manifold(
             self.width, self.n_neighbors, self.gamma_A, self.gamma_I, self.power
         )
-        self._learned_alone, self._agents, self._hosted = (
-            self.distances == "local",
-            network.size,
-            network.hosted,
-        )
+        self._learned_alone = self.distances == "local"
+        self._agents = network.size
+        self._hosted = network.hosted
         if self._learned_alone:
             pairs = zip(self.patterns_, outputs, strict=True)
-            coefficients = [self._alone(self._manifold, own, Y) for own, Y in pairs]
+            coefficients = [self._solve_alone(self._manifold, own, Y) for own, Y in pairs]
             return OwnAnswer(coefficients, Report("LapKRR of each agent alone", True, 0, ()))
-        return OwnAnswer(*self._together(setup, self._manifold, self.patterns_, outputs))
+        return OwnAnswer(*self._solve_together(setup, self._manifold, self.patterns_, outputs))
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """f(x): one number per row for two classes (above 0 means classes_[1]), else one per row and class.
+        """Return f(x) for each row. All agents call it at the same time with the same rows.
 
-        All agents call it at the same time with the same rows.
+        For two classes it is one number per row, and above 0 means classes_[1]. For more classes
+        it is one number per row and class.
         """
         return super().decision_function(X)
 
     def predict(self, X: ArrayLike) -> Any:
-        """The class of each row. All agents call it at the same time with the same rows."""
+        """Return the class of each row. All agents call it together, with the same rows."""
         return super().predict(X)
 
-    def _alone(self, manifold: Manifold, X: Array, Y: Array) -> Array:
-        """One agent's own rows; it has as many neighbors as it has rows at most."""
+    def _solve_alone(self, manifold: Manifold, X: Array, Y: Array) -> Array:
+        """Return the coefficients of one agent that has only its own rows.
+
+        A row has at most all other rows as its neighbors.
+        """
         if len(X) < 2:
             return Y / (1 + self.gamma_A)
         fewer = replace(manifold, n_neighbors=min(self.n_neighbors, len(X) - 1))
-        return fewer.coefficients(squared_distances(X), labelled(Y).astype(np.float64), [Y])[0]
+        J = is_labelled(Y).astype(np.float64)
+        return fewer.coefficients(squared_distances(X), J, [Y])[0]
 
-    def _together(
+    def _solve_together(
         self, setup: Setup, manifold: Manifold, patterns: Sequence[Array], outputs: Sequence[Array]
     ) -> tuple[list[Array], Report]:
-        """Each hosted agent's own rows of a."""
+        """Return the entries of a that belong to each hosted agent, and the report."""
         network = setup.network
         places = Places.agree(network, [len(own) for own in patterns])
         if self.n_neighbors >= places.N:
             raise DataError(
-                f"n_neighbors={self.n_neighbors} is too many for n_samples={places.N} rows of the whole network: set "
-                f"it to {max(places.N - 1, 1)} or less, or give more rows"
+                f"n_neighbors={self.n_neighbors} is too many for n_samples={places.N} rows of the "
+                f"whole network: set it to {max(places.N - 1, 1)} or less, or give more rows"
             )
         D, report = self._all_distances(setup, patterns)
-        J, y = np.zeros((len(D), places.N)), np.zeros((len(D), places.N, outputs[0].shape[1]))
+        J = np.zeros((len(D), places.N))
+        y = np.zeros((len(D), places.N, outputs[0].shape[1]))
         for k, agent in enumerate(network.hosted):
-            J[k, places.of(agent)], y[k, places.of(agent)] = labelled(outputs[k]), outputs[k]
-        J = np.rint(total(network, J))  # zeros and ones, however exact the sum
+            J[k, places.of(agent)] = is_labelled(outputs[k])
+            y[k, places.of(agent)] = outputs[k]
+        J = np.rint(total(network, J))  # zeros and ones, also if the sum is inexact
         a = total(network, _solve_each(manifold, D, J, y))
-        if np.abs(a[0]).max() >= HUGE:  # which all agents see alike
+        if np.abs(a[0]).max() >= HUGE:  # all agents see the same a, and stop together
             raise DataError(
-                f"the rows do not determine a model with width={self.width:g}, gamma_A={self.gamma_A:g} and "
-                f"power={self.power}: raise gamma_A, or lower power"
+                f"the rows do not determine a model with width={self.width:g}, "
+                f"gamma_A={self.gamma_A:g} and power={self.power}: raise gamma_A, or lower power"
             )
         return [a[k, places.of(agent)] for k, agent in enumerate(network.hosted)], report
 
     def _all_distances(self, setup: Setup, patterns: Sequence[Array]) -> tuple[list[Array], Report]:
-        """What each hosted agent holds for the squared distances between all rows."""
-        network, seed = setup.network, setup.seeds[SHARED]
+        """Return the squared distances between all rows, as each hosted agent knows them."""
+        network = setup.network
+        seed = setup.seeds[SHARED]
         if network.size == 1:
             return [squared_distances(patterns[0])], Report("LapKRR", True, 0, ())
         sharing: Distances = setup.parts["distances"]
@@ -254,22 +283,23 @@ class LapKRRClassifier(PartlyLabelled):
         return completed.D, replace(completed.report, solver="LapKRR", note=note)
 
     def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> list[Array]:
-        """Return f(X) as each of these hosted agents knows it; it differs only where each agent learned alone."""
+        """Return f(X) by these hosted agents. They differ only if each agent learned alone."""
         check_is_fitted(self)
         network = self._network_to_predict()
         rows = self.rows_to_predict(X)
-        finite_rows(rows, "")
-        told = {
+        check_finite_rows(rows, "")
+        alike = {
             "the number of rows to predict": len(rows),
             "the rows to predict (a checksum)": crc32(rows.tobytes()),
         }
-        check_same_settings(network, told)
+        check_same_settings(network, alike)
         with one_blas_thread():
             (x,) = _transform(self._privacy, [rows], self._transform_seed)
             pairs = zip(self.patterns_, self.coefficients_, strict=True)
             parts = [_sum_kernels(self._manifold, x, own, a) for own, a in pairs]
-        everybodys = parts if self._learned_alone else list(total(network, np.stack(parts)))
-        return everybodys[agents]
+        if self._learned_alone:
+            return parts[agents]
+        return list(total(network, np.stack(parts)))[agents]
 
     def _network_to_predict(self) -> Network:
         if self._learned_alone:
@@ -278,7 +308,7 @@ class LapKRRClassifier(PartlyLabelled):
 
 
 def _transform(privacy: Privacy | None, inputs: Sequence[Array], seed: int) -> list[Array]:
-    """Return what takes the place of rows, in memory of its own: drawn anew each time, alike at all agents."""
+    """Return transformed copies of rows. The transform follows from the seed alone."""
     if privacy is None:
         return [X.copy() for X in inputs]
     transform = privacy.drawn(inputs[0].shape[1], seed)
@@ -286,12 +316,13 @@ def _transform(privacy: Privacy | None, inputs: Sequence[Array], seed: int) -> l
 
 
 def _solve_each(manifold: Manifold, D: Sequence[Array], J: Array, y: Array) -> Array:
-    """Return a_k of each hosted agent: agents x N x M, HUGE where there is none.
+    """Return a_k of each hosted agent, agents x N x M. It is HUGE if there is no solution.
 
-    Agents that hold the same distances share the work.
+    Hosted agents whose distances are the same array are solved together.
     """
     a = np.empty_like(y)
-    for same in {id(own): own for own in D}.values():
+    different = {id(own): own for own in D}
+    for same in different.values():
         agents = [k for k, own in enumerate(D) if own is same]
         a[agents] = manifold.coefficients(same, J[agents[0]], [y[k] for k in agents])
     for own in a:
@@ -301,7 +332,7 @@ def _solve_each(manifold: Manifold, D: Sequence[Array], J: Array, y: Array) -> A
 
 
 def _sum_kernels(manifold: Manifold, x: Array, own: Array, a: Array) -> Array:
-    """Return sum_i K(x, x_i) a_i over one agent's rows: in pieces, so that many rows to predict need little memory."""
+    """Return sum_i K(x, x_i) a_i over one agent's rows, computed in pieces to save memory."""
     step = max(AT_ONCE // max(len(own), 1), 1)
     pieces = [
         gaussian(squared_distances(x[i : i + step], own), manifold.width) @ a

@@ -1,4 +1,4 @@
-"""Targets of regressors: numbers as they are, one or several per row."""
+"""Targets of regressors: numbers, one or several per row, which need no encoding."""
 
 from __future__ import annotations
 
@@ -24,19 +24,23 @@ class NumberTargets(RegressorMixin, Targets):
     _n_outputs: int
 
     def predict(self, X: ArrayLike) -> Array:
-        """f(x) by the first hosted agent's coefficients: one number per row, or one per row and output."""
+        """Return f(x) for each row, by the first hosted agent's coefficients.
+
+        It is one number per row, or one per row and output if y had two axes.
+        """
         predicted: Array = super().predict(X)
         return predicted
 
     def encode(self, network: Network, targets: Sequence[Any]) -> list[Array]:
-        """Each hosted agent's numbers as rows x M."""
+        """Return each hosted agent's numbers as rows x M."""
         outputs = [np.asarray(y, dtype=np.float64) for y in targets]
         shapes = {y.shape[1:] for y in outputs}
         if len(shapes) > 1:
             raise DataError(
-                f"all agents must have the same number of outputs, but shares have y of shapes {sorted(shapes)}"
+                "all agents must have the same number of outputs, but shares have y of shapes "
+                f"{sorted(shapes)}"
             )
-        self._note_shape(outputs[0])
+        self._remember_shape(outputs[0])
         return [y.reshape(len(y), self._n_outputs) for y in outputs]
 
     def decode(self, outputs: Array) -> Any:
@@ -48,18 +52,20 @@ class NumberTargets(RegressorMixin, Targets):
         return float(r2_score(y, predicted))
 
     def begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
-        self._note_shape(targets[0])
+        self._remember_shape(targets[0])
         return {}
 
-    def _note_shape(self, y: Any) -> None:
-        self._single_output, self._n_outputs = y.ndim == 1, math.prod(y.shape[1:])
+    def _remember_shape(self, y: Any) -> None:
+        self._single_output = y.ndim == 1
+        self._n_outputs = math.prod(y.shape[1:])
 
     def encode_chunk(self, targets: Any, whose: str) -> Array:
         y = np.asarray(targets, dtype=np.float64)
-        if (y.ndim == 1) != self._single_output or math.prod(y.shape[1:]) != self._n_outputs:
+        same_axes = (y.ndim == 1) == self._single_output
+        if not same_axes or math.prod(y.shape[1:]) != self._n_outputs:
             raise DataError(
-                f"{whose}y has shape {y.shape}, but the stream began with {self._n_outputs} outputs per row: give "
-                "every chunk the same"
+                f"{whose}y has shape {y.shape}, but the stream began with {self._n_outputs} "
+                "outputs per row: give every chunk the same"
             )
         return y.reshape(len(y), self._n_outputs)
 
@@ -67,7 +73,8 @@ class NumberTargets(RegressorMixin, Targets):
         return {"single_output": self._single_output}
 
     def restore_targets(self, reader: ArchiveReader, outputs: int) -> None:
-        self._single_output, self._n_outputs = reader.entry("single_output", bool), outputs
+        self._single_output = reader.entry("single_output", bool)
+        self._n_outputs = outputs
         if self._single_output and outputs > 1:
             raise reader.wrong(f"it should have one output, but coefficients are for {outputs}")
 

@@ -1,4 +1,7 @@
-"""Finding models by name: every public model of a file in this folder. A new file is enough."""
+"""Finding models by name: every public model of a file in this folder.
+
+A new file in the folder is enough; there is no list to add it to.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,12 @@ PACKAGE = "peerlearn.models"
 @cache
 def models() -> dict[str, type[NetworkModel]]:
     """Return every model by the name of its class, in alphabetical order."""
-    found = {
-        name: kind
-        for path in own_files(PACKAGE)
-        for name, kind in vars(import_module(path)).items()
-        if not name.startswith("_") and _is_model(kind) and kind.__module__ == path
-    }
-    return dict(sorted(found.items()))
+    kinds = {}
+    for path in own_files(PACKAGE):
+        for name, kind in vars(import_module(path)).items():
+            if not name.startswith("_") and _is_model(kind) and kind.__module__ == path:
+                kinds[name] = kind
+    return dict(sorted(kinds.items()))
 
 
 def saved_models() -> dict[str, type[NetworkModel]]:
@@ -31,7 +33,7 @@ def saved_models() -> dict[str, type[NetworkModel]]:
 
 
 def _is_model(kind: Any) -> bool:
-    """Whether it is a class that takes a network; the base classes take nothing."""
+    """Return whether it is a model that users can create: its constructor takes a network."""
     if not isinstance(kind, type) or not issubclass(kind, NetworkModel):
         return False
     return "network" in signature(kind).parameters

@@ -1,13 +1,13 @@
-"""Echo state networks in a file.
+"""Saved files of echo state networks.
 
 W_in, W, W_fb   the reservoir: units x (1 + inputs), units x units, units x outputs
 coefficients    of the constant, the inputs and the states: (1 + inputs + units) x outputs
-state, last     where the last sequence that was learned from ended: states, and outputs; a forecast goes on from there.
-                Not there if the first hosted agent had no samples
+state, last     states and outputs at the end of the last training sequence, where a forecast
+                begins; missing if the first hosted agent had no samples
 
-The text has leak and scaling, what outputs are multiplied with before they are learned; largest, of
-the outputs in training; and single_output. Whoever has the file has `last`, a value of the first
-hosted agent's own data, and `state`, an echo of others.
+The text has the entries leak; scaling, the factor of outputs when they are learned; largest, the
+largest absolute output in training; and single_output. The file reveals data of the first hosted
+agent: `last` is one of its outputs, and `state` depends on its last samples.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.reservoir_stream import ReservoirStream
 from peerlearn.models.targets import LARGEST
 
-MOST = 2.0**53  # samples: whole numbers are counted up to here
+MOST = 2.0**53  # largest number of samples: up to here float64 counts exactly
 
 
 class ReservoirArchive(ReservoirStream):
-    """Base class of echo state networks, with all that saved files need."""
+    """Base class of echo state networks that can be saved."""
 
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         end = self._latest()
         ended = {} if end is None else {"state": end[0], "last": end[1]}
-        told = {
+        entries = {
             "leak": float(self.reservoir_.leak),
             "scaling": self._scaling,
             "largest": self._largest(),
             "single_output": self._single_output,
         }
-        return self._weights() | ended, told
+        return self._weights() | ended, entries
 
     def from_archive(self, reader: ArchiveReader) -> None:
         width, M = self._restore(reader)
         self.coefficients_ = reader.numbers("coefficients", width, M, largest=LARGEST)[None]
-        self._end, self._largest_fitted = None, _number(reader, "largest", 0.0, LARGEST)
+        self._end = None
+        self._largest_fitted = _read_number(reader, "largest", 0.0, LARGEST)
         if {"state", "last"} & {*reader.arrays}:
             state = reader.numbers("state", self.reservoir_.units, largest=LARGEST)
             self._end = state, reader.numbers("last", M, largest=LARGEST)
@@ -60,7 +61,7 @@ class ReservoirArchive(ReservoirStream):
         if (samples < 0).any() or (samples % 1).any():
             raise reader.wrong("state samples are not whole numbers of 0 or more")
         if (reader.numbers("state largest", agents, largest=LARGEST) < 0).any():
-            raise reader.wrong("state largest is below 0, where sizes are told")
+            raise reader.wrong("state largest is below 0, but it is an absolute value")
         return shape
 
     def _weights(self) -> dict[str, AnyArray]:
@@ -69,22 +70,24 @@ class ReservoirArchive(ReservoirStream):
     def _restore(self, reader: ArchiveReader) -> tuple[int, int]:
         """Set the reservoir and the form of outputs; return the shape of a readout."""
         try:
-            self.check_parameters()  # predictions go on with the washout, and a stream with noise as well
+            self.check_parameters()  # predictions use the washout, and streams the noise as well
         except (TypeError, ValueError) as error:
             raise reader.wrong(str(error)) from error
         W_in = reader.numbers("W_in", None, 1 + self.n_features_in_, largest=LARGEST)
         W = reader.numbers("W", len(W_in), len(W_in), largest=LARGEST)
         W_fb = reader.numbers("W_fb", len(W_in), None, largest=LARGEST)
-        leak, M = _number(reader, "leak", 1 / LARGEST, 1.0), W_fb.shape[1]
+        leak = _read_number(reader, "leak", 1 / LARGEST, 1.0)
+        M = W_fb.shape[1]
         self.reservoir_ = Reservoir(W_in, W, W_fb, leak)
-        self._scaling = _number(reader, "scaling", 1 / LARGEST, LARGEST**0.5)
-        self._single_output, self._n_outputs = reader.entry("single_output", bool), M
+        self._scaling = _read_number(reader, "scaling", 1 / LARGEST, LARGEST**0.5)
+        self._single_output = reader.entry("single_output", bool)
+        self._n_outputs = M
         if self._single_output and M > 1:
             raise reader.wrong(f"it should have one output, but W_fb is for {M}")
         return self.reservoir_.width, M
 
 
-def _number(reader: ArchiveReader, name: str, least: float, most: float) -> float:
+def _read_number(reader: ArchiveReader, name: str, least: float, most: float) -> float:
     value = reader.entry(name, float)
     if not least <= value <= most:
         raise reader.wrong(f"its {name} is {value}, which is not between {least:g} and {most:g}")

@@ -1,4 +1,7 @@
-"""Echo state networks that learn from streams: each agent has one sequence, which goes on from call to call."""
+"""Echo state networks that learn from streams.
+
+Each agent has one sequence, which continues from call to call.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,19 @@ from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
-from peerlearn.models import sequences as given
+from peerlearn.models import sequence_shares
 from peerlearn.models.reservoir_predictor import ReservoirPredictor
 from peerlearn.models.streams import Rows, Stream, StreamModel
 from peerlearn.network import Network
 
 
 class ReservoirStream(StreamModel, ReservoirPredictor):
-    """Base class of echo state networks, with all that `partial_fit` needs."""
+    """Base class of echo state networks with `partial_fit`."""
 
     noise: float
     penalty: str
     _seed: int  # of reservoir and noise
-    _end: tuple[Array, Array] | None  # state and outputs at the last sample that fit has seen
+    _end: tuple[Array, Array] | None  # state and outputs at the last sample of `fit`
     _largest_fitted: float
 
     def _latest(self) -> tuple[Array, Array] | None:
@@ -31,11 +34,9 @@ class ReservoirStream(StreamModel, ReservoirPredictor):
         if stream is None:
             return self._end
         state = stream.state
-        return (
-            (state["reservoir"][0], state["teacher"][0] / self._scaling)
-            if state["samples"][0]
-            else None
-        )
+        if state["samples"][0] == 0:
+            return None
+        return state["reservoir"][0], state["teacher"][0] / self._scaling
 
     def _largest(self) -> float:
         stream = self.stream_under_way
@@ -46,18 +47,20 @@ class ReservoirStream(StreamModel, ReservoirPredictor):
     ) -> tuple[Rows, Mapping[str, Any]]:
         if stream is None and self.penalty != "ridge":
             raise InputError(
-                f"a stream is learned with penalty='ridge', not {self.penalty!r}: set it, or use fit"
+                f"a stream needs penalty='ridge', not {self.penalty!r}: set it, or use fit"
             )
-        chunk = given.chunk_of(self, network, X, y, None if stream is None else self._axes)
-        self._single_output, self._n_outputs = chunk.single, chunk.targets[0].shape[1]
+        axes = None if stream is None else self._axes
+        chunk = sequence_shares.chunk_of(self, network, X, y, axes)
+        self._single_output = chunk.single
+        self._n_outputs = chunk.targets[0].shape[1]
         return Rows(chunk.inputs, chunk.targets), {}
 
     def memory(self, agents: int) -> State:
         return {
             "reservoir": np.zeros((agents, self.reservoir_.units)),  # the last states
             "teacher": np.zeros((agents, self._n_outputs)),  # the last outputs, scaled
-            "samples": np.zeros(agents),  # how many have passed
-            "largest": np.zeros(agents),  # of the targets, in size
+            "samples": np.zeros(agents),  # the number of samples so far
+            "largest": np.zeros(agents),  # the largest absolute target so far
         }
 
     @property
@@ -78,23 +81,27 @@ class ReservoirStream(StreamModel, ReservoirPredictor):
             y0=memory["teacher"][here],
         )
         for k, states in zip(here, harvest, strict=True):
-            waiting = max(self.washout - int(memory["samples"][k]), 0)
-            H[k], d = states[waiting:], teachers[k]
-            memory["reservoir"][k], memory["teacher"][k] = (
-                states[-1, -self.reservoir_.units :],
-                d[-1],
-            )
+            d = teachers[k]
+            washout_left = max(self.washout - int(memory["samples"][k]), 0)
+            H[k] = states[washout_left:]
+            memory["reservoir"][k] = states[-1, -self.reservoir_.units :]
+            memory["teacher"][k] = d[-1]
             memory["samples"][k] += len(d)
-            memory["largest"][k] = max(memory["largest"][k], np.abs(rows.outputs[k]).max())
-        return Chunk.of_rows(
-            H, [d[len(d) - len(h) :] for h, d in zip(H, teachers, strict=True)]
-        ), memory
+            largest = np.abs(rows.outputs[k]).max()
+            memory["largest"][k] = max(memory["largest"][k], largest)
+        after_washout = [d[len(d) - len(h) :] for h, d in zip(H, teachers, strict=True)]
+        return Chunk.of_rows(H, after_washout), memory
 
     def _noise_of(self, stream: Stream, here: list[int]) -> list[np.random.Generator]:
-        """Of each agent's one sequence after so many samples: the same however they were cut into chunks."""
-        found = []
+        """Return the noise generators of these agents for the next samples.
+
+        They are advanced by the samples so far, so that the noise does not depend on how a stream
+        is cut into chunks.
+        """
+        generators = []
         for k in here:
             bits = np.random.PCG64((self._seed, stream.network.hosted[k], 0))
             passed = int(stream.state["samples"][k])
-            found.append(np.random.Generator(bits.advance(passed * self.reservoir_.units)))
-        return found
+            bits = bits.advance(passed * self.reservoir_.units)
+            generators.append(np.random.Generator(bits))
+        return generators

@@ -1,4 +1,4 @@
-"""A model that refuses what it is given stays as it was."""
+"""Undo changes of a model when an error occurs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def restored_on_error(model: Any) -> Iterator[None]:
-    """Attributes that are set inside are taken back if an error leaves it."""
+    """Restore the attributes of the model if an error leaves the block."""
     before = dict(vars(model))
     try:
         yield

@@ -1,14 +1,19 @@
 """Random vector functional-link networks: random features and a linear readout.
 
-    f(x) = b'h(x),   h: random features that all agents draw alike,   b: ridge over everybody's rows
+    f(x) = b'h(x),   h: random features, the same at all agents,   b: ridge over all agents' rows
 
-Training b over rows that never leave their agents is the work of a solver, see
-`peerlearn.algorithms` (thesis, chapters 2 and 4). In a file are
+A solver of `peerlearn.algorithms` finds b while the rows stay at their agents (thesis, chapters 2
+and 4). A saved model has the arrays
 
     W, b            the hidden layer: inputs x hidden units, and hidden units
     coefficients    features x outputs
 
-and in its text activation and direct_links; in that of a stream, b is called bias.
+and the entries activation and direct_links in its text. A saved stream calls the array b bias,
+because b is already the name of the coefficients in its state.
+
+How the file is organised: `_RVFL` implements what `RowModel` (training), `StreamModel` (streams)
+and `NetworkModel` (saved files) ask of a model. The two public classes add only what depends on
+the kind of target.
 """
 
 from __future__ import annotations
@@ -40,7 +45,8 @@ from peerlearn.models.fitted_model import Answer
 from peerlearn.models.label_targets import LabelTargets
 from peerlearn.models.number_targets import NumberTargets
 from peerlearn.models.row_model import RowModel
-from peerlearn.models.shares import chunk_of, encode_shares
+from peerlearn.models.row_shares import chunk_of, encode_shares
+from peerlearn.models.settings import RandomState
 from peerlearn.models.streams import Rows, Stream, StreamModel
 from peerlearn.network import Network
 
@@ -50,7 +56,7 @@ FEATURES = "the features"
 
 
 class _RVFL(StreamModel, RowModel):
-    """What the classifier and the regressor share: features, solver, and prediction."""
+    """Common part of the classifier and the regressor: features, solver and prediction."""
 
     parts: ClassVar = {"solver": READOUT, "stream": STREAMING}
     seeds: ClassVar = (FEATURES, DEALING)
@@ -69,7 +75,7 @@ class _RVFL(StreamModel, RowModel):
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
         network: Network | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.alpha = alpha
@@ -109,11 +115,12 @@ class _RVFL(StreamModel, RowModel):
         return solver.solve(setup.network, problems, Ridge(self.alpha))
 
     def _check_determined(self, network: Network, problems: LeastSquares) -> None:
-        N, B = round(float(total(network, problems.rows)[0])), problems.shape[0]
+        N = round(float(total(network, problems.rows)[0]))
+        B = problems.shape[0]
         if N < B:
             raise DataError(
-                f"the {N} rows of the whole network do not determine {B} coefficients when alpha is 0: set alpha "
-                f"above 0, or n_hidden to {N} or less"
+                f"the {N} rows of the whole network do not determine {B} coefficients when alpha "
+                f"is 0: set alpha above 0, or n_hidden to {N} or less"
             )
 
     def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
@@ -121,11 +128,12 @@ class _RVFL(StreamModel, RowModel):
         H = self.features_(rows)
         b = self.coefficients_[agents]
         L, B, M = b.shape
-        outputs = (H @ b.transpose(1, 0, 2).reshape(B, -1)).reshape(len(H), L, M)
+        # One matrix product for all agents: rows x B times B x (L M).
+        side_by_side = b.transpose(1, 0, 2).reshape(B, -1)
+        outputs = (H @ side_by_side).reshape(len(H), L, M)
         return outputs.transpose(1, 0, 2)
 
-    # Streams
-    # ---------------------------------------------------------------------------------------------------------
+    # Streams: see `StreamModel`
 
     def new_rows(
         self, network: Network, X: Any, y: Any, classes: Any, stream: Stream | None
@@ -139,23 +147,22 @@ class _RVFL(StreamModel, RowModel):
         return Chunk.of_inputs(self.features_, rows.inputs, rows.outputs), {}
 
     def memory(self, agents: int) -> State:
-        return {}  # a row says all that its features depend on
+        return {}  # the features of a row depend on nothing before it
 
     @property
     def row_width(self) -> int:
         return self.features_.width
 
-    # Files
-    # -----------------------------------------------------------------------------------------------------------
+    # Saved files: see `NetworkModel` and `StreamModel`
 
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         layer = self.features_
-        told = {
+        entries = {
             "activation": layer.activation,
             "direct_links": bool(layer.direct_links),
             **self.target_entries(),
         }
-        return {"W": layer.W, "b": layer.b}, told
+        return {"W": layer.W, "b": layer.b}, entries
 
     def from_archive(self, reader: ArchiveReader) -> None:
         self._restore_layer(reader, "b")
@@ -181,32 +188,50 @@ class _RVFL(StreamModel, RowModel):
 
 
 class RVFLClassifier(LabelTargets, _RVFL):
-    """A classifier that agents train together without sending each other their rows.
+    """Random-feature classifier that agents train together; rows stay at their agents.
 
     Parameters
     ----------
-    n_hidden: hidden units, B in the formulas.
-    alpha: ridge penalty on the coefficients, lambda in the thesis.
-    activation: "sigmoid", "tanh", "relu" or "sine".
-    direct_links: let the readout see the inputs beside the hidden units.
-    solver: "auto", "local", "consensus", "admm", "gram", "cg", or an object with settings such as
-        ADMM(tolerance=1e-6).
-    stream: how partial_fit learns: "consensus", "exact", "lms", "rls", or an object such as
-        StreamConsensus(every=5).
-    network: who talks to whom; None trains on all rows in one place, the centralised baseline.
-    random_state: seeds the hidden layer and the dealing of rows; the same number at every agent.
+    n_hidden : int, default 200
+        Number of hidden units, B in the formulas.
+    alpha : float, default 1.0
+        Ridge penalty on the coefficients, lambda in the thesis.
+    activation : {"sigmoid", "tanh", "relu", "sine"}, default "sigmoid"
+        Activation function of the hidden units.
+    direct_links : bool, default False
+        Whether the readout sees the inputs as well as the hidden units.
+    solver : str or Solver, default "auto"
+        How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
+        "cg", or an object with settings such as ADMM(tolerance=1e-6).
+    stream : str or Learner, default "consensus"
+        How partial_fit learns: "consensus", "exact", "lms", "rls", or an object with settings such
+        as StreamConsensus(every=5).
+    network : Network or None, default None
+        The graph of agents. None trains on all rows in one place, the centralised baseline.
+    random_state : int, RandomState or None, default None
+        Seed of the hidden layer and of the dealing of rows. Agents in several processes must all
+        give the same whole number.
 
     Attributes
     ----------
-    classes_: all labels that occur anywhere in the network.
-    coefficients_: hosted agents x B x M; M is 1 for two classes (targets -1 and +1), else one
-        output per class.
-    report_: how the solver got there and what was sent; prints as a small table.
+    classes_ : ndarray of shape (n_classes,)
+        All labels that occur anywhere in the network.
+    coefficients_ : ndarray of shape (n_hosted_agents, B, M)
+        Coefficients of each hosted agent. M is 1 for two classes (targets -1 and +1), else one
+        output per class. With direct_links, B includes the inputs.
+    features_ : RandomFeatures
+        The hidden layer, the same at every agent.
+    report_ : Report
+        What the solver did and what was sent. It prints as a small table.
 
-    >>> from peerlearn import SimulatedNetwork, data, graphs
+    Examples
+    --------
+    >>> from peerlearn import RVFLClassifier, SimulatedNetwork, data, graphs
     >>> digits = data.load("digits")
-    >>> model = RVFLClassifier(network=SimulatedNetwork(graphs.ring(5)), random_state=0)
-    >>> bool(model.fit(digits.X[:1500], digits.y[:1500]).score(digits.X[1500:], digits.y[1500:]) > 0.9)
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> model = RVFLClassifier(network=network, random_state=0)
+    >>> model = model.fit(digits.X[:1500], digits.y[:1500])
+    >>> bool(model.score(digits.X[1500:], digits.y[1500:]) > 0.9)
     True
     """
 
@@ -215,20 +240,85 @@ class RVFLClassifier(LabelTargets, _RVFL):
     ) -> Self:
         """Learn from one more chunk of a stream.
 
-        Row i of the stream goes to agent i mod L if all agents are hosted here; a process that
-        hosts one agent gives that agent's rows; partial_fit(shares) takes a list of (X_k, y_k), one
-        per hosted agent. A chunk may have one row, or none at some agents (tables of 0 rows).
-        classes, all there will be, are given with the first chunk.
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+            The new rows. If all agents are hosted here, row i of the stream goes to agent i mod L.
+            A process that hosts one agent gives that agent's rows. A list of shares has one
+            (X_k, y_k) per hosted agent. A chunk may have one row, or none at some agents (a table
+            of 0 rows).
+        y : array-like of shape (n_rows,), default None
+            The labels of the rows; None if X is a list of shares.
+        classes : array-like, default None
+            All labels that the stream will ever have. Needed with the first chunk only.
+
+        Returns
+        -------
+        self : RVFLClassifier
         """
         return self.learn_chunk(X, y, classes)
 
 
 class RVFLRegressor(NumberTargets, _RVFL):
-    """A regressor that agents train together without sending each other their rows; one or many outputs.
+    """Random-feature regressor that agents train together; rows stay at their agents.
 
-    Parameters and attributes are those of `RVFLClassifier`, without classes.
+    The target of a row is one number or several.
+
+    Parameters
+    ----------
+    n_hidden : int, default 200
+        Number of hidden units, B in the formulas.
+    alpha : float, default 1.0
+        Ridge penalty on the coefficients, lambda in the thesis.
+    activation : {"sigmoid", "tanh", "relu", "sine"}, default "sigmoid"
+        Activation function of the hidden units.
+    direct_links : bool, default False
+        Whether the readout sees the inputs as well as the hidden units.
+    solver : str or Solver, default "auto"
+        How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
+        "cg", or an object with settings such as ADMM(tolerance=1e-6).
+    stream : str or Learner, default "consensus"
+        How partial_fit learns: "consensus", "exact", "lms", "rls", or an object with settings such
+        as StreamConsensus(every=5).
+    network : Network or None, default None
+        The graph of agents. None trains on all rows in one place, the centralised baseline.
+    random_state : int, RandomState or None, default None
+        Seed of the hidden layer and of the dealing of rows. Agents in several processes must all
+        give the same whole number.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (n_hosted_agents, B, M)
+        Coefficients of each hosted agent, for M outputs. With direct_links, B includes the inputs.
+    features_ : RandomFeatures
+        The hidden layer, the same at every agent.
+    report_ : Report
+        What the solver did and what was sent. It prints as a small table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from peerlearn import RVFLRegressor, SimulatedNetwork, graphs
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> model = RVFLRegressor(alpha=1e-3, network=network, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.99)
+    True
     """
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Learn from one more chunk of a stream: as `RVFLClassifier.partial_fit`, without classes."""
+        """Learn from one more chunk of a stream.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+            The new rows, as in `RVFLClassifier.partial_fit`.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs), default None
+            The targets of the rows; None if X is a list of shares.
+
+        Returns
+        -------
+        self : RVFLRegressor
+        """
         return self.learn_chunk(X, y)

@@ -2,32 +2,36 @@
 
 Thesis, section 8.2:
 
-    minimise  C1/(2L) sum over labelled rows of max(0, 1 - y f)^2  +  C2/(2U) sum over the others of exp(-s f^2)
-              + 1/2 |w|^2
-    f(x) = w'(x - m) + b,     m: the mean of the unlabelled rows of the whole network,     b = 2r - 1
+    minimise  C1/(2L) sum over labelled rows of max(0, 1 - y f)^2
+              + C2/(2U) sum over unlabelled rows of exp(-s f^2)  +  1/2 |w|^2
+    f(x) = w'(x - m) + b,   m: mean of the unlabelled rows of the whole network,   b = 2r - 1
 
-The second sum pushes the boundary away from where the rows are, whatever their labels. r, the share
-of positive rows, keeps it from pushing all of them to one side (Chapelle and Zien, Semi-supervised
-classification by low density separation, 2005).
+The second sum pushes the boundary away from where the rows are. r, the share of positive rows,
+keeps it from pushing all rows to one side (Chapelle and Zien, Semi-supervised classification by low
+density separation, 2005).
 
-    L, U, m and r                                                        over the network: totals
-    w                                                                    over the network: `peerlearn.algorithms.smooth`
-    b <- b - t,   t: what L - P + (1 - r) U of all f are below           over the network: totals of counts
+    L, U, m and r                                  over the network: totals
+    w                                              over the network: `peerlearn.algorithms.smooth`
+    b <- b - t,   L - P + (1 - r) U of all f lie below t       over the network: totals of counts
 
-P of the L labels are positive. b = 2r - 1 makes the mean of f right, not the share of positives:
-with r = 0.3 it calls 3 % of G50C positive. The last step, which the thesis does not have, repairs
-that. Error in percent without and with it, 40 labels: G50C 6.7 and 6.3, PCMAC 5.0 and 4.8,
-Garageband 23.1 and 22.8; where 30 % are positive G50C 25.6 and 8.7, PCMAC 29.2 and 17.7, Garageband
-18.9 and 19.2. It counts all rows: where few are unlabelled, their share says nothing (G50C with 5
-unlabelled and 395 others: 34.1 by those 5 alone, 11.5 by all).
+L rows have a label, P of them a positive one, and U rows have none. b = 2r - 1 makes the mean of f
+right, but not the share of positives: with r = 0.3 it calls 3 % of G50C positive. The last step,
+which the thesis does not have, corrects that. Error in percent without and with it, 40 labels:
 
-In a file are
+                               G50C              PCMAC             Garageband
+    data sets as they are       6.7 and  6.3      5.0 and  4.8      23.1 and 22.8
+    30 % of the rows positive  25.6 and  8.7     29.2 and 17.7      18.9 and 19.2
+
+The step counts all rows, because the share among a few unlabelled rows means little (G50C with 5
+unlabelled and 395 labelled rows: 34.1 if only those 5 are counted, 11.5 if all are).
+
+A saved model has the arrays
 
     coefficients    w, one per column
     mean            m, one per column
     intercept       b, a single number
 
-and in its text positive_share.
+and the entry positive_share in its text.
 """
 
 from __future__ import annotations
@@ -52,52 +56,69 @@ from peerlearn.local.margin_losses import S3VMLosses
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import Setup
 from peerlearn.models.fitted_model import Answer
-from peerlearn.models.targets import LARGEST, finite_rows
-from peerlearn.models.unlabelled import PartlyLabelled, unlabelled
+from peerlearn.models.settings import RandomState
+from peerlearn.models.targets import LARGEST, check_finite_rows
+from peerlearn.models.unlabelled import PartlyLabelled, is_unlabelled
 from peerlearn.network import Network
 
 __all__ = ["S3VMClassifier"]
 
-SUMS = Averaging(tolerance=1e-9)  # exact, but where messages get lost
+SUMS = Averaging(tolerance=1e-9)  # exact, except where messages get lost
 
 
 class S3VMClassifier(PartlyLabelled):
-    """A classifier of two classes that agents train together on rows most of which have no label.
+    """Semi-supervised linear support vector machine for two classes.
 
-    Rows without a label are marked by -1 in y. Some agents may have none of them, or no others. X
-    may be sparse. The labelled row of an agent that has only one can be computed from its
-    gradients.
+    Rows without a label have -1 in y. An agent may have only labelled rows, or only unlabelled
+    ones. X may be sparse. If an agent has a single labelled row, that row can be computed from the
+    gradients it sends.
 
     Parameters
     ----------
-    C1: weight of the labelled rows.
-    C2: weight of the unlabelled rows; 0 leaves a support vector machine of the labelled ones.
-    s: how sharply the boundary is kept away from unlabelled rows.
-    positive_share: r, the share of rows of class classes_[1], between 0 and 1. Give it if it is
-        known: None counts the labelled rows of the network, and with a share from 40 labels G50C
-        has 9.2 % error, with the known one 6.3.
-    solver: "lbfgs", "next", "tracking", "diffusion", or an object with settings; all but the last
-        need a network that delivers every message.
-    network: who talks to whom; None trains on all rows in one place, the centralised baseline.
-    random_state: seeds the dealing of rows to agents.
+    C1 : float, default 1.0
+        Weight of the labelled rows.
+    C2 : float, default 1.0
+        Weight of the unlabelled rows. With 0 it is a support vector machine of the labelled rows.
+    s : float, default 5.0
+        How sharply the boundary is kept away from unlabelled rows.
+    positive_share : float or None, default None
+        r, the share of rows of class classes_[1], between 0 and 1. None takes the share among the
+        labelled rows of the network. Give it if it is known: on G50C with 40 labels the error is
+        9.2 % with the counted share and 6.3 % with the known one.
+    solver : str or SmoothSolver, default "lbfgs"
+        How agents minimise together: "lbfgs", "next", "tracking", "diffusion", or an object with
+        settings. All except "diffusion" need a network that delivers every message.
+    network : Network or None, default None
+        The graph of agents. None trains on all rows in one place, the centralised baseline.
+    random_state : int, RandomState or None, default None
+        Seed of the dealing of rows to agents.
 
     Attributes
     ----------
-    classes_: the two labels.
-    coefficients_: w, hosted agents x columns.
-    mean_: m, hosted agents x columns.
-    intercept_: b of each hosted agent.
-    positive_share_: r.
-    report_: how the solver got there and what was sent; prints as a small table.
+    classes_ : ndarray of shape (2,)
+        The two labels.
+    coefficients_ : ndarray of shape (n_hosted_agents, n_columns)
+        w of each hosted agent.
+    mean_ : ndarray of shape (n_hosted_agents, n_columns)
+        m of each hosted agent.
+    intercept_ : ndarray of shape (n_hosted_agents,)
+        b of each hosted agent.
+    positive_share_ : float
+        r.
+    report_ : Report
+        What the solver did and what was sent. It prints as a small table.
 
-    >>> from peerlearn import SimulatedNetwork, data, graphs
+    Examples
+    --------
+    >>> from peerlearn import S3VMClassifier, SimulatedNetwork, data, graphs
     >>> g50c = data.load("g50c")
     >>> y = g50c.y.copy()
-    >>> y[y == -1] = 0  # -1 is no class here
-    >>> partly = y.copy()
-    >>> partly[40:] = -1
-    >>> model = S3VMClassifier(positive_share=0.5, network=SimulatedNetwork(graphs.ring(5)), random_state=0)
-    >>> bool(model.fit(g50c.X, partly).score(g50c.X, y) > 0.9)
+    >>> y[y == -1] = 0  # because -1 marks rows without a label
+    >>> some = y.copy()
+    >>> some[40:] = -1  # 40 labels
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> model = S3VMClassifier(positive_share=0.5, network=network, random_state=0)
+    >>> bool(model.fit(g50c.X, some).score(g50c.X, y) > 0.9)
     True
     """
 
@@ -118,7 +139,7 @@ class S3VMClassifier(PartlyLabelled):
         positive_share: float | None = None,
         solver: SmoothSolver | str = "lbfgs",
         network: Network | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.C1 = C1
         self.C2 = C2
@@ -130,66 +151,72 @@ class S3VMClassifier(PartlyLabelled):
 
     def check_parameters(self) -> None:
         for name, least in (("C1", "above 0"), ("C2", "of 0 or more"), ("s", "above 0")):
-            value = _number(getattr(self, name))
-            if not (0 < value < np.inf or (value == 0 and name == "C2")):
+            value = _as_number(getattr(self, name))
+            may_be_zero = name == "C2"
+            if not (0 < value < np.inf or (value == 0 and may_be_zero)):
                 raise InputError(f"{name} is {getattr(self, name)!r}: give a number {least}")
-        if self.positive_share is not None and not 0 < _number(self.positive_share) < 1:
+        if self.positive_share is not None and not 0 < _as_number(self.positive_share) < 1:
             raise InputError(
-                f"positive_share is {self.positive_share!r}: give a number between 0 and 1, the share of rows of the "
-                "second class, or None to count the labelled rows"
+                f"positive_share is {self.positive_share!r}: give a number between 0 and 1, the "
+                "share of rows of the second class, or None to count the labelled rows"
             )
 
     def common_settings(self, setup: Setup, columns: int, outputs: int | None) -> dict[str, Any]:
-        return super().common_settings(
-            setup, columns, None
-        )  # agents agree on the classes, and there are two
+        # The number of outputs follows from the classes, on which agents have agreed already.
+        return super().common_settings(setup, columns, None)
 
     def train(self, setup: Setup, inputs: list[Any], outputs: list[Array]) -> Answer:
-        network, solver = setup.network, setup.parts["solver"]
+        network = setup.network
+        solver = setup.parts["solver"]
         if len(self.classes_) > 2:
             raise DataError(
-                f"Only binary classification is supported. The labelled rows of the whole network are of "
-                f"{len(self.classes_)} classes, {', '.join(map(str, self.classes_)):.200}: leave out the rows of all "
-                "but two, or call all but one by the same label"
+                "Only binary classification is supported. The labelled rows of the whole network "
+                f"have {len(self.classes_)} classes, {', '.join(map(str, self.classes_)):.200}: "
+                "keep the rows of two classes, or give all classes except one the same label"
             )
         targets = [own[:, 0] for own in outputs]
-        L, P, U = counted(network, targets)
+        L, P, U = count_labels(network, targets)
         r = P / L if self.positive_share is None else float(self.positive_share)
-        m, b = _mean(network, inputs, targets, L, U), 2 * r - 1
+        m = _mean(network, inputs, targets, L, U)
+        b = 2 * r - 1
         losses = S3VMLosses(
             inputs, targets, m, b, self.C1, self.C2, self.s, labelled=L, unlabelled=U
         )
         found = solver.minimise(network, losses, 1.0)
-        check_coefficients(
-            network, found.coefficients, found.apart
-        )  # now, because the threshold depends on them
-        f = np.split(
-            losses.outputs(found.coefficients), np.cumsum([len(own) for own in targets])[:-1]
-        )
+        # Checked here, before the threshold is computed from them.
+        check_coefficients(network, found.coefficients, found.apart)
+        ends = np.cumsum([len(own) for own in targets])
+        f = np.split(losses.outputs(found.coefficients), ends[:-1])
         t = threshold(network, f, below=L - P + (1 - r) * U, count=L + U)
-        self.mean_, self.positive_share_ = m, r
+        self.mean_ = m
+        self.positive_share_ = r
         self.intercept_ = np.full(len(m), b - t)
         answer: Answer = replace(found, apart=None)
         return answer
 
     def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
-        finite_rows(rows, "")
+        check_finite_rows(rows, "")
         w = self.coefficients_[agents]
         offsets = self.intercept_[agents] - dots(w, self.mean_[agents])
         outputs: Array = (rows @ w.T).T + offsets[:, None]
         return outputs[:, :, None]
 
     def objective(self, X: Array, y: AnyArray) -> tuple[S3VMLosses, float]:
-        """Return the losses of rows in one place, and alpha: what is minimised is their sum and alpha/2 |w|^2."""
-        known = ~unlabelled(y)
+        """Return the losses of rows in one place, and alpha.
+
+        Training minimises the sum of the losses and alpha/2 |w|^2.
+        """
+        known = ~is_unlabelled(y)
         signs = np.zeros(len(y))
         signs[known] = self._encode_codes(np.searchsorted(self.classes_, y[known]))[:, 0]
-        L, b = int(np.count_nonzero(known)), 2 * self.positive_share_ - 1
+        L = int(np.count_nonzero(known))
+        b = 2 * self.positive_share_ - 1
         m = self.mean_[0]  # the same at all agents
-        return S3VMLosses(
+        losses = S3VMLosses(
             [X], [signs], m, b, self.C1, self.C2, self.s, labelled=L, unlabelled=len(y) - L
-        ), 1.0
+        )
+        return losses, 1.0
 
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         arrays = {"mean": self.mean_[0], "intercept": np.asarray(self.intercept_[0])}
@@ -214,23 +241,23 @@ class S3VMClassifier(PartlyLabelled):
         return tags
 
 
-def _number(value: Any) -> float:
-    """NaN for what is none."""
+def _as_number(value: Any) -> float:
+    """Return the value as a float, or NaN if it is no number."""
     return float(value) if isinstance(value, Real) else np.nan
 
 
-def counted(network: Network, targets: Sequence[Array]) -> tuple[int, int, int]:
-    """How many rows of the whole network have a label, have a positive one, and have none."""
+def count_labels(network: Network, targets: Sequence[Array]) -> tuple[int, int, int]:
+    """Return how many rows of the network have a label, a positive label, and no label."""
     own = [
         [np.count_nonzero(y), np.count_nonzero(y > 0), np.count_nonzero(y == 0)] for y in targets
     ]
-    L, P, U = sums = sum_alike(network, np.array(own, dtype=np.float64), SUMS)[
-        0
-    ]  # alike at all agents
+    sums = sum_alike(network, np.array(own, dtype=np.float64), SUMS)[0]  # the same at all agents
+    L, P, U = sums
     if not (np.isfinite(sums).all() and 0.5 < P < L - 0.5 and U > -0.5):
         raise WireError(
-            f"all agents together count {L:g} labelled rows, {P:g} of them positive, and {U:g} others, which cannot "
-            "be: one of them runs something else"
+            f"all agents together count {L:g} labelled rows, {P:g} of them positive, and {U:g} "
+            "others, which cannot be right: one of them probably runs another version or "
+            "configuration"
         )
     return round(L), round(P), round(U)
 
@@ -238,8 +265,10 @@ def counted(network: Network, targets: Sequence[Array]) -> tuple[int, int, int]:
 def _mean(
     network: Network, inputs: Sequence[Any], targets: Sequence[Array], L: int, U: int
 ) -> Array:
-    """Of the unlabelled rows of all agents, or of all rows where all have labels: at every hosted agent."""
+    """Return the mean of the unlabelled rows, at every hosted agent.
+
+    If all rows have labels, it is the mean of all rows.
+    """
     rows = [X[y == 0] if U else X for X, y in zip(inputs, targets, strict=True)]
-    return sum_alike(
-        network, np.stack([np.asarray(own.sum(axis=0)).ravel() for own in rows]), SUMS
-    ) / (U or L)
+    own_sums = np.stack([np.asarray(own.sum(axis=0)).ravel() for own in rows])
+    return sum_alike(network, own_sums, SUMS) / (U or L)

@@ -1,14 +1,14 @@
-"""A stream under way as one .npz file, so that it can be taken up again: numbers and a text, nothing that runs code.
+"""A running stream as one .npz file, from which it can be resumed. Loading it runs no code from it.
 
-about            JSON: version, class, parameters, learner, network, and what has passed
-W, bias          the hidden layer, by which a stream began without random_state goes on with the same features; or
-W_in, W, W_fb    the reservoir
+about            JSON text: version, class, parameters, learner, network, and counts so far
+W, bias          the hidden layer of an RVFL network (it may not follow from random_state), or
+W_in, W, W_fb    the reservoir of an echo state network
 classes          of a classifier
-state NAME       what the learner, and the model, remember: hosted agents x ..
+state NAME       what the learner and the model remember: hosted agents x ..
 
-It holds what these agents have learned from their own rows, which their neighbors are not meant to
-see: keep it at its
-site. `peerlearn.models.archive` saves the coefficients alone, for predictions.
+The file holds what these agents have learned from their own rows. Their neighbors are not meant to
+see it: keep it at its site. `peerlearn.models.archive` saves only the coefficients, for
+predictions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WAY_OUT = "give the file that save_stream wrote for these agents, and the networ
 
 
 def save_stream(model: StreamModel, path: str | os.PathLike[str]) -> None:
-    """Write where the stream is, at once, so that the file is whole or not there."""
+    """Write the running stream of a model to a file. It appears only when it is complete."""
     stream = model.stream_under_way if type(model) in _stream_models().values() else None
     if stream is None:
         raise InputError(
@@ -45,7 +45,8 @@ def save_stream(model: StreamModel, path: str | os.PathLike[str]) -> None:
     model.check_unchanged(stream)
     if type(stream.learner) not in STREAMING.kinds().values():
         raise InputError(
-            f"a stream that {type(stream.learner).__name__} learns from cannot be saved: it is not built in"
+            f"a stream that {type(stream.learner).__name__} learns from cannot be saved: it is not "
+            "built in"
         )
     settings: Any = stream.learner
     arrays, entries = model.stream_to_archive()
@@ -62,13 +63,21 @@ def save_stream(model: StreamModel, path: str | os.PathLike[str]) -> None:
     arrays["about"] = np.array(json.dumps(about))
     way_out = "leave it as partial_fit made it"
     reader = ArchiveReader.of_file(arrays, "the stream cannot be saved", way_out)
-    _resume(reader, model.network)  # what is written can be read
+    _resume(reader, model.network)  # so that no file is written that cannot be read
     write_arrays(Path(path).expanduser(), arrays)
 
 
 def resume_stream(path: str | os.PathLike[str], network: Network | None = None) -> Any:
-    """Return the model as it was: its next partial_fit gives what it would have given then."""
-    return _resume(read_archive(path, "stream", "go on", WAY_OUT), network)
+    """Return the model of a saved stream. Its next partial_fit continues the stream exactly.
+
+    Parameters
+    ----------
+    path : str or path
+        The file that `save_stream` wrote.
+    network : Network or None, default None
+        The network of the stream, with the same agents, links and weights as before.
+    """
+    return _resume(read_archive(path, "stream", "be resumed", WAY_OUT), network)
 
 
 def _stream_models() -> dict[str, type[StreamModel]]:
@@ -76,7 +85,8 @@ def _stream_models() -> dict[str, type[StreamModel]]:
 
 
 def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel:
-    here, known = network_of(network), _stream_models()
+    here = network_of(network)
+    known = _stream_models()
     _check_network(reader, here)
     learner = _read_learner(reader)
     kind = known[reader.one_of("class", known)]
@@ -86,59 +96,65 @@ def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel:
         raise reader.wrong(f"its alpha is {alpha!r:.60}, which is no number above 0")
     model = kind(**parameters)
     model.n_features_in_ = reader.entry("n_features", int)
-    if columns := reader.columns(model.n_features_in_):
+    columns = reader.columns(model.n_features_in_)
+    if columns:
         model.feature_names_in_ = np.array(columns, dtype=object)
     shape = model.stream_from_archive(reader, len(here.hosted))
     shapes = _state_shapes(model, learner, here, *shape)
-    # In the order of axes in which a learner changes them in place.
-    state = {
-        name: np.ascontiguousarray(reader.numbers(f"state {name}", *axes))
-        for name, axes in shapes.items()
-    }
-    chunks, rows, sent = _read_passed(reader)
-    return model.go_on(Stream(learner, here, model.stream_settings(), state, chunks, rows, sent))
+    state = {}
+    for name, axes in shapes.items():
+        # Learners change arrays in place, and expect them in C order.
+        state[name] = np.ascontiguousarray(reader.numbers(f"state {name}", *axes))
+    chunks, rows, sent = _read_counts(reader)
+    return model.continue_from(
+        Stream(learner, here, model.stream_settings(), state, chunks, rows, sent)
+    )
 
 
 def _state_shapes(
     model: StreamModel, learner: Learner, network: Network, B: int, M: int
 ) -> dict[str, tuple[int, ...]]:
-    """The shapes of a fresh state for B x M coefficients, found without making one, because B is what a file claims.
+    """Return the shapes of a fresh state for B x M coefficients, without creating that state.
 
-    A matrix of B x B numbers may be far larger than the file. So three small states are made: an
-    axis that is longer where there is one more feature is B, one that is longer where there is one
-    more output is M, and others are fixed.
+    B comes from the file, which may claim anything, and a matrix of B x B numbers may be far larger
+    than the file. So three small states are created instead. An axis that grows with one more
+    feature has length B, one that grows with one more output has length M, and others are fixed.
     """
-    small, taller, wider = (
-        model.fresh_state(learner, network, shape) for shape in ((1, 1), (2, 1), (1, 2))
-    )
-    return {
-        name: tuple(
-            B if more > length else M if many > length else length
-            for length, more, many in zip(
-                x.shape, taller[name].shape, wider[name].shape, strict=True
-            )
-        )
-        for name, x in small.items()
-    }
+    small = model.fresh_state(learner, network, (1, 1))
+    taller = model.fresh_state(learner, network, (2, 1))
+    wider = model.fresh_state(learner, network, (1, 2))
+    shapes = {}
+    for name, array in small.items():
+        shape = list(array.shape)
+        for axis, length in enumerate(array.shape):
+            if taller[name].shape[axis] > length:
+                shape[axis] = B
+            elif wider[name].shape[axis] > length:
+                shape[axis] = M
+        shapes[name] = tuple(shape)
+    return shapes
 
 
 def _describe_network(network: Network) -> dict[str, Any]:
-    """Who is hosted, and a checksum of who listens to whom: where sums are kept depends on it."""
+    """Return size, hosted agents, and a checksum of links and weights.
+
+    The state of a learner belongs to these links and weights.
+    """
     C = network.mixing
     checksum = crc32(C.indptr.tobytes() + C.indices.tobytes() + C.data.tobytes())
     return {"size": network.size, "hosted": list(network.hosted), "checksum": checksum}
 
 
 def _check_network(reader: ArchiveReader, network: Network) -> None:
-    saved, here = reader.entry("network", dict), _describe_network(network)
-    for name, what in (
-        ("size", "number of agents"),
-        ("hosted", "agents hosted"),
-        ("checksum", "links or weights"),
-    ):
+    """Refuse a network that differs from the one of the file."""
+    saved = reader.entry("network", dict)
+    here = _describe_network(network)
+    words = {"size": "number of agents", "hosted": "agents hosted", "checksum": "links or weights"}
+    for name, what in words.items():
         if saved.get(name) != here[name]:
             raise reader.wrong(
-                f"its {what} are not those of this network ({saved.get(name)!r:.60}, {here[name]!r:.60})"
+                f"its {what} are not those of this network "
+                f"({saved.get(name)!r:.60}, {here[name]!r:.60})"
             )
 
 
@@ -150,14 +166,16 @@ def _read_learner(reader: ArchiveReader) -> Learner:
             settings["averaging"] = Averaging(**settings["averaging"])
         return kind(**settings)
     except (InputError, TypeError) as error:
-        raise reader.wrong(f"its learner cannot be made ({error})") from error
+        raise reader.wrong(f"its learner cannot be created ({error})") from error
 
 
-def _read_passed(reader: ArchiveReader) -> tuple[int, int, Counts]:
+def _read_counts(reader: ArchiveReader) -> tuple[int, int, Counts]:
+    """Return the numbers of chunks and rows so far, and what was sent."""
     passed = reader.entry("passed", dict)
     sent = passed.get("sent")
     try:
-        counts = Counts(**{name: int(value) for name, value in dict(sent or {}).items()})
+        numbers = {name: int(value) for name, value in dict(sent or {}).items()}
+        counts = Counts(**numbers)
         return int(passed["chunks"]), int(passed["rows"]), counts
     except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise reader.wrong(f"what has passed is not counted ({error!r:.60})") from error
+        raise reader.wrong(f"its counts 'passed' are not valid ({error!r:.60})") from error

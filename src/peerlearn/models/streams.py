@@ -1,4 +1,14 @@
-"""`partial_fit`: one more chunk of a stream, checked, and learned by the network together."""
+"""Models that learn from streams: `partial_fit` takes one more chunk.
+
+    check      the new rows, and that no parameter has changed               alone
+    compare    settings, with the first chunk only                           over the network
+    learn      one step of the learner on the new rows                       over the network
+    keep       the new state in `Stream`, its coefficients in the model
+
+The learner (`peerlearn.algorithms.streaming`) updates the coefficients. The model turns rows into
+features, and may remember something itself, as a reservoir does. Both kinds of memory are in
+`Stream.state`, where the coefficients are called b.
+"""
 
 from __future__ import annotations
 
@@ -25,95 +35,100 @@ from peerlearn.models.labels import stream_classes
 from peerlearn.models.restored_on_error import restored_on_error
 from peerlearn.network.base import Counts, Network
 
-PART = "stream"  # the parameter that says how a model learns from streams
+PART = "stream"  # the parameter that is the learner
 NOT_OF_STREAMS = ("solver",)  # parameters that may change while a stream is under way
 
 
 @dataclass
 class Stream:
-    """Where a stream is: what learns, what it remembers, and what has passed."""
+    """State of a running stream.
+
+    settings: the model's parameters when the stream began.
+    state: the arrays that learner and model remember.
+    chunks: number of chunks so far.
+    rows: number of rows of the hosted agents so far.
+    sent: what was sent so far.
+    """
 
     learner: Learner
     network: Network
-    settings: dict[str, Any]  # the model's parameters when the stream began
+    settings: dict[str, Any]
     state: State = field(repr=False)
     chunks: int = 0
-    rows: int = 0  # of the hosted agents
+    rows: int = 0
     sent: Counts = field(default_factory=Counts)
 
     def report(self) -> Report:
+        """Return the report of the stream so far."""
         averaging = getattr(self.learner, "averaging", None)
         enough = averaging is None or Averaging.of(averaging).suffices_on(self.network)
         note = f"a stream of {self.rows:,} rows so far"
         if "silences" in self.state:
-            kept, chances = (
-                self.state["silences"].sum(),
-                self.chunks // getattr(self.learner, "every", 1),
-            )
-            note += (
-                f"; agents kept silent {kept:,.0f} of {chances * len(self.network.hosted):,} times"
-            )
+            silences = self.state["silences"].sum()
+            combinations = self.chunks // getattr(self.learner, "every", 1)
+            chances = combinations * len(self.network.hosted)
+            note += f"; agents kept silent {silences:,.0f} of {chances:,} times"
         return Report(type(self.learner).__name__, enough, self.chunks, (), self.sent, note)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What a call brings: the new rows of each hosted agent, checked."""
+    """Checked new rows of each hosted agent, with outputs of rows x M."""
 
     inputs: list[Array]
-    outputs: list[Array]  # rows x M
+    outputs: list[Array]
 
 
 class StreamModel(FittedModel):
-    """Base class of models with a linear readout that learn from streams as well.
+    """Base class of models with a linear readout that can also learn from streams.
 
-    They have the parameters alpha and stream, which is one of their parts, of the family STREAMING.
+    They have the parameters alpha and stream. The latter is one of their parts, of the family
+    STREAMING. A subclass implements the abstract methods, which come first.
     """
 
     alpha: float
-    _stream: Stream  # the one under way, if any
-
-    # What a model says of its streams
-    # --------------------------------------------------------------------------------
+    _stream: Stream  # not set if no stream is running
 
     @abstractmethod
     def new_rows(
         self, network: Network, X: Any, y: Any, classes: Any, stream: Stream | None
     ) -> tuple[Rows, Mapping[str, Any]]:
-        """Check what partial_fit was given; return it, and what all agents must have alike when a stream begins.
+        """Check the arguments of partial_fit. Return the rows, and settings that agents must share.
 
-        stream: the one under way; None if this is the first chunk.
+        The settings are needed with the first chunk only.
+
+        stream: the running stream; None if this is the first chunk.
         """
 
     @abstractmethod
     def chunks_of(self, stream: Stream, rows: Rows) -> tuple[list[Chunk], State]:
-        """Return what the learner sees of new rows, and what the model itself remembers after them."""
+        """Return new rows as features for the learner, and the model's own memory after them."""
 
     @abstractmethod
     def memory(self, agents: int) -> State:
-        """Return what the model itself remembers before the first row, beside what the learner does."""
+        """Return the model's own memory before the first row. The learner's is separate."""
 
     @property
     @abstractmethod
     def row_width(self) -> int:
-        """How many features a row has for the readout: B in the formulas."""
+        """Number of features of a row for the readout, B in the formulas."""
 
     @abstractmethod
     def stream_to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-        """Return arrays beside the state, and plain values beside those of `to_archive`, by name."""
+        """Return what a saved stream needs besides the state and the entries of `to_archive`.
+
+        It is a pair of arrays and plain values, by name.
+        """
 
     @abstractmethod
     def stream_from_archive(self, reader: ArchiveReader, agents: int) -> tuple[int, int]:
-        """Set all that a stream needs, checked; return the shape of the coefficients.
+        """Check what a file has, set all attributes that a stream needs, and return (B, M).
 
         Parameters and n_features_in_ are set already.
         """
 
-    # What all of them do
-    # ---------------------------------------------------------------------------------------------
-
     def learn(self, setup: Setup, *given: Any) -> Answer:
-        """As for every model. A stream that was under way ends here."""
+        """Train on the arguments of `fit`. A running stream ends here."""
         others = {name: part for name, part in setup.parts.items() if name != PART}
         answer = super().learn(replace(setup, parts=others), *given)
         self.__dict__.pop("_stream", None)
@@ -121,17 +136,20 @@ class StreamModel(FittedModel):
 
     @property
     def stream_under_way(self) -> Stream | None:
+        """The running stream, if any."""
         return getattr(self, "_stream", None)
 
-    def go_on(self, stream: Stream) -> Self:
-        """Be where the stream is."""
-        self._stream, self.coefficients_, self.report_ = stream, stream.state["b"], stream.report()
+    def continue_from(self, stream: Stream) -> Self:
+        """Set the running stream, and coefficients and report from it."""
+        self._stream = stream
+        self.coefficients_ = stream.state["b"]
+        self.report_ = stream.report()
         return self
 
     def learn_chunk(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn one chunk: what `partial_fit` does.
+        """Learn from one chunk, as `partial_fit` does.
 
-        Everything is checked before the network is asked, and nothing is changed before it has
+        The input is checked before anything is sent. The model changes only after the network has
         answered.
         """
         with restored_on_error(self), one_blas_thread():
@@ -143,68 +161,69 @@ class StreamModel(FittedModel):
                 rows, _ = self.new_rows(stream.network, X, y, classes, stream)
                 mark = stream.network.ledger.mark()
             chunks, memory = self.chunks_of(stream, rows)
-            # Learners change arrays in place: those of a model that was loaded as read-only memory
-            # are copied first.
-            state = {
-                name: np.require(array, requirements=["C", "W"])
-                for name, array in stream.state.items()
-            }
-            stream.state = (
-                stream.learner.learn(stream.network, state, chunks, float(self.alpha)) | memory
-            )
+            state = {}
+            for name, array in stream.state.items():
+                # Learners change arrays in place. A read-only array, such as one of a model that
+                # was loaded from mapped memory, is copied first.
+                state[name] = np.require(array, requirements=["C", "W"])
+            new_state = stream.learner.learn(stream.network, state, chunks, float(self.alpha))
+            stream.state = new_state | memory
             stream.chunks += 1
             stream.rows += sum(map(len, rows.outputs))
             stream.sent += stream.network.ledger.since(mark)
-            return self.go_on(stream)
+            return self.continue_from(stream)
 
     def _begin(self, X: Any, y: Any, classes: Any) -> tuple[Stream, Rows, Counts]:
+        """Return a new stream, the rows of its first chunk, and a mark of what was sent before."""
         setup = self.check_settings()
         if not self.alpha > 0:
             raise InputError(
-                "a stream needs alpha above 0: its first rows alone do not determine the coefficients"
+                "a stream needs alpha above 0: its first rows alone do not determine the "
+                "coefficients"
             )
         if hasattr(self, "coefficients_"):
             warn_caller(
-                "partial_fit begins a stream of its own: rows that fit has seen are not part of it, and the "
-                "coefficients that it found are replaced; to learn from them as well, give them to partial_fit as the "
-                "first chunk"
+                "partial_fit begins a stream of its own: the rows of fit are not part of it, and "
+                "the coefficients of fit are replaced; to learn from those rows as well, give them "
+                "to partial_fit as the first chunk"
             )
-        network, learner = setup.network, setup.parts[PART]
+        network = setup.network
+        learner = setup.parts[PART]
         mark = network.ledger.mark()
         rows, fixed = self.new_rows(network, X, y, classes, None)
         outputs = rows.outputs[0].shape[1]
-        setup = replace(setup, parts={PART: learner})  # the solver has no say
+        setup = replace(setup, parts={PART: learner})  # streams do not use the solver
         self.draw_and_compare(setup, self.n_features_in_, outputs, more=fixed)
         state = self.fresh_state(learner, network, (self.row_width, outputs))
         return Stream(learner, network, self.stream_settings(), state), rows, mark
 
     def fresh_state(self, learner: Learner, network: Network, shape: tuple[int, int]) -> State:
-        """Return what the learner and the model remember before the first row, for B x M coefficients."""
+        """Return the memory of learner and model before the first row, for B x M coefficients."""
         return learner.start(network, shape, float(self.alpha)) | self.memory(len(network.hosted))
 
     def stream_settings(self) -> dict[str, Any]:
-        """Return the parameters that must not change while a stream is under way."""
+        """Return the parameters that must not change while a stream is running."""
         given: dict[str, Any] = self.get_params(deep=False)
         return {name: value for name, value in given.items() if name not in NOT_OF_STREAMS}
 
     def check_unchanged(self, stream: Stream, classes: Any = None) -> None:
-        """Refuse parameters and classes that are not those that the stream began with."""
+        """Refuse parameters and classes that differ from those that the stream began with."""
         known: Any = getattr(self, "classes_", None)
+        # A quick comparison first, because most calls repeat the same list.
         same = classes is None or (isinstance(classes, list) and classes == known.tolist())
         if not same and not np.array_equal(stream_classes(classes), known):
             raise DataError(
-                f"classes {np.asarray(classes).tolist()!r:.100} are not those that the stream began with, "
-                f"{known.tolist()!r:.100}: give the same, or leave them out after the first call"
+                f"classes {np.asarray(classes).tolist()!r:.100} are not those that the stream "
+                f"began with, {known.tolist()!r:.100}: give the same, or leave them out after the "
+                "first call"
             )
         for name, before in stream.settings.items():
             value = getattr(self, name)
-            if (
-                value is before
-                or value == before
-                or (name == PART and self.part(PART) == stream.learner)
-            ):
+            if value is before or value == before:
+                continue
+            if name == PART and self.part(PART) == stream.learner:
                 continue
             raise InputError(
-                f"{name} was changed from {before!r:.60} to {value!r:.60} while a stream is under way: set it back, or "
-                "begin a new stream with sklearn.base.clone(model)"
+                f"{name} was changed from {before!r:.60} to {value!r:.60} while a stream is under "
+                "way: set it back, or begin a new stream with sklearn.base.clone(model)"
             )

@@ -1,6 +1,6 @@
-"""Targets and outputs: what y becomes before a solver sees it, and what its outputs mean.
+"""Targets and outputs: how y becomes numbers for a solver, and how outputs become predictions.
 
-`LabelTargets` and `NumberTargets` say it of classifiers and of regressors.
+`LabelTargets` implements it for classifiers, `NumberTargets` for regressors.
 """
 
 from __future__ import annotations
@@ -18,35 +18,37 @@ from peerlearn.errors import DataError
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.network.base import Network
 
-LARGEST = 1e100  # of what is learned from: sums of squares stay numbers
+LARGEST = 1e100  # largest number that models accept: sums of squares stay finite
 
 
 class Targets(ABC):
-    """Mixin of models that predict targets: what becomes of y, and what outputs mean.
+    """Mixin of models that predict targets. It encodes y as numbers and decodes outputs.
 
-    Outputs are f(x), M numbers per row. They are what solvers learn, and what `agent_outputs`
-    gives.
+    Outputs are f(x), M numbers per row. Solvers learn them, and `agent_outputs` returns them.
     """
 
     def predict(self, X: ArrayLike) -> Any:
-        """Return the prediction of each row, by the first hosted agent's coefficients."""
+        """Return the prediction for each row, by the first hosted agent's coefficients."""
         return self.decode(self.agent_outputs(X, slice(1))[0])
 
     def agent_predictions(self, X: ArrayLike) -> Any:
-        """As `predict`, one line per hosted agent, by what that agent knows: agents x rows, or x rows x outputs."""
+        """Return the predictions of every hosted agent: agents x rows, or agents x rows x outputs.
+
+        Each agent uses its own coefficients.
+        """
         return np.stack([self.decode(outputs) for outputs in self.agent_outputs(X)])
 
     def agent_scores(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """As `score`, one number per hosted agent."""
+        """Return the score of every hosted agent's own predictions, as `score` computes it."""
         return self._score_agents(y, self.agent_predictions(X))
 
     def _score_agents(self, y: Any, predictions: Any) -> Array:
-        """Return the score of each line of predictions."""
+        """Return the score of each agent's predictions."""
         return np.array([self._measure(y, predicted) for predicted in predictions])
 
     @abstractmethod
     def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Sequence[Array] | Array:
-        """Return f(X) as each of these hosted agents knows it: rows x M each."""
+        """Return f(X) by the coefficients of these hosted agents: rows x M for each."""
 
     @abstractmethod
     def encode(self, network: Network, targets: Sequence[Any]) -> list[Array]:
@@ -62,40 +64,45 @@ class Targets(ABC):
 
     @abstractmethod
     def begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
-        """Fix what all chunks must have in common; return what of it must be alike at every agent, by name."""
+        """Fix the form of the targets for all chunks of a stream.
+
+        Return those settings that all agents must share, by name.
+        """
 
     @abstractmethod
     def encode_chunk(self, targets: Any, whose: str) -> Array:
-        """Return targets of a chunk as rows x M numbers, if they fit what was fixed.
+        """Return the targets of a chunk as rows x M numbers, if they have the fixed form.
 
-        whose: how the sentence begins if they do not.
+        whose: the beginning of the error message.
         """
 
     @abstractmethod
     def target_entries(self) -> dict[str, Any]:
-        """Return what a saved file says of the targets beside the classes."""
+        """Return the entries about targets of a saved file. The classes are saved elsewhere."""
 
     @abstractmethod
     def restore_targets(self, reader: ArchiveReader, outputs: int) -> None:
-        """Set what `decode` needs from a file whose coefficients are for so many outputs."""
+        """Set what `decode` needs from a file with coefficients for this number of outputs."""
 
 
-def finite_rows(X: Any, whose: str) -> None:
-    """Refuse rows with NaN, inf, or numbers whose squares would be; `whose` begins the sentence. X may be sparse."""
+def check_finite_rows(X: Any, whose: str) -> None:
+    """Refuse rows with NaN, inf, or numbers whose squares overflow. X may be sparse.
+
+    whose: the beginning of the error message.
+    """
     values = X.data if scipy.sparse.issparse(X) else X
     largest = np.maximum(values.max(initial=0.0), -values.min(initial=0.0))
     if largest <= LARGEST:
         return
     if np.isfinite(largest):
         raise DataError(
-            f"{whose}X has values up to {largest:.1e}, whose squares are beyond all numbers: scale the inputs, or "
-            "leave such rows out"
+            f"{whose}X has values up to {largest:.1e}, whose squares overflow float64: scale the "
+            "inputs, or leave such rows out"
         )
-    rows = (
-        X.tocoo().row if values is not X else np.broadcast_to(np.arange(len(X))[:, None], X.shape)
-    )
+    numbers = np.arange(X.shape[0])[:, None]
+    rows = np.broadcast_to(numbers, X.shape) if values is X else X.tocoo().row
     bad = np.unique(rows[~np.isfinite(values)])
     raise DataError(
-        f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {X.shape[0]} rows, the first is row {bad[0]}: "
-        "remove those rows or fill in the values before fitting"
+        f"{whose}X has NaN or inf (infinite) values in {len(bad)} of {X.shape[0]} rows, the first "
+        f"is row {bad[0]}: remove those rows or fill in the values before fitting"
     )

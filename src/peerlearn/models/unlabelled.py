@@ -1,7 +1,7 @@
-"""Targets of which some rows have none: -1, as in scikit-learn's semi-supervised module.
+"""Targets in which some rows have no label. They are marked -1, as in scikit-learn.
 
-Classes are read from the labelled rows of all agents. An agent may have no labelled row, or no
-other.
+Classes are found from the labelled rows of all agents. An agent may have only labelled rows, or
+only unlabelled ones.
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.label_targets import LabelTargets
-from peerlearn.models.labels import NUMBERS, of_one_kind
+from peerlearn.models.labels import NUMBERS, as_one_kind
 from peerlearn.models.row_model import RowModel
 from peerlearn.network.base import Network
 
 Marks = NDArray[np.bool_]
+NO_LABEL = (-1, "-1", "-1.0", b"-1")
 
 
-def unlabelled(y: Any) -> Marks:
-    """Which rows have no label: -1, also as the text that numpy makes of it among other texts."""
+def is_unlabelled(y: Any) -> Marks:
+    """Return which rows have no label.
+
+    They have -1, or the text that numpy makes of -1 when other labels are texts.
+    """
     if y.dtype.kind in NUMBERS:
         return np.asarray(y == -1)
-    return np.array([label in (-1, "-1", "-1.0", b"-1") for label in y.tolist()], dtype=np.bool_)
+    return np.array([label in NO_LABEL for label in y.tolist()], dtype=np.bool_)
 
 
 class PartlyLabelled(LabelTargets, RowModel):
@@ -39,58 +43,71 @@ class PartlyLabelled(LabelTargets, RowModel):
     partly_labelled: ClassVar = True
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Train on X, y: dealt to the agents if all of them are hosted here, this agent's share if it is the only one.
+        """Train on rows, some of which have no label.
 
-        fit(shares) takes a list of (X_k, y_k), one per hosted agent. Rows with the label -1 have
-        none.
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+            The rows. If all agents are hosted here, the rows are dealt to them. A process that
+            hosts one agent gives that agent's rows. A list of shares has one (X_k, y_k) per hosted
+            agent.
+        y : array-like of shape (n_rows,), default None
+            The labels, -1 for rows without one; None if X is a list of shares.
+
+        Returns
+        -------
+        self : the model
         """
         return super().fit(X, y)
 
     def encode(self, network: Network, targets: Sequence[Any]) -> list[Array]:
-        """Each hosted agent's labels as rows x M numbers, rows of zeros where there is none."""
+        """Return each hosted agent's labels as rows x M numbers, zeros for unlabelled rows."""
         labels = [column_or_1d(y, warn=True) for y in targets]
-        marks = [~unlabelled(y) for y in labels]
-        known = [_of_one_kind(y[own]) for y, own in zip(labels, marks, strict=True)]
+        marks = [~is_unlabelled(y) for y in labels]
+        known = [_convert_objects(y[own]) for y, own in zip(labels, marks, strict=True)]
         for y in filter(len, known):
             check_classification_targets(y)
         self.classes_ = union(network, known)
-        if np.count_nonzero(unlabelled(self.classes_)):
+        if np.count_nonzero(is_unlabelled(self.classes_)):
             raise WireError(
-                "an agent says that -1 is a class, which marks rows without one: it runs something else"
+                "an agent sent -1 as a class, but -1 marks rows without a label: it probably runs "
+                "another version or configuration"
             )
         if len(self.classes_) < 2:
-            raise DataError(_too_few(self.classes_))
-        return [self._outputs_if_any(y, own) for y, own in zip(known, marks, strict=True)]
+            raise DataError(_describe_too_few(self.classes_))
+        return [self._encode_labels(y, own) for y, own in zip(known, marks, strict=True)]
 
-    def _outputs_if_any(self, known: Any, marks: Marks) -> Array:
-        outputs = np.zeros((len(marks), 1 if len(self.classes_) == 2 else len(self.classes_)))
+    def _encode_labels(self, known: Any, marks: Marks) -> Array:
+        """Return one line of outputs per row. marks: which rows have the labels in `known`."""
+        width = 1 if len(self.classes_) == 2 else len(self.classes_)
+        outputs = np.zeros((len(marks), width))
         if len(known):
             outputs[marks] = self._encode_codes(np.searchsorted(self.classes_, known))
         return outputs
 
     def restore_targets(self, reader: ArchiveReader, outputs: int) -> None:
         super().restore_targets(reader, outputs)
-        if unlabelled(self.classes_).any():
+        if is_unlabelled(self.classes_).any():
             raise reader.wrong("-1 is among its classes, which marks rows without a label")
 
 
-def labelled(outputs: Array) -> Marks:
-    """Which of the encoded rows have a label."""
+def is_labelled(outputs: Array) -> Marks:
+    """Return which of the encoded rows have a label."""
     return np.asarray(outputs.any(axis=1))
 
 
-def _of_one_kind(labels: Any) -> Any:
-    return labels if labels.dtype.kind in NUMBERS else of_one_kind(labels.tolist())
+def _convert_objects(labels: Any) -> Any:
+    return labels if labels.dtype.kind in NUMBERS else as_one_kind(labels.tolist())
 
 
-def _too_few(classes: Any) -> str:
+def _describe_too_few(classes: Any) -> str:
     if len(classes) == 0:
         return (
-            "no row of the whole network has a label, all are -1: a classifier needs labelled rows of two or more "
-            "classes somewhere"
+            "no row of the whole network has a label, all are -1: a classifier needs labelled rows "
+            "of two or more classes somewhere"
         )
     return (
-        f"all labelled rows of the whole network are of one class, {classes[0]}: a classifier needs labelled rows of "
-        "two or more, at any agents. -1 marks rows without a label: if it is one of your classes, call it otherwise, "
-        "such as 0"
+        f"all labelled rows of the whole network are of one class, {classes[0]}: a classifier "
+        "needs labelled rows of two or more classes, at any agents. -1 marks rows without a label: "
+        "if it is one of your classes, give that class another label, such as 0"
     )

@@ -2,11 +2,18 @@
 
 Random vector functional-link networks over columns (thesis, chapter 6):
 
-    f(x) = sum_k b_k'h_k(x_k)       x_k: the columns of agent k, h_k: random features of its own, b_k: its coefficients
+    f(x) = sum_k b_k'h_k(x_k)
 
-All agents know y. They train b_1 .. b_L together, each over columns that never leave it, which is
-the work of a solver, see `peerlearn.algorithms.columns`. They also predict together: each agent
-gives its part, and the network the sum.
+    x_k: the columns of agent k,   h_k: its random features,   b_k: its coefficients
+
+All agents know y. A solver of `peerlearn.algorithms.columns` finds b_1 .. b_L while the columns
+stay at their agents. Agents also predict together: each computes its part, and the network sums
+the parts.
+
+    deal       columns to the hosted agents, or check their tables               alone
+    compare    settings, identifiers of rows, targets                            over the network
+    solve      for b_k                                                           over the network
+    predict    b_k'h_k(x_k) alone, then their sum (or a vote)                    over the network
 """
 
 from __future__ import annotations
@@ -45,19 +52,21 @@ from peerlearn.models.column_shares import ColumnShares, Given, column_shares, r
 from peerlearn.models.fitted_model import Answer, FittedModel, OwnAnswer
 from peerlearn.models.label_targets import LabelTargets
 from peerlearn.models.number_targets import NumberTargets
-from peerlearn.models.settings import network_fitted_over, one_agent
+from peerlearn.models.settings import RandomState, network_fitted_over, one_agent
 from peerlearn.models.targets import Targets
 from peerlearn.network import Network
 
 __all__ = ["VerticalRVFLClassifier", "VerticalRVFLRegressor"]
 
 ROWS = ("refuse", "intersection")
-FEATURES, HASHES, TIES = "the features", "the hashes of identifiers", "ties of votes"
+FEATURES = "the features"
+HASHES = "the hashes of identifiers"
+TIES = "ties of votes"
 SAME_ORDER = "give all agents the same rows in the same order"
 
 
 class _Vertical(Targets, FittedModel):
-    """What the classifier and the regressor share: columns, rows that must be the same, solver, and prediction."""
+    """Common part of the classifier and the regressor: row comparison, solver and prediction."""
 
     parts: ClassVar = {"solver": COLUMNS}
     takes: ClassVar[Takes] = "columns"
@@ -83,7 +92,7 @@ class _Vertical(Targets, FittedModel):
         network: Network | None = None,
         rows: str = "refuse",
         row_key: str | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.alpha = alpha
@@ -96,20 +105,35 @@ class _Vertical(Targets, FittedModel):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, ids: ArrayLike | None = None) -> Self:
-        """Train on X, y: columns are dealt to the agents if all are hosted here, the agent's own if it is the only one.
+        """Train on columns of the same rows.
 
-        fit(tables, y) takes a list with the columns of each hosted agent, as `partition.columns`
-        makes it; y and ids may then be lists too, with those of each agent. ids, one per row, tell
-        agents that they mean the same rows.
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns), or list of such tables
+            If all agents are hosted here, the columns are dealt to them. A process that hosts one
+            agent gives that agent's columns. A list, as `partition.columns` makes it, has the
+            columns of each hosted agent.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs), or list of them
+            The targets. With a list of tables it may be a list with the targets of each agent.
+        ids : array-like of shape (n_rows,), or list of them, default None
+            Identifiers of the rows, by which agents check that they mean the same rows. None
+            takes the index of a data frame, or else the positions of the rows.
+
+        Returns
+        -------
+        self : the model
         """
         return self.fit_over_network(X, y, ids)
 
     def agent_predictions(self, X: ArrayLike, ids: ArrayLike | None = None) -> Any:
-        """As `predict`, one line per hosted agent: alike, unless each predicts by its own columns (solver="local")."""
+        """Return the predictions of every hosted agent: agents x rows, or agents x rows x outputs.
+
+        They are the same at all agents, unless each predicts by its own columns (solver="local").
+        """
         return np.stack([self.decode(outputs) for outputs in self.agent_outputs(X, ids=ids)])
 
     def agent_scores(self, X: ArrayLike, y: ArrayLike, ids: ArrayLike | None = None) -> Array:
-        """As `score`, one number per hosted agent."""
+        """Return the score of every hosted agent's own predictions, as `score` computes it."""
         return self._score_agents(y, self.agent_predictions(X, ids))
 
     def check_settings(self) -> Setup:
@@ -125,17 +149,20 @@ class _Vertical(Targets, FittedModel):
             raise InputError(f"rows {self.rows!r} is not known: choose one of {', '.join(ROWS)}")
         if not isinstance(self.row_key, str | None):
             raise InputError(
-                f"row_key must be a text that all agents know, or None, not {type(self.row_key).__name__}"
+                "row_key must be a text that all agents know, or None, "
+                f"not {type(self.row_key).__name__}"
             )
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
-        network, solver = setup.network, setup.parts["solver"]
-        self._row_seed, self._tie_seed = setup.seeds[HASHES], setup.seeds[TIES]
+        network = setup.network
+        solver = setup.parts["solver"]
+        self._row_seed = setup.seeds[HASHES]
+        self._tie_seed = setup.seeds[TIES]
         shares = column_shares(self, network, *given, seed=setup.seeds[DEALING])
         for own in shares.different_targets.values():
-            self.encode(one_agent(), [own])  # refused now, before anything is sent
+            self.encode(one_agent(), [own])  # refuses bad targets before anything is sent
         if self.rows == "intersection" and network.size > 1:
-            shares.must_be_told_apart()
+            shares.check_identifiers()
         maps = FeatureMaps(
             self._units(network), setup.seeds[FEATURES], self.activation, self.direct_links
         )
@@ -147,36 +174,36 @@ class _Vertical(Targets, FittedModel):
         solution = solver.solve_columns(network, blocks, Y, self.alpha)
         inputs = zip(network.hosted, shares.inputs, strict=True)
         self.features_ = [maps.draw(agent, own.shape[1]) for agent, own in inputs]
-        self.columns_, self._given = shares.given.columns, shares.given
-        self._agents, self._prediction = (
-            network.size,
-            solver.prediction if network.size > 1 else "own",
-        )
+        self.columns_ = shares.given.columns
+        self._given = shares.given
+        self._agents = network.size
+        self._prediction = solver.prediction if network.size > 1 else "own"
         return OwnAnswer(solution.coefficients, solution.report)
 
     def _units(self, network: Network) -> tuple[int, ...]:
-        """Return the hidden units of each agent of the network."""
+        """Return the number of hidden units of each agent of the network."""
         given: Any = self.n_hidden
         each = isinstance(given, list | tuple | np.ndarray)
         hidden = list(given) if each else [given] * network.size
         if len(hidden) != network.size:
             raise InputError(
-                f"n_hidden has {len(hidden)} numbers, but the network has {network.size} agents: give one for each, or "
-                "one number for all"
+                f"n_hidden has {len(hidden)} numbers, but the network has {network.size} agents: "
+                "give one for each, or one number for all"
             )
         for agent, units in enumerate(hidden):
-            check_scalar(
-                units, f"n_hidden of agent {agent}" if each else "n_hidden", Integral, min_val=1
-            )
+            name = f"n_hidden of agent {agent}" if each else "n_hidden"
+            check_scalar(units, name, Integral, min_val=1)
         return tuple(int(units) for units in hidden)
 
     def _agree(self, setup: Setup, shares: ColumnShares, maps: FeatureMaps) -> ColumnShares:
-        """Check that all agents have the same settings, rows and targets, or keep the rows that all have.
+        """Check that all agents have the same settings, rows and targets.
 
-        In simulation, where they cannot differ, agents ask all the same: what is sent does not
-        depend on the engine.
+        With rows="intersection", keep the rows that all agents have. Simulated agents cannot
+        differ in their settings, but they compare as well, so that every engine sends the same
+        messages.
         """
-        network, key = setup.network, key_of(self.row_key, self._row_seed)
+        network = setup.network
+        key = key_of(self.row_key, self._row_seed)
         check_same_settings(
             network,
             {
@@ -189,160 +216,232 @@ class _Vertical(Targets, FittedModel):
                 "rows": self.rows,
                 "row_key (a checksum)": checksum(key),
             },
-            Drawn.of_features(maps.draw(0, 1)),  # any will do: everybody can draw everybody's
+            Drawn.of_features(maps.draw(0, 1)),  # a sample: every agent can draw all features
         )
         if self.rows == "refuse":
             way_out = f"{SAME_ORDER}, or set rows='intersection'"
             same_rows(network, shares.texts, key, "the identifiers of rows", way_out)
         else:
             self.kept_rows_ = common_rows(network, shares.texts, key)
+            inputs = zip(shares.inputs, self.kept_rows_, strict=True)
+            targets = zip(shares.targets, self.kept_rows_, strict=True)
             shares = replace(
                 shares,
-                inputs=[X[kept] for X, kept in zip(shares.inputs, self.kept_rows_, strict=True)],
-                targets=[y[kept] for y, kept in zip(shares.targets, self.kept_rows_, strict=True)],
+                inputs=[X[rows] for X, rows in inputs],
+                targets=[y[rows] for y, rows in targets],
             )
         texts = {which: self._row_texts(y) for which, y in shares.different_targets.items()}
-        same_rows(
-            network,
-            [texts[id(y)] for y in shares.targets],
-            key,
-            "y",
-            "give all agents the same targets",
-        )
+        own_texts = [texts[id(y)] for y in shares.targets]
+        same_rows(network, own_texts, key, "y", "give all agents the same targets")
         return shares
 
     def agent_outputs(
         self, X: ArrayLike, agents: slice = slice(None), ids: ArrayLike | None = None
     ) -> Array:
-        """As for every model; all agents of the network call it at the same time."""
-        return self._outputs(X, ids)[agents]
+        """Return f(X) by these hosted agents: agents x rows x M. All agents call it together."""
+        return self._all_outputs(X, ids)[agents]
 
-    def _outputs(self, X: Any, ids: Any) -> Array:
+    def _all_outputs(self, X: Any, ids: Any) -> Array:
         check_is_fitted(self)
         network = self._network_to_predict()
         inputs = self._given.inputs(self, X)
         lengths = [len(own) for own in inputs]
         if self._prediction != "own":
-            key, what = (
-                key_of(self.row_key, self._row_seed),
-                "the identifiers of the rows to predict",
-            )
+            key = key_of(self.row_key, self._row_seed)
+            what = "the identifiers of the rows to predict"
             same_rows(network, row_texts(X, ids, lengths), key, what, SAME_ORDER)
         elif len(set(lengths)) > 1:
             raise DataError(
-                f"tables of {min(lengths)} to {max(lengths)} rows were given to predict: {SAME_ORDER}"
+                f"tables of {min(lengths)} to {max(lengths)} rows were given to predict: "
+                f"{SAME_ORDER}"
             )
         with one_blas_thread():
-            parts = np.stack(
-                [
-                    h(own) @ b
-                    for h, own, b in zip(self.features_, inputs, self.coefficients_, strict=True)
-                ]
-            )
+            agents = zip(self.features_, inputs, self.coefficients_, strict=True)
+            parts = np.stack([h(own) @ b for h, own, b in agents])
         if self._prediction == "own":
             return parts
         if self._prediction == "sum":
             return total(network, parts)
-        voting = np.array(
-            [float(len(b) > 0) for b in self.coefficients_]
-        )  # an agent without columns abstains
+        # An agent without columns abstains.
+        voting = np.array([float(len(b) > 0) for b in self.coefficients_])
         return self._vote(network, parts, voting)
 
     def _network_to_predict(self) -> Network:
-        """Return the network that the model was fitted over, or refuse with the reason why it takes one."""
+        """Return the network to predict over, which must be the one of the training."""
         if self._prediction == "own":
             return one_agent()
         return network_fitted_over(self.network, self._agents, self._given.agents, "columns")
 
     @abstractmethod
     def _row_texts(self, y: Any) -> list[str]:
-        """A text for each row's target, to be compared between agents."""
+        """Return a text for each row's target, to be compared between agents."""
 
     @abstractmethod
     def _vote(self, network: Network, parts: Array, voting: Array) -> Array:
-        """Return one output for each row from what each agent alone would say, if it is voting (1) and not (0)."""
+        """Return one output per row from the outputs of single agents.
+
+        parts: outputs of each hosted agent, agents x rows x M.
+        voting: 1 for each hosted agent that votes, 0 for each that abstains.
+        """
 
 
 class VerticalRVFLClassifier(LabelTargets, _Vertical):
-    """A classifier that agents train and use together, each with its own columns of everybody's rows.
+    """Random-feature classifier for agents that have different columns of the same rows.
+
+    Agents train and predict together; columns stay at their agents. All agents know y.
 
     Parameters
     ----------
-    n_hidden: hidden units of every agent, or one number per agent.
-    alpha: ridge penalty on the coefficients, lambda in the thesis.
-    activation: "sigmoid", "tanh", "relu" or "sine".
-    direct_links: let the readout see the inputs beside the hidden units.
-    solver: "auto", "dual", "sketched", "sharing", the baselines "local" and "ensemble", or an
-        object with settings such as SharingADMM(tolerance=1e-6).
-    network: who talks to whom; None trains on all columns in one place, the centralised baseline.
-    rows: "refuse" where agents do not have the same rows in the same order, or "intersection" to go
-        on with those that all have.
-    row_key: a text that only the agents know, for the hashes of identifiers that they send. None
-        takes it from
-        random_state: then whoever knows that number can test guesses.
-    random_state: seeds the hidden layers, the dealing of columns and ties of votes; the same number
-        at every agent.
+    n_hidden : int or sequence of int, default 50
+        Number of hidden units of every agent, or one number per agent.
+    alpha : float, default 1.0
+        Ridge penalty on the coefficients, lambda in the thesis.
+    activation : {"sigmoid", "tanh", "relu", "sine"}, default "sigmoid"
+        Activation function of the hidden units.
+    direct_links : bool, default False
+        Whether the readout sees the inputs as well as the hidden units.
+    solver : str or ColumnSolver, default "auto"
+        How agents compute the coefficients together: "auto", "dual", "sketched", "sharing", the
+        baselines "local" and "ensemble", or an object with settings such as
+        SharingADMM(tolerance=1e-6).
+    network : Network or None, default None
+        The graph of agents. None trains on all columns in one place, the centralised baseline.
+    rows : {"refuse", "intersection"}, default "refuse"
+        What to do if agents do not have the same rows in the same order: refuse to train, or train
+        on the rows that all of them have.
+    row_key : str or None, default None
+        A secret text that only the agents know, for the hashes of identifiers that they send. None
+        derives it from random_state; then whoever knows that number can test guesses.
+    random_state : int, RandomState or None, default None
+        Seed of the hidden layers, of the dealing of columns and of ties of votes. Agents in several
+        processes must all give the same whole number.
 
     Attributes
     ----------
-    classes_: all labels.
-    coefficients_: a list of B_k x M arrays, one per hosted agent; M is 1 for two classes, else one
-        output per class.
-    features_: a list, the hidden layer of each hosted agent.
-    columns_: the columns of each agent where a table was dealt, else None.
-    kept_rows_: with rows="intersection", the rows of each hosted agent that were used, in their
-        common order.
-    report_: how the solver got there and what was sent; prints as a small table.
+    classes_ : ndarray of shape (n_classes,)
+        All labels.
+    coefficients_ : list of ndarray of shape (B_k, M)
+        Coefficients of each hosted agent. M is 1 for two classes, else one output per class.
+    features_ : list of RandomFeatures
+        The hidden layer of each hosted agent.
+    columns_ : list of ndarray, or None
+        The columns of each agent if one table was dealt, else None.
+    kept_rows_ : list of ndarray, or None
+        With rows="intersection", the rows of each hosted agent that were used, in their common
+        order.
+    report_ : Report
+        What the solver did and what was sent. It prints as a small table.
 
-    >>> from peerlearn import SimulatedNetwork, data, graphs
+    Examples
+    --------
+    >>> from peerlearn import SimulatedNetwork, VerticalRVFLClassifier, data, graphs
     >>> digits = data.load("digits")
-    >>> model = VerticalRVFLClassifier(network=SimulatedNetwork(graphs.ring(4)), random_state=0)
-    >>> bool(model.fit(digits.X[:1500], digits.y[:1500]).score(digits.X[1500:], digits.y[1500:]) > 0.8)
+    >>> network = SimulatedNetwork(graphs.ring(4))
+    >>> model = VerticalRVFLClassifier(network=network, random_state=0)
+    >>> model = model.fit(digits.X[:1500], digits.y[:1500])
+    >>> bool(model.score(digits.X[1500:], digits.y[1500:]) > 0.8)
     True
     """
 
     def decision_function(self, X: ArrayLike, ids: ArrayLike | None = None) -> Array:
-        """f(x): one number per row for two classes (above 0 means classes_[1]), else one per row and class.
+        """Return f(x) for each row. All agents call it together, each with its own columns.
 
-        All agents call it at the same time, each with its own columns.
+        For two classes it is one number per row, and above 0 means classes_[1]. For more classes
+        it is one number per row and class.
         """
-        return self._shape_decision(self._outputs(X, ids)[0])
+        return self._shape_decision(self._all_outputs(X, ids)[0])
 
     def predict(self, X: ArrayLike, ids: ArrayLike | None = None) -> Any:
-        """The class of each row. All agents call it at the same time, each with its own columns."""
-        return self.decode(self._outputs(X, ids)[0])
+        """Return the class of each row. All agents call it together, each with its columns."""
+        return self.decode(self._all_outputs(X, ids)[0])
 
     def _row_texts(self, y: Any) -> list[str]:
         return texts_of(np.ravel(y), "labels")
 
     def _vote(self, network: Network, parts: Array, voting: Array) -> Array:
-        """The number of votes for each class; less than half a vote more or less at random decides ties."""
+        """Return the number of votes for each class. Random fractions below 0.5 decide ties."""
         C = len(self.classes_)
-        ballots = np.stack(
-            [np.eye(C)[self._choose(part)] * vote for part, vote in zip(parts, voting, strict=True)]
-        )
-        ties = np.random.default_rng(self._tie_seed).uniform(
-            0.0, 0.5, ballots.shape[1:]
-        )  # by row, alike at all agents
+        pairs = zip(parts, voting, strict=True)
+        one_hot = np.eye(C)
+        ballots = np.stack([one_hot[self._choose(part)] * vote for part, vote in pairs])
+        # The seed is the same at all agents, so they decide ties alike.
+        generator = np.random.default_rng(self._tie_seed)
+        ties = generator.uniform(0.0, 0.5, ballots.shape[1:])
         votes: Array = np.rint(total(network, ballots)) + ties
         return votes[:, :, 1:] - votes[:, :, :1] if C == 2 else votes
 
 
 class VerticalRVFLRegressor(NumberTargets, _Vertical):
-    """A regressor that agents train and use together, each with its own columns of everybody's rows.
+    """Random-feature regressor for agents that have different columns of the same rows.
 
-    Parameters and attributes are those of `VerticalRVFLClassifier`, without classes; an ensemble
-    averages.
+    Agents train and predict together; columns stay at their agents. All agents know y, one number
+    per row or several.
+
+    Parameters
+    ----------
+    n_hidden : int or sequence of int, default 50
+        Number of hidden units of every agent, or one number per agent.
+    alpha : float, default 1.0
+        Ridge penalty on the coefficients, lambda in the thesis.
+    activation : {"sigmoid", "tanh", "relu", "sine"}, default "sigmoid"
+        Activation function of the hidden units.
+    direct_links : bool, default False
+        Whether the readout sees the inputs as well as the hidden units.
+    solver : str or ColumnSolver, default "auto"
+        How agents compute the coefficients together: "auto", "dual", "sketched", "sharing", the
+        baselines "local" and "ensemble", or an object with settings such as
+        SharingADMM(tolerance=1e-6). "ensemble" averages the predictions of all agents.
+    network : Network or None, default None
+        The graph of agents. None trains on all columns in one place, the centralised baseline.
+    rows : {"refuse", "intersection"}, default "refuse"
+        What to do if agents do not have the same rows in the same order: refuse to train, or train
+        on the rows that all of them have.
+    row_key : str or None, default None
+        A secret text that only the agents know, for the hashes of identifiers that they send. None
+        derives it from random_state; then whoever knows that number can test guesses.
+    random_state : int, RandomState or None, default None
+        Seed of the hidden layers, of the dealing of columns and of ties of votes. Agents in several
+        processes must all give the same whole number.
+
+    Attributes
+    ----------
+    coefficients_ : list of ndarray of shape (B_k, M)
+        Coefficients of each hosted agent, for M outputs.
+    features_ : list of RandomFeatures
+        The hidden layer of each hosted agent.
+    columns_ : list of ndarray, or None
+        The columns of each agent if one table was dealt, else None.
+    kept_rows_ : list of ndarray, or None
+        With rows="intersection", the rows of each hosted agent that were used, in their common
+        order.
+    report_ : Report
+        What the solver did and what was sent. It prints as a small table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from peerlearn import SimulatedNetwork, VerticalRVFLRegressor, graphs
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 4))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + X[:, 2] - X[:, 3]
+    >>> network = SimulatedNetwork(graphs.ring(4))
+    >>> model = VerticalRVFLRegressor(alpha=1e-3, network=network, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.99)
+    True
     """
 
     def predict(self, X: ArrayLike, ids: ArrayLike | None = None) -> Array:
-        """f(x): one number per row, or one per row and output. All agents call it at the same time."""
-        predicted: Array = self.decode(self._outputs(X, ids)[0])
-        return predicted
+        """Return f(x): one number per row, or one per row and output.
+
+        All agents call it together, each with its own columns.
+        """
+        y: Array = self.decode(self._all_outputs(X, ids)[0])
+        return y
 
     def _row_texts(self, y: Any) -> list[str]:
         return texts_of_numbers(np.asarray(y, dtype=np.float64))
 
     def _vote(self, network: Network, parts: Array, voting: Array) -> Array:
-        """The average; 0 where nobody has columns."""
-        return total(network, parts) / np.maximum(total(network, voting), 1.0)[:, None, None]
+        """Return the average over agents with columns; 0 if no agent has any."""
+        sums = total(network, parts)
+        voters = np.maximum(total(network, voting), 1.0)
+        return sums / voters[:, None, None]

@@ -27,7 +27,7 @@ from peerlearn.errors import InputError, NotConverged, Stopped
 from peerlearn.experiments.alone import alone
 from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive
-from peerlearn.models.unlabelled import unlabelled
+from peerlearn.models.unlabelled import is_unlabelled
 from peerlearn.network.peers.door import allow_many_files
 from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.link import Left
@@ -79,7 +79,7 @@ def run_agent(
                 log.info(
                     "agent %s: %d rows have a label",
                     site.name,
-                    np.count_nonzero(~unlabelled(table.y)),
+                    np.count_nonzero(~is_unlabelled(table.y)),
                 )
             try:
                 return _run(

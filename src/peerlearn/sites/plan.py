@@ -33,7 +33,7 @@ from sklearn.model_selection import train_test_split
 from peerlearn import data, graphs, partition, toml_reader
 from peerlearn.data import table_file
 from peerlearn.errors import InputError
-from peerlearn.models.unlabelled import unlabelled
+from peerlearn.models.unlabelled import is_unlabelled
 from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.sites.description import path_beside, read_network, read_patience
 from peerlearn.sites.training import classifies, learns_in_order, may_lack_labels, read_model
@@ -159,7 +159,7 @@ def _rows(table: toml_reader.Table, file: Path, agents: int, model: dict[str, An
     if not 0 <= seed < 2**32:
         raise table.wrong("seed", f"is {seed}: give 0 to {2**32 - 1}")
     columns, target, X, y = _loaded(table, file, partly_labelled=may_lack_labels(model))
-    bare = unlabelled(y) if may_lack_labels(model) else np.zeros(len(y), dtype=bool)
+    bare = is_unlabelled(y) if may_lack_labels(model) else np.zeros(len(y), dtype=bool)
     known = np.flatnonzero(~bare)
     try:
         train, test = train_test_split(
