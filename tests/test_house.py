@@ -234,6 +234,17 @@ def test_the_recipe_for_a_new_model_holds(tmp_path):
     )
 
 
+def test_the_recipe_for_a_new_engine_holds(tmp_path):
+    """Formatted and typed. That it passes its check is seen where the blocks of the page run."""
+    recipe = tmp_path / "queues.py"
+    recipe.write_text(python_blocks("CONTRIBUTING.md")[5])
+    settings = ("--config", str(ROOT / "pyproject.toml"))
+    run("ruff", "check", *settings, str(recipe))
+    run("ruff", "format", "--check", *settings, str(recipe))
+    run("mypy", str(recipe))
+    assert lines_of_code(recipe.read_text()) <= 75
+
+
 def lines_of_code(text):
     """How many lines have code on them: not counted are docstrings, comments and blank lines."""
     docstrings = set()

@@ -57,10 +57,9 @@ def check_engine(run: Run, graph: nx.Graph | None = None, *, tolerance: float = 
     _check_size(graph)
     # Threads share the filters of warnings, so that they are set outside of them as well.
     with quiet():
-        for cases in (call_cases(), algorithm_cases()):
-            parts = list(run(graph, partial(_run, cases=cases)))
-            _compare(parts, graph, cases, tolerance)
+        _check_cases(run, graph, call_cases(), tolerance)
         _check_refusal(run, graph)
+        _check_cases(run, graph, algorithm_cases(), tolerance)
 
 
 def run_cases(network: Network) -> Arrays:
@@ -135,6 +134,11 @@ def _run(network: Network, cases: Mapping[str, Case]) -> Arrays:
             sent = network.ledger.since(mark)
             found[f"{name}/sent"] = np.array([sent.rounds, sent.messages, sent.bytes])
     return found
+
+
+def _check_cases(run: Run, graph: nx.Graph, cases: Mapping[str, Case], tolerance: float) -> None:
+    parts = list(run(graph, partial(_run, cases=cases)))
+    _compare(parts, graph, cases, tolerance)
 
 
 def _compare(
