@@ -223,7 +223,12 @@ def test_the_recipe_for_a_new_model_holds(tmp_path):
     recipe = copy_of_the_tree(tmp_path, "models/logistic.py", 2)
     assert lines_of_code(recipe.read_text()) <= 110
     said = run_tests(
-        tmp_path, "logistic", "recipe_logistic.py", "test_every_model.py", "test_models_apart.py"
+        tmp_path,
+        "logistic",
+        "recipe_logistic.py",
+        "test_every_model.py",
+        "test_check_model.py",
+        "test_models_apart.py",
     )
     assert int(re.search(r"(\d+) passed", said).group(1)) >= 15
     assert "passed" in run_tests(tmp_path, "Logistic and network", "test_estimators.py")

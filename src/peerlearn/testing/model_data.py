@@ -34,20 +34,38 @@ def fit(
     two_classes: bool = False,
     form: Any = np.asarray,
     empty: Sequence[int] = (),
+    changed: int | None = None,
 ) -> Any:
-    """Fit a model to what these agents have. form: of their rows. empty: agents with none."""
+    """Fit a model to what these agents have.
+
+    form: of their rows. empty: agents with none. changed: an agent with other targets.
+    """
     if model.takes == "columns":
-        y = targets_of_all(is_classifier(model))
+        common = targets_of_all(is_classifier(model))
         orders = [order(agent) for agent in hosted]
         tables = [columns(agent) for agent in hosted]
-        return model.fit(tables, [y[own] for own in orders], ids=orders)
+        return model.fit(tables, [common[own] for own in orders], ids=orders)
     shares: list[tuple[Any, Any]] = []
     for agent in hosted:
-        own: tuple[Any, Any] = (form(rows(agent)), targets(model, agent, two_classes))
+        X: Any = form(rows(agent))
+        y: Any = targets(model, agent, two_classes)
         if model.takes == "sequences":
-            own = sequences(agent)
-        shares.append((own[0][:0], own[1][:0]) if agent in empty else own)
+            X, y = sequences(agent)
+        if agent == changed:
+            y = [-one for one in y] if isinstance(y, list) else _other_targets(y)
+        if agent in empty:
+            X, y = (X[0][:0], y[0][:0]) if isinstance(X, list) else (X[:0], y[:0])
+        shares.append((X, y))
     return model.fit(shares)
+
+
+def _other_targets(y: AnyArray) -> AnyArray:
+    """Return other numbers, or the label that comes next for every label; -1 stays."""
+    if y.dtype.kind == "f":
+        return -y
+    known = sorted({label for label in y.tolist() if label != -1})
+    after = dict(zip(known, known[1:] + known[:1], strict=True))
+    return np.array([after.get(label, label) for label in y.tolist()], dtype=y.dtype)
 
 
 def fit_in_one_place(model: Any, agents: Sequence[int]) -> Any:
