@@ -1,4 +1,4 @@
-"""Processes that run all cases of peerlearn.testing on an engine of theirs, and save what they find.
+"""Processes that run all cases of peerlearn.testing on their engine, and save the results.
 
 python -m tests.conformance mpi FOLDER [RANKS]                        under mpiexec
 python -m tests.conformance peer K PORTS CERTS FOLDER [CHECKPOINTS]   one agent of four

@@ -1,4 +1,4 @@
-"""The check of engines: ours pass it, the cases are found in the code, and wrong engines are noticed."""
+"""check_engine: ours pass it, cases are found in the code, and wrong engines are noticed."""
 
 from __future__ import annotations
 

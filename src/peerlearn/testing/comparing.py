@@ -41,7 +41,7 @@ def check_threads(what: str, graph: nx.Graph, work: Callable[[Network], Mapping[
         apart = run_in_threads(graph, lambda network: (work(network), network), wires=wires)
     for agent, (found, _) in enumerate(apart):
         for key, array in expected.items():
-            same = np.array_equal(np.asarray(found[key])[0], np.asarray(array)[agent])
+            same = np.array_equal(found[key][0], array[agent])
             assert same, (
                 f"{what}: agent {agent} in a thread of its own computes other numbers than "
                 f"simulated ({key}): let nothing but the network look across the agents"

@@ -101,8 +101,8 @@ def _check_scale(what: str, completion: Completion, found: Completed, graph: nx.
     for agent, (D, scaled) in enumerate(zip(found.D, other.D, strict=True)):
         away = float(np.linalg.norm(scaled / SCALE - D) / np.linalg.norm(D))
         assert away <= NEAR, (
-            f"{what}: {SCALE:g} times the distances do not give {SCALE:g} times the answer at agent "
-            f"{agent} ({away:.1e} off)"
+            f"{what}: {SCALE:g} times the distances do not give {SCALE:g} times the answer at "
+            f"agent {agent} ({away:.1e} off)"
         )
 
 

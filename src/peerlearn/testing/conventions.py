@@ -1,4 +1,4 @@
-"""The conventions of scikit-learn: its own checks, as far as they apply to models over a network."""
+"""The conventions of scikit-learn: those of its own checks that apply to models over a network."""
 
 from __future__ import annotations
 

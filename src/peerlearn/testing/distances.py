@@ -73,11 +73,13 @@ def _check_known(what: str, known: Known, rows: Sequence[Array]) -> None:
     for agent, D in enumerate(known.D):
         mask = np.ones(truth.shape, dtype=bool) if known.mask is None else known.mask[agent]
         assert D.shape == truth.shape, (
-            f"{what}: agent {agent} has distances of shape {D.shape}, and there are {len(truth)} rows"
+            f"{what}: agent {agent} has distances of shape {D.shape}, but there are {len(truth)} "
+            "rows"
         )
         away = float(np.abs(D - truth)[mask].max() / truth.max())
         assert away <= EXACT, (
-            f"{what}: agent {agent} knows distances that are {away:.1e} off, relative to the largest"
+            f"{what}: agent {agent} knows distances that are {away:.1e} off, relative to the "
+            "largest"
         )
         assert np.array_equal(mask, mask.T), f"{what}: the mask of agent {agent} is not symmetric"
         own = slice(ends[agent], ends[agent + 1])

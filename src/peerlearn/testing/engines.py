@@ -1,8 +1,8 @@
 """The check of engines: every case gives the bits and the ledger of a simulation.
 
-    in one process       check_engine(run)                      run(graph, work): one result per process
-    in several           save_cases(network, folder)            in each process
-                         check_saved_cases(folder, graph)       anywhere, when all have ended
+    in one process     check_engine(run)                   run(graph, work) makes all networks
+    in several         save_cases(network, folder)         in each process
+                       check_saved_cases(folder, graph)    anywhere, when all have ended
 
 The cases of single calls run first, so that a wrong engine fails within a few rounds.
 """
@@ -171,6 +171,6 @@ def _check_refusal(run: Run, graph: nx.Graph) -> None:
         "that are not finite, and let errors leave run"
     )
     assert f"agent {bad} computed numbers that are not finite" in sentence, (
-        f"the engine refuses NaN of agent {bad} with the sentence {sentence!r}, which does not name "
-        "it: let _must_be_finite of Network raise it"
+        f"the engine refuses NaN of agent {bad} with the sentence {sentence!r}, which does not "
+        "name it: let _must_be_finite of Network raise it"
     )

@@ -1,4 +1,4 @@
-"""Checks of models in files: an archive has all that predictions need, and a TOML table makes one."""
+"""Checks of models in files: archives of trained ones, and TOML tables that describe them."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def check_archive(model: Any) -> None:
         expected = getattr(fitted, method)(rows)
         found = _call(f"{name}.{method}", getattr(loaded, method), rows)
         assert np.array_equal(found, expected), (
-            f"{name}.{method} gives something else after it was saved and loaded: write all that it "
-            "needs in to_archive, and set it in from_archive"
+            f"{name}.{method} gives something else after it was saved and loaded: write all that "
+            "it needs in to_archive, and set it in from_archive"
         )
 
 

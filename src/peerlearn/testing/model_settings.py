@@ -74,7 +74,7 @@ def make_small(
 
 
 def variants(kind: type[NetworkModel]) -> Iterator[tuple[str, Settings]]:
-    """Yield every algorithm, every choice that the signature names, and OTHERS; with their names."""
+    """Yield, by name, every algorithm, every choice that the signature names, and OTHERS."""
     choices: dict[str, Any] = {
         name: _algorithms(kind, name, family)
         for name, family in kind.parts.items()
