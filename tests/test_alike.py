@@ -36,9 +36,8 @@ from peerlearn.errors import InputError, Mismatch
 from peerlearn.local import features as features_file
 from peerlearn.local.anchor_graph import AnchorGraph
 from peerlearn.local.features import RandomFeatures
-from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.reservoir import Reservoir
-from tests import cases_smooth, conformance_cases
+from peerlearn.testing.cases import readout, smooth
 from tests.split_network import run_apart
 
 RING = graphs.ring(4)
@@ -404,22 +403,20 @@ class TestWhatSolversPromise:
 
     def test_of_readouts(self):
         network, solutions = SimulatedNetwork(graphs.erdos_renyi(7, 0.35, seed=0)), {}
-        features, hosted = conformance_cases.FEATURES, range(7)
-        X, Y = [*map(conformance_cases.inputs, hosted)], [*map(conformance_cases.targets, hosted)]
-        problems = LeastSquares.of_inputs(features, X, Y)
+        problems = readout.readout(range(7))
         kinds = {
-            **dict(conformance_cases.all_settings(solvers().values())),
+            **dict(readout.all_settings(solvers().values())),
             "long ADMM": peerlearn.ADMM(averaging="plain"),
         }
         for name, solver in kinds.items():
-            for penalty in conformance_cases.PENALTIES:
-                if conformance_cases.runs_apart(solver, penalty):
+            for penalty in readout.PENALTIES:
+                if readout.runs_apart(solver, penalty):
                     solutions[f"{name} {penalty}"] = solver.solve(network, problems, penalty)
         assert self.check(solutions) == {None, True, False}
 
     def test_of_smooth_losses(self):
         network = SimulatedNetwork(graphs.erdos_renyi(7, 0.35, seed=0))
-        losses = cases_smooth.s3vm(network, range(7))
+        losses = smooth.s3vm(network)
         made = [kind(max_iterations=n) for kind in smooth_solvers().values() for n in (7, 5000)]
         assert self.check(
             {str(solver): solver.minimise(network, losses, 1.0) for solver in made}

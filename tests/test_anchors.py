@@ -14,8 +14,8 @@ from peerlearn.errors import DataError, InputError, NetworkError, WireError
 from peerlearn.local import anchor_graph
 from peerlearn.models import anchor_lap
 from peerlearn.models.anchor_lap import AnchorLapClassifier
-from tests import model_problems
-from tests.cases_models import cases
+from peerlearn.testing import model_data
+from peerlearn.testing.cases.models import cases
 from tests.conformance import SEVEN
 from tests.split_network import run_apart
 
@@ -120,7 +120,7 @@ class TestAgreement:
             return anchor_graph.projection(A, width, rank)
 
         monkeypatch.setattr(agreed, "projection", counted)
-        run_apart(SEVEN, lambda network, k: cases()["AnchorLapClassifier"](network, [k]))
+        run_apart(SEVEN, lambda network, k: cases()["AnchorLapClassifier"](network))
         assert calls == [1]
 
     def test_settings_that_differ(self):
@@ -191,14 +191,10 @@ class TestCentres:
 class TestGiven:
     def test_text_labels_that_few_agents_have(self):
         """Agents without a labelled row, one without any other, and one with a single row: all of them allowed."""
-        shares = [
-            (model_problems.rows(agent), model_problems.few_labels(agent, 3)) for agent in range(7)
-        ]
+        shares = [(model_data.rows(agent), model_data.few_labels(agent, 3)) for agent in range(7)]
         model = AnchorLapClassifier(network=SimulatedNetwork(SEVEN), random_state=0).fit(shares)
         assert model.classes_.tolist() == ["iron", "lead", "tin"]
-        assert model.agent_scores(
-            model_problems.rows(2), model_problems.few_labels(2, 3)
-        ).shape == (7,)
+        assert model.agent_scores(model_data.rows(2), model_data.few_labels(2, 3)).shape == (7,)
 
     def test_pandas(self):
         frame = pd.DataFrame(X, columns=list("abcd"))

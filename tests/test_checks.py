@@ -1,4 +1,4 @@
-"""The checks of peerlearn.testing: everything that is found passes them, and whatever is sabotaged does not."""
+"""The checks of peerlearn.testing: all algorithms pass them, and none with a fault does."""
 
 from __future__ import annotations
 
@@ -9,13 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 
+from peerlearn import LMSFilter, SplineFilter
 from peerlearn.algorithms.columns import column_solvers
+from peerlearn.algorithms.completion import COMPLETION
+from peerlearn.algorithms.distances import DISTANCES
 from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.algorithms.smooth import smooth_solvers
 from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.local.least_squares import Tall
 from peerlearn.local.penalties import Ridge
-from peerlearn.testing import check_column_solver, check_learner, check_smooth_solver, check_solver
+from peerlearn.network.base import Counts
+from peerlearn.testing import (
+    check_column_solver,
+    check_completion,
+    check_distances,
+    check_filter,
+    check_learner,
+    check_smooth_solver,
+    check_solver,
+)
 from peerlearn.testing.smooth import MarginLosses
 
 FORGOTTEN = 2  # the agent whose rows somebody forgets
@@ -44,7 +56,6 @@ class TestWhatIsFound:
 
 
 # What goes wrong with answers, hosted agents x numbers, and with what is reported
-# -----------------------------------
 
 
 def mixed_up(b):
@@ -97,7 +108,6 @@ def refused(check, right, fault, kind=Wrong):
 
 
 # Solvers of the readout
-# ----------------------------------------------------------------------------------------------
 
 
 class WrongSolver(Wrong):
@@ -143,7 +153,6 @@ def test_a_wrong_solver_is_noticed(kind, fault):
 
 
 # Learners
-# ------------------------------------------------------------------------------------------------------------
 
 
 class WrongLearner(Wrong):
@@ -192,7 +201,6 @@ def test_a_wrong_learner_is_noticed(kind, fault):
 
 
 # Solvers over columns
-# ------------------------------------------------------------------------------------------------
 
 
 class WrongColumnSolver(Wrong):
@@ -215,7 +223,6 @@ def test_a_wrong_column_solver_is_noticed(kind, fault):
 
 
 # Solvers of smooth problems
-# ------------------------------------------------------------------------------------------
 
 
 class WrongSmoothSolver(Wrong):
@@ -233,9 +240,216 @@ class WrongSmoothSolver(Wrong):
 
 
 @pytest.mark.parametrize(
-    "fault", ["an offset", "half as large", "one agent a little off", "nothing learned", *PENALTIES, *REPORTS,
-              "an agent forgotten", "a row forgotten"]
-)  # fmt: skip
+    "fault",
+    [
+        "an offset",
+        "half as large",
+        "one agent a little off",
+        "nothing learned",
+        *PENALTIES,
+        *REPORTS,
+        "an agent forgotten",
+        "a row forgotten",
+    ],
+)
 @each(smooth_solvers())
 def test_a_wrong_smooth_solver_is_noticed(kind, fault):
     refused(check_smooth_solver, kind(), fault, WrongSmoothSolver)
+
+
+# Distances
+
+
+class WrongDistances(Wrong):
+    def share(self, network, patterns, seed):
+        if self.fault == "other columns":
+            patterns = [X * [1.0, 1.0, 1.01] for X in patterns]
+        if self.fault == "a row forgotten":
+            patterns = [np.vstack([np.zeros((1, X.shape[1])), X[1:]]) for X in patterns]
+        known = self.right.share(network, patterns, seed)
+        if self.fault == "roots":
+            return replace(known, D=[np.sqrt(D) for D in known.D])
+        if self.fault == "own rows only":
+            return self.own(network, known)
+        if self.fault == "an agent forgotten":
+            return self.without(known)
+        if self.fault == "looks across agents":
+            return replace(known, D=[sum(known.D) / network.size for _ in known.D], mask=None)
+        if self.fault == "more sent than counted":
+            network.mix(np.zeros((len(network.hosted), 1)))
+            network.ledger.count(rounds=-1, messages=-1, bytes=0)
+        return known
+
+    def masks(self, known):
+        return known.mask or [np.ones_like(D, dtype=bool) for D in known.D]
+
+    def own(self, network, known):
+        kept = []
+        for agent, mask in zip(network.hosted, self.masks(known), strict=True):
+            own = np.eye(len(mask), dtype=bool)
+            own[known.places.of(agent), known.places.of(agent)] = True
+            kept.append(mask & own)
+        return self.masked(known, kept)
+
+    def without(self, known):
+        rows = known.places.of(FORGOTTEN)
+        kept = [mask.copy() for mask in self.masks(known)]
+        for mask in kept:
+            mask[rows] = mask[:, rows] = False
+            np.fill_diagonal(mask, True)
+        return self.masked(known, kept)
+
+    def masked(self, known, masks):
+        return replace(known, D=[D * m for D, m in zip(known.D, masks, strict=True)], mask=masks)
+
+
+@each(DISTANCES.kinds())
+def test_distances(kind):
+    check_distances(kind())
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "other columns",
+        "a row forgotten",
+        "roots",
+        "own rows only",
+        "an agent forgotten",
+        "looks across agents",
+        "more sent than counted",
+    ],
+)
+@each(DISTANCES.kinds())
+def test_wrong_distances_are_noticed(kind, fault):
+    refused(check_distances, kind(), fault, WrongDistances)
+
+
+# Completion
+
+
+class WrongCompletion(Wrong):
+    def complete(self, network, known, seed, truth=None):
+        if known.mask is None and self.fault != "known ones changed":
+            return self.right.complete(network, known, seed, truth)
+        if self.fault == "known ones misread":
+            known = replace(known, D=[np.sqrt(D) for D in known.D])
+        completed = self.right.complete(network, known, seed, truth)
+        D = [
+            self.damage(own, agent) for agent, own in zip(network.hosted, completed.D, strict=True)
+        ]
+        if self.fault == "looks across agents":
+            D = [sum(completed.D) / network.size for _ in completed.D]
+        return replace(completed, D=D, report=self.report(network, completed.report))
+
+    def damage(self, D, agent):
+        off_diagonal = 1 - np.eye(len(D))
+        if self.fault == "half as large":
+            return D / 2
+        if self.fault == "an offset":
+            return D + 0.1 * D.max() * off_diagonal
+        if self.fault == "not symmetric":
+            return D * np.where(np.triu(np.ones_like(D)) > 0, 1.0, 1 + 1e-6)
+        if self.fault == "one agent a little off":
+            return D * 1.05 if agent == FORGOTTEN else D
+        if self.fault == "another unit":
+            return D * (1.1 if D.max() > 50 else 1.0)
+        if self.fault == "known ones changed":
+            return D * (1 + 1e-6)
+        if self.fault == "nothing completed":
+            return np.zeros_like(D)
+        return D
+
+
+@each(COMPLETION.kinds())
+def test_completions(kind):
+    check_completion(kind())
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *REPORTS,
+        "known ones misread",
+        "looks across agents",
+        "half as large",
+        "an offset",
+        "not symmetric",
+        "one agent a little off",
+        "another unit",
+        "known ones changed",
+        "nothing completed",
+    ],
+)
+@each(COMPLETION.kinds())
+def test_a_wrong_completion_is_noticed(kind, fault):
+    refused(check_completion, kind(), fault, WrongCompletion)
+
+
+# Filters
+
+
+class HearsHalf:
+    def _proceed(self, now, x, d, truth):
+        return super()._proceed(now, x, 0.5 * d, truth)
+
+
+class ForgetsAnAgent:
+    def _proceed(self, now, x, d, truth):
+        heard = np.array([agent != 0 for agent in now.network.hosted])[:, None]
+        return super()._proceed(now, x * heard, d * heard - 0.5 * ~heard, truth)
+
+
+class HearsOneSampleLate:
+    def _proceed(self, now, x, d, truth):
+        late = np.hstack([np.zeros((len(x), 1)), x[:, :-1]])
+        return super()._proceed(now, late, d, truth)
+
+
+class ListensAlone:
+    def _cooperation(self):
+        return replace(super()._cooperation(), when="none")
+
+
+class CooperatesAlone:
+    def _cooperation(self):
+        return replace(super()._cooperation(), when="adapt-then-combine")
+
+
+class LooksAcrossAgents:
+    def _proceed(self, now, x, d, truth):
+        state, record = super()._proceed(now, x, d, truth)
+        if now.how.when == "none":
+            return state, record
+        mean = state["theta"].sum(axis=0) / now.network.size
+        return state | {"theta": np.tile(mean, (len(state["theta"]), 1))}, record
+
+
+class SaysNothingWasSent:
+    def run(self, x, d, truth=None):
+        return replace(super().run(x, d, truth), sent=Counts())
+
+
+FILTER_FAULTS = {
+    HearsHalf: "off the system",
+    ForgetsAnAgent: "off the system",
+    HearsOneSampleLate: "off the system",
+    ListensAlone: "which hears silence, is",
+    CooperatesAlone: "messages with",
+    LooksAcrossAgents: "samples one by one give outputs",
+    SaysNothingWasSent: "but the ledger has",
+}
+
+
+@pytest.mark.parametrize("update", ["lms", "nlms", "rls"])
+@pytest.mark.parametrize("kind", [LMSFilter, SplineFilter])
+def test_filters(kind, update):
+    check_filter(kind(3, update=update))
+
+
+@pytest.mark.parametrize("fault", FILTER_FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("kind", [LMSFilter, SplineFilter])
+def test_a_wrong_filter_is_noticed(kind, fault):
+    wrong = type(f"Wrong{kind.__name__}", (fault, kind), {"__init__": kind.__init__})
+    with pytest.raises(AssertionError, match=FILTER_FAULTS[fault]):
+        check_filter(wrong)

@@ -12,8 +12,8 @@ from peerlearn.algorithms.distances import Exchange, Known, Landmarks, Places, d
 from peerlearn.algorithms.distances.exchange import Entries, Patterns, round_randomly
 from peerlearn.errors import DataError, InputError, NetworkError, WireError
 from peerlearn.local.squared_distances import squared_distances
-from peerlearn.local.threads import one_blas_thread
-from tests.cases_distances import cases
+from peerlearn.testing.cases.distances import cases
+from peerlearn.testing.comparing import check_threads
 from tests.split_network import run_apart
 
 GRAPHS = {
@@ -355,17 +355,9 @@ class TestHostileMessages:
     "graph", [graphs.ring(4), graphs.star(5), graphs.erdos_renyi(7, 0.35, seed=0)], ids=str
 )
 @pytest.mark.parametrize("name", cases())
-@pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")  # completions are cut short
 def test_apart_to_the_bit(name, graph):
     """Also the completions: one process with all agents, and one thread for each."""
-    case = cases()[name]
-    with one_blas_thread():
-        together = SimulatedNetwork(graph, exact_order=True)
-        expected = case(together, together.hosted)
-        apart = run_apart(graph, lambda network, k: case(network, [k]), exact_order=True)
-    for k, own in enumerate(apart):
-        for key, array in own.items():
-            assert np.array_equal(array[0], expected[key][k]), (k, key)
+    check_threads(name, graph, cases()[name])
 
 
 def test_found_by_name():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from peerlearn import SimulatedNetwork, graphs
-from peerlearn.errors import DataError, InputError
+from peerlearn.errors import InputError
 from peerlearn.experiments import read
 from peerlearn.models import archive
 from peerlearn.models.base import NetworkModel
@@ -24,13 +22,11 @@ from peerlearn.sites.training import (
     may_lack_labels,
     read_model,
 )
+from peerlearn.testing import model_data
+from peerlearn.testing.model_settings import SMALL, make_small
 from peerlearn.toml_reader import Table, toml
-from tests import model_problems
 from tests.archives import tampered, usable_or_refused
-from tests.cases_models import SMALL, make
-from tests.split_network import run_apart
 
-FITTED = [kind for kind in models().values() if hasattr(kind, "fit")]  # no filters
 DATA = {  # of comparisons
     "rows": {
         "classes": {"name": "iris"},
@@ -46,9 +42,9 @@ PROTOCOLS = {"sequences": {}, "signals": {"window": 50, "tail": 100, "early": 20
 @pytest.fixture(scope="module", params=saved_models())
 def saved(request, tmp_path_factory):
     """A fitted model, and its file, which tests must not change."""
-    model = make(saved_models()[request.param], {}, SimulatedNetwork(graphs.ring(7)))
+    model = make_small(saved_models()[request.param], {}, SimulatedNetwork(graphs.ring(7)))
     path = tmp_path_factory.mktemp(request.param) / "m.npz"
-    model_problems.fit(model, range(7))
+    model_data.fit(model, range(7))
     archive.save(model, path)
     return model, path
 
@@ -131,48 +127,6 @@ def test_comparisons_run_it_over_a_network_and_at_each_agent_alone(kind, written
         values = comparison.protocol.run(trial).values.values()
         assert len(values) > 0
         assert np.isfinite([*values]).all()
-
-
-def numbers_of(kind):
-    """Each parameter that is a number, and another number for it."""
-    for name, parameter in signature(kind).parameters.items():
-        value = SMALL.get(name, parameter.default)
-        if (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and name != "random_state"
-        ):
-            yield name, value + 1 if isinstance(value, int) else 0.5 * value + 0.01
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "other"), [(k, *each) for k in FITTED for each in numbers_of(k)]
-)
-def test_agents_with_other_settings_are_told_so(kind, name, other):
-    def agent(network, k):
-        return model_problems.fit(make(kind, {name: other} if k == 1 else {}, network), [k])
-
-    with pytest.raises(InputError, match=f"agents disagree on {name}"):
-        run_apart(graphs.complete(2), agent)
-
-
-@pytest.mark.parametrize("kind", FITTED)
-def test_the_report_has_all_that_was_sent_and_an_error_leaves_the_model_as_it_was(kind):
-    network = SimulatedNetwork(graphs.ring(4))
-    model = model_problems.fit(make(kind, {}, network), range(4))
-    assert model.report_.sent == network.ledger.since()
-    assert model.report_.sent.rounds > 0
-    held = dict(vars(model))
-    with pytest.raises(
-        InputError, match=r"1 (shares|tables) were given, but this process hosts 4 agents"
-    ):
-        model_problems.fit(model, [0])
-    model.set_params(network=None)
-    with pytest.raises(DataError, match="infinite"):
-        model.fit(np.full((8, 3), np.inf), np.arange(8) % 2)
-    held["network"] = None
-    assert set(vars(model)) == set(held)
-    assert all(value is held[name] for name, value in vars(model).items())
 
 
 class TestFinding:

@@ -233,7 +233,12 @@ def test_the_recipe_for_a_new_model_holds(tmp_path):
     recipe = copy_of_the_tree(tmp_path, "models/logistic.py", 2, "LogisticClassifier")
     assert lines_of_code(recipe.read_text()) <= 110
     said = run_tests(
-        tmp_path, "logistic", "recipe_logistic.py", "test_every_model.py", "test_models_apart.py"
+        tmp_path,
+        "logistic",
+        "recipe_logistic.py",
+        "test_every_model.py",
+        "test_check_model.py",
+        "test_models_apart.py",
     )
     assert int(re.search(r"(\d+) passed", said).group(1)) >= 15
     assert "passed" in run_tests(tmp_path, "Logistic and network", "test_estimators.py")
@@ -242,6 +247,17 @@ def test_the_recipe_for_a_new_model_holds(tmp_path):
         "\n| `LogisticClassifier` | logistic regression of two classes"
         in (tmp_path / "README.md").read_text()
     )
+
+
+def test_the_recipe_for_a_new_engine_holds(tmp_path):
+    """Formatted and typed. That it passes its check is seen where the blocks of the page run."""
+    recipe = tmp_path / "queues.py"
+    recipe.write_text(python_blocks("CONTRIBUTING.md")[5])
+    settings = ("--config", str(ROOT / "pyproject.toml"))
+    run("ruff", "check", *settings, str(recipe))
+    run("ruff", "format", "--check", *settings, str(recipe))
+    run("mypy", str(recipe))
+    assert lines_of_code(recipe.read_text()) <= 75
 
 
 def lines_of_code(text):

@@ -1,33 +1,25 @@
 """Every model of the package on agents that live apart: the same bits as all of them in one process.
 
-A model is found by itself, with every algorithm that it may have (`cases_models`).
+A model is found by itself, with every algorithm that it may have (`peerlearn.testing.cases`).
 """
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from peerlearn import SimulatedNetwork, graphs
-from peerlearn.local.threads import one_blas_thread
+from peerlearn import graphs
 from peerlearn.models.registry import models
-from tests.cases_models import OTHERS, SMALL, cases
-from tests.split_network import run_apart
+from peerlearn.testing.cases.models import cases
+from peerlearn.testing.comparing import check_threads
+from peerlearn.testing.model_settings import OTHERS, SMALL
 
 GRAPH = graphs.erdos_renyi(7, 0.4, seed=1)
 CASES = cases()
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")  # they are cut short
 def test_agents_apart_find_the_same_bits(name):
-    case = CASES[name]
-    with one_blas_thread():
-        together = case(SimulatedNetwork(GRAPH, exact_order=True), range(7))
-        apart = run_apart(GRAPH, lambda network, k: case(network, [k]), exact_order=True)
-    for key, rows in together.items():
-        assert len(rows) == 7, key
-        assert np.concatenate([found[key] for found in apart]).tobytes() == rows.tobytes(), key
+    check_threads(name, GRAPH, CASES[name])
 
 
 def test_every_model_is_tried_with_every_algorithm_that_it_may_have():

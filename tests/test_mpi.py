@@ -12,16 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerlearn import MPINetwork, SimulatedNetwork, graphs
-from peerlearn.algorithms.averaging import METHODS
-from peerlearn.algorithms.columns import column_solvers
-from peerlearn.algorithms.readout.auto import solvers
-from peerlearn.algorithms.streaming.learner import learners
 from peerlearn.errors import InputError, MissingExtra
 from peerlearn.network.mpi import dealt
 from peerlearn.network.routes import mixing_rows, route
-from tests import conformance, mpi_jobs
+from peerlearn.testing import check_saved_cases
+from peerlearn.testing.cases.calls import entries
+from tests import mpi_jobs
 from tests.conformance import SEVEN
-from tests.conformance_cases import cases, entries
 
 JOBS = {
     "1": (1,),
@@ -34,34 +31,9 @@ JOBS = {
 @pytest.mark.parametrize("job", JOBS)
 def test_every_method_and_solver_has_the_bits_and_the_ledger_of_a_simulation(job, tmp_path):
     ranks, *places = JOBS[job]
-    mpi_jobs.run(ranks, "-m", "tests.conformance", "mpi", str(tmp_path / "out.npz"), *places)
-    parts = conformance.load(tmp_path / "out.npz", ranks)
-    assert all(len(part["hosted"]) for part in parts)
-    found = conformance.put_together(parts)
-    assert conformance.different_bits(found, conformance.reference(SEVEN)) == []
-    assert (
-        conformance.further_apart(found, conformance.reference(SEVEN, exact_order=False), 1e-10)
-        == []
-    )
-
-
-def test_cases_are_found_in_the_code():
-    found = cases()
-    for kind in solvers().values():
-        averaging = METHODS if "averaging" in kind.__dataclass_fields__ else ("",)
-        for method in averaging:
-            assert any(
-                case.startswith(kind.__name__) and f"{method}) Ridge" in case for case in found
-            ), (kind, method)
-    for solver in ("ADMM", "Auto"):
-        assert any(case.startswith(solver) and case.endswith("Lasso") for case in found)
-    assert {
-        f"average {method} by {rule}" for method in METHODS for rule in ("bound", "messages")
-    } <= set(found)
-    for kind in learners().values():
-        assert any(case.startswith(kind.__name__) for case in found), kind
-    for kind in column_solvers().values():
-        assert any(case.startswith(f"columns {kind.__name__}") for case in found), kind
+    mpi_jobs.run(ranks, "-m", "tests.conformance", "mpi", str(tmp_path), *places)
+    assert len([*tmp_path.glob("agents-*.npz")]) == ranks
+    check_saved_cases(tmp_path, SEVEN)
 
 
 class TestJobs:
@@ -74,7 +46,7 @@ from peerlearn import MPINetwork, graphs
 from peerlearn.errors import InputError
 from peerlearn.network.mpi import mpi
 from tests.conformance import SEVEN
-from tests.conformance_cases import entries
+from peerlearn.testing.cases.calls import entries
 
 rank = mpi().COMM_WORLD.rank
 

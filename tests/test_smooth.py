@@ -24,7 +24,7 @@ from peerlearn.algorithms.smooth.steps import AutomaticSteps
 from peerlearn.errors import InputError, NetworkError, NotConverged
 from peerlearn.local import surrogates
 from peerlearn.local.margin_losses import LogisticLosses
-from tests.cases_smooth import cases
+from peerlearn.testing.cases.smooth import cases
 from tests.smooth_problems import (
     ALPHA,
     GRAPH,
@@ -281,8 +281,8 @@ def test_a_step_that_is_too_long_is_reported():
 def test_agents_apart_have_the_same_bits(case):
     with warnings.catch_warnings(action="ignore", category=NotConverged):
         network = SimulatedNetwork(GRAPH, exact_order=True)
-        together = cases()[case](network, network.hosted)
-        apart = run_apart(GRAPH, lambda network, k: cases()[case](network, [k]), exact_order=True)
+        together = cases()[case](network)
+        apart = run_apart(GRAPH, lambda network, k: cases()[case](network), exact_order=True)
     for key, found in together.items():
         np.testing.assert_array_equal(np.concatenate([own[key] for own in apart]), found)
 

@@ -1,7 +1,7 @@
 """What is true of every solver over columns, and of each by what it promises.
 
-of all             alone it gives the ridge solution of its columns; twice the targets give twice the coefficients;
-                   agents in threads compute what simulated ones do
+of all             alone it gives the ridge solution of its columns; twice the targets give twice
+                   the coefficients; agents in threads compute what simulated ones do
 prediction = sum   the agents' coefficients together are the ridge solution of all columns
 else               every agent has the ridge solution of its own columns
 """
@@ -20,15 +20,23 @@ from peerlearn.arrays import Array
 from peerlearn.errors import NotConverged
 from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
 from peerlearn.network.base import Network
+from peerlearn.testing.comparing import check_threads
 from peerlearn.testing.problems import GRAPHS, distance, ridge
-from peerlearn.testing.threads import run_in_threads
 
 ALPHA = 20.0
 ROWS, OUTPUTS = 40, 2
 
 
 def check_column_solver(solver: ColumnSolver) -> None:
-    """Raise AssertionError, with a sentence, if a solver over columns is not what it says.
+    """Check that a solver over columns is what it says.
+
+    Parameters
+    ----------
+    solver: an object with `solve_columns`, `name` and `prediction`.
+
+    Raises
+    ------
+    AssertionError: with a sentence about what is wrong.
 
     >>> from peerlearn import DualConjugateGradient
     >>> check_column_solver(DualConjugateGradient())
@@ -51,7 +59,7 @@ def check_column_solver(solver: ColumnSolver) -> None:
 
 
 class _Columns:
-    """One table, of which every agent has some columns."""
+    """A table whose columns are divided among the agents."""
 
     def __init__(self, agents: int) -> None:
         rng = np.random.default_rng(0)
@@ -105,10 +113,8 @@ def _check_linear(
 def _check_threads(solver: ColumnSolver, name: str) -> None:
     where, graph = next(iter(GRAPHS.items()))
     problem = _Columns(len(graph))
-    together = problem.solve(solver, SimulatedNetwork(graph, exact_order=True)).coefficients
-    apart = run_in_threads(graph, lambda network: problem.solve(solver, network).coefficients[0])
-    for agent, own in enumerate(apart):
-        same = np.array_equal(own, together[agent])
-        assert same, (
-            f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
-        )
+
+    def solve(network: Network) -> dict[str, list[Array]]:
+        return {"coefficients": list(problem.solve(solver, network).coefficients)}
+
+    check_threads(f"{name} on {where}", graph, solve)

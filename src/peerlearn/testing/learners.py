@@ -1,15 +1,17 @@
 """What is true of every learner of streams, and of each by what it promises.
 
-of all             alone, after every chunk it has the ridge solution of all rows so far; or the penalty plays no
-                   part, and it finds the truth of rows without noise. Agents in threads compute
-                   what simulated ones do
-exact = True       after every chunk all agents have the ridge solution of all rows so far, on several graphs
-exact = False      all agents find the truth of rows without noise, and the rows of every agent count at every agent
+of all             alone, after every chunk it has the ridge solution of all rows so far; or the
+                   penalty has no effect, and it finds the truth of rows without noise. Agents in
+                   threads compute what simulated ones do
+exact = True       after every chunk all agents have the ridge solution of all rows so far, on
+                   several graphs
+exact = False      all agents find the truth of rows without noise, and the rows of every agent
+                   count at every agent
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,8 +20,8 @@ from peerlearn.algorithms.streaming.learner import Learner
 from peerlearn.arrays import Array
 from peerlearn.local.chunks import Chunk
 from peerlearn.network.base import Network
+from peerlearn.testing.comparing import check_threads
 from peerlearn.testing.problems import ALPHA, GRAPHS, distance, ridge
-from peerlearn.testing.threads import run_in_threads
 
 FEATURES, OUTPUTS = 6, 2
 EXACT = 1e-7  # what rounding and inexact sums may leave
@@ -32,7 +34,15 @@ Chunks = list[tuple[list[Array], list[Array]]]  # of each chunk, features and ta
 
 
 def check_learner(learner: Learner) -> None:
-    """Raise AssertionError, with a sentence, if a learner of streams is not what it says.
+    """Check that a learner of streams is what it says.
+
+    Parameters
+    ----------
+    learner: an object with `start`, `learn`, `name` and `exact`.
+
+    Raises
+    ------
+    AssertionError: with a sentence about what is wrong.
 
     >>> from peerlearn import StreamExact
     >>> check_learner(StreamExact())
@@ -55,7 +65,10 @@ def learn(
     alpha: float,
     after: Callable[[Array], None] | None = None,
 ) -> Array:
-    """Return the coefficients of the hosted agents after all chunks. after: called with those after each."""
+    """Return the coefficients of the hosted agents after all chunks.
+
+    after: called with the coefficients after each chunk.
+    """
     state = learner.start(network, (FEATURES, OUTPUTS), alpha)
     for H, Y in chunks:
         own = Chunk.of_rows([H[k] for k in network.hosted], [Y[k] for k in network.hosted])
@@ -94,7 +107,8 @@ def _check_alone(learner: Learner, name: str) -> None:
         return
     other = learn(learner, SimulatedNetwork(one), chunks, 10 * ALPHA)
     assert np.array_equal(other, history[-1]), (
-        f"{name} alone is {max(away):.1e} away from the ridge solution of its rows, and the penalty plays a part in it"
+        f"{name} alone is {max(away):.1e} away from the ridge solution of its rows, and the "
+        "penalty has an effect on it"
     )
     truth, clean = draw_chunks(1, 200, noise=0.0)
     far = distance(learn(learner, SimulatedNetwork(one), clean, ALPHA), truth)
@@ -116,13 +130,14 @@ def _check_exact(learner: Learner, name: str, where: str) -> None:
 
 
 def _check_everybody_counts(learner: Learner, name: str, where: str) -> None:
-    """The truth is another one at each agent in turn: all agents must feel it."""
+    """Change the truth at each agent in turn: it must have an effect at all agents."""
     graph = GRAPHS[where]
     truth, chunks = draw_chunks(len(graph), 20, noise=0.0)
     before = learn(learner, SimulatedNetwork(graph), chunks, FAINT)
     far = distance(before, truth)
     assert far <= NEAR, (
-        f"{name} on {where} does not find the truth of 20 chunks without noise: it is {far:.1e} away"
+        f"{name} on {where} does not find the truth of 20 chunks without noise: it is {far:.1e} "
+        "away"
     )
     change = np.random.default_rng(1).standard_normal(truth.shape)
     for changed in range(len(graph)):
@@ -136,16 +151,17 @@ def _check_everybody_counts(learner: Learner, name: str, where: str) -> None:
                 size * float(np.linalg.norm(change)) / max(float(np.linalg.norm(effect)), 1e-300)
             )
             assert cosine >= ALIGNED, (
-                f"{name} on {where}: the rows of agent {changed} do not count at agent {agent} as they should "
-                f"(cosine {cosine:.2f} with their effect in one place)"
+                f"{name} on {where}: the rows of agent {changed} do not count at agent {agent} as "
+                f"they should (cosine {cosine:.2f} with their effect in one place)"
             )
             assert size >= LEAST / len(graph), (
-                f"{name} on {where}: the rows of agent {changed} count for {size:.1e} at agent {agent}"
+                f"{name} on {where}: the rows of agent {changed} count for {size:.1e} at agent "
+                f"{agent}"
             )
 
 
 def _check_empty_chunks(learner: Learner, name: str, where: str, agents: int) -> None:
-    """Chunks without any rows change nothing once agents agree."""
+    """Check that chunks without any rows change nothing once agents agree."""
     _, chunks = draw_chunks(agents, 3, noise=0.3)
     nothing = ([np.zeros((0, FEATURES))] * agents, [np.zeros((0, OUTPUTS))] * agents)
     before = learn(learner, SimulatedNetwork(GRAPHS[where]), [*chunks, *[nothing] * 60], ALPHA)
@@ -159,12 +175,8 @@ def _check_empty_chunks(learner: Learner, name: str, where: str, agents: int) ->
 def _check_threads(learner: Learner, name: str) -> None:
     where, graph = next(iter(GRAPHS.items()))
     _, chunks = draw_chunks(len(graph), 6, noise=0.3)
-    together = learn(learner, SimulatedNetwork(graph, exact_order=True), chunks, ALPHA)
-    apart: Sequence[Array] = run_in_threads(
-        graph, lambda network: learn(learner, network, chunks, ALPHA)
+    check_threads(
+        f"{name} on {where}",
+        graph,
+        lambda network: {"coefficients": learn(learner, network, chunks, ALPHA)},
     )
-    for agent, own in enumerate(apart):
-        same = np.array_equal(own[0], together[agent])
-        assert same, (
-            f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
-        )

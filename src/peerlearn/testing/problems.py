@@ -1,4 +1,4 @@
-"""Small problems with known answers, for checks of solvers: what agents have, and what all of it gives in one place.
+"""Small problems with known answers, for checks of solvers.
 
 They are well conditioned, so that any correct method solves them in seconds. Agents have unequal
 numbers of rows, and rows that differ from those of others.
@@ -33,7 +33,7 @@ class Readout:
 
     @classmethod
     def draw(cls, agents: int, *, features: int = 6, outputs: int = 2, seed: int = 0) -> Readout:
-        """Return rows of one linear model with noise; agents differ in how many they have, and where they lie."""
+        """Return rows of one linear model with noise; agents differ in their number and place."""
         rng = np.random.default_rng(seed)
         truth = rng.standard_normal((features, outputs))
         rows = rng.permutation(np.linspace(5, 40, agents).astype(int))

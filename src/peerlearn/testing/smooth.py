@@ -1,6 +1,6 @@
-"""What is true of every solver of smooth problems: it ends where the gradient of the whole problem vanishes.
+"""What is true of every solver of smooth problems: the gradient vanishes where it ends.
 
-    |sum_k grad h_k(w) + alpha w| <= tolerance        at the answer of every agent, computed here from all agents' rows
+    |sum_k grad h_k(w) + alpha w| <= tolerance       at every agent, computed here from all rows
 
 on a convex problem (logistic regression) and on one that is not (a sigmoid loss), on several
 graphs. Agents in threads compute what simulated ones do.
@@ -20,8 +20,8 @@ from peerlearn.arrays import Array
 from peerlearn.errors import NotConverged
 from peerlearn.local.losses import Product
 from peerlearn.network.base import Network
+from peerlearn.testing.comparing import check_threads
 from peerlearn.testing.problems import GRAPHS
-from peerlearn.testing.threads import run_in_threads
 
 ALPHA = 4.0
 INPUTS = 4
@@ -29,7 +29,7 @@ INPUTS = 4
 
 @dataclass(frozen=True)
 class MarginLosses:
-    """h_k(w) = sum over agent k's rows of phi(y w'x); the rows of agents have signs folded in, z = y x.
+    """Losses h_k(w) = sum over agent k's rows of phi(w'z), where z = y x.
 
     convex: phi(m) = log(1 + exp(-m)), else phi(m) = 1 / (1 + exp(m)).
     """
@@ -69,7 +69,15 @@ class MarginLosses:
 
 
 def check_smooth_solver(solver: SmoothSolver) -> None:
-    """Raise AssertionError, with a sentence, if a solver of smooth problems is not what it says.
+    """Check that a solver of smooth problems is what it says.
+
+    Parameters
+    ----------
+    solver: an object with `minimise` and `name`.
+
+    Raises
+    ------
+    AssertionError: with a sentence about what is wrong.
 
     >>> from peerlearn import LBFGS
     >>> check_smooth_solver(LBFGS())
@@ -99,7 +107,8 @@ def _check_stationary(
     for agent, w in enumerate(found.coefficients):
         size = float(np.linalg.norm(_slope(everybody @ w, convex) @ everybody + ALPHA * w))
         assert size <= 1.01 * tolerance, (
-            f"{what} ends, at agent {agent}, where the gradient of the whole problem is {size:.1e}, not {tolerance:g}"
+            f"{what} ends, at agent {agent}, where the gradient of the whole problem is "
+            f"{size:.1e}, not {tolerance:g}"
         )
 
 
@@ -107,16 +116,11 @@ def _check_threads(solver: SmoothSolver, name: str) -> None:
     where, graph = next(iter(GRAPHS.items()))
     rows = _draw(len(graph))
 
-    def minimise(network: Network) -> Array:
+    def minimise(network: Network) -> dict[str, Array]:
         own = MarginLosses([rows[k] for k in network.hosted], convex=True)
-        return solver.minimise(network, own, ALPHA).coefficients
+        return {"coefficients": solver.minimise(network, own, ALPHA).coefficients}
 
-    together = minimise(SimulatedNetwork(graph, exact_order=True))
-    for agent, w in enumerate(run_in_threads(graph, minimise)):
-        same = np.array_equal(w[0], together[agent])
-        assert same, (
-            f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
-        )
+    check_threads(f"{name} on {where}", graph, minimise)
 
 
 def _draw(agents: int, seed: int = 0) -> list[Array]:

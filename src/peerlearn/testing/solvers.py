@@ -1,8 +1,10 @@
 """What is true of every solver of the linear readout, and of each by what it promises.
 
-of all             alone it gives the ridge solution of its rows; twice the targets give twice the coefficients;
-                   agents in threads compute what simulated ones do; the report tells what was sent
-exact = True       every agent has the ridge solution of all rows, on several graphs, to the tolerance
+of all             alone it gives the ridge solution of its rows; twice the targets give twice the
+                   coefficients; agents in threads compute what simulated ones do; the report has
+                   what was sent
+exact = True       every agent has the ridge solution of all rows to the tolerance, on several
+                   graphs
 exact = False,     sends nothing: every agent has the ridge solution of its own rows
                    sends something: the rows of every agent count at every agent
 """
@@ -20,18 +22,24 @@ from peerlearn.algorithms.readout.solver import Solution, Solver
 from peerlearn.arrays import Array
 from peerlearn.errors import NotConverged
 from peerlearn.local.penalties import Ridge
-from peerlearn.network.base import Counts
+from peerlearn.network.base import Counts, Network
+from peerlearn.testing.comparing import check_threads
 from peerlearn.testing.problems import ALPHA, GRAPHS, Readout, distance
-from peerlearn.testing.threads import Wires, run_in_threads
 
-INEXACT = (
-    1e-2  # what a solver without a tolerance, or with a constant step, may miss where it is alone
-)
+INEXACT = 1e-2  # how far a solver without a tolerance, or with a constant step, may be off alone
 ALIGNED = 0.5  # cosine between the effect of an agent's rows and their effect in one place
 
 
 def check_solver(solver: Solver) -> None:
-    """Raise AssertionError, with a sentence, if a solver of the linear readout is not what it says.
+    """Check that a solver of the linear readout is what it says.
+
+    Parameters
+    ----------
+    solver: an object with `solve`, `name` and `exact`.
+
+    Raises
+    ------
+    AssertionError: with a sentence about what is wrong.
 
     >>> from peerlearn import Gram
     >>> check_solver(Gram())
@@ -102,14 +110,15 @@ def _check_own(name: str, where: str, problem: Readout, found: Array) -> None:
     for agent, own in enumerate(found):
         away = distance(own[None], problem.own(agent, ALPHA))
         assert away <= INEXACT, (
-            f"{name} on {where} sends nothing, and agent {agent} is {away:.1e} away from the ridge solution of its rows"
+            f"{name} on {where} sends nothing, and agent {agent} is {away:.1e} away from the ridge "
+            "solution of its rows"
         )
 
 
 def _check_everybody_counts(
     solver: Solver, name: str, where: str, graph: nx.Graph, problem: Readout, found: Array
 ) -> None:
-    """The targets of each agent are changed in turn: all agents must feel it as they would in one place."""
+    """Change the targets of each agent in turn: the effect must resemble that in one place."""
     size = np.sqrt(np.mean([np.mean(Y**2) for Y in problem.Y]))
     for changed in range(problem.agents):
         noise = np.random.default_rng(changed).standard_normal(problem.Y[changed].shape)
@@ -121,8 +130,8 @@ def _check_everybody_counts(
             lengths = np.linalg.norm(effect) * np.linalg.norm(expected)
             cosine = float(np.sum(effect * expected) / max(lengths, 1e-300))
             assert cosine >= ALIGNED, (
-                f"{name} on {where}: the rows of agent {changed} do not count at agent {agent} as they should "
-                f"(cosine {cosine:.2f} with their effect in one place)"
+                f"{name} on {where}: the rows of agent {changed} do not count at agent {agent} as "
+                f"they should (cosine {cosine:.2f} with their effect in one place)"
             )
 
 
@@ -141,19 +150,10 @@ def _check_linear(
 
 def _check_threads(solver: Solver, name: str) -> None:
     where, graph = next(iter(GRAPHS.items()))
-    problem, wires = Readout.draw(len(graph)), Wires(graph)
-    together, sent = _solve(solver, graph, problem)
-    apart = run_in_threads(
-        graph,
-        lambda network: solver.solve(network, problem.of(network.hosted), Ridge(ALPHA)),
-        wires=wires,
-    )
-    for agent, own in enumerate(apart):
-        same = np.array_equal(own.coefficients[0], together.coefficients[agent])
-        assert same, (
-            f"{name} on {where}: agent {agent} in a thread of its own computes other numbers than simulated"
-        )
-    really = sum(wires.messages.values())
-    assert really == sent.messages, (
-        f"{name} on {where} sends {really} messages, and the ledger counts {sent.messages}"
-    )
+    problem = Readout.draw(len(graph))
+
+    def solve(network: Network) -> dict[str, Array]:
+        solution = solver.solve(network, problem.of(network.hosted), Ridge(ALPHA))
+        return {"coefficients": solution.coefficients}
+
+    check_threads(f"{name} on {where}", graph, solve)

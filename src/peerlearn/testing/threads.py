@@ -1,4 +1,4 @@
-"""A network whose agents live in threads of one process: nothing but messages is shared, and every link is counted.
+"""A network of threads: agents share nothing but messages, and every link is counted.
 
 An algorithm that looks across the agent axis, or decides by local data whether to call the network,
 fails or hangs here. The numbers have the bits of `SimulatedNetwork(graph, exact_order=True)`.
@@ -60,7 +60,8 @@ class Wires:
                         f"agent {receiver} stops, because another agent has failed"
                     ) from None
         raise Ended(
-            f"agent {receiver} waited {PATIENCE:g} s for a message of agent {sender}: it makes fewer calls"
+            f"agent {receiver} waited {PATIENCE:g} s for a message of agent {sender}: it makes "
+            "fewer calls"
         )
 
     def end(self) -> None:
@@ -75,9 +76,17 @@ class Ended(NetworkError):
 class ThreadNetwork(DistributedNetwork):
     """One agent of a graph in this thread; its neighbors live in other threads.
 
-    graph, weights: as for SimulatedNetwork. agent: the one that lives here. wires: shared by all
-    threads of a run.
-    `run_in_threads` makes them all.
+    `run_in_threads` makes one for each agent.
+
+    Parameters
+    ----------
+    graph, weights: as for SimulatedNetwork.
+    agent: the one that lives here.
+    wires: shared by all threads of a run.
+
+    >>> wires = Wires(graphs.complete(1))
+    >>> ThreadNetwork(graphs.complete(1), "metropolis", 0, wires).hosted
+    (0,)
     """
 
     def __init__(self, graph: nx.Graph, weights: Any, agent: int, wires: Wires) -> None:
@@ -88,7 +97,7 @@ class ThreadNetwork(DistributedNetwork):
         return _ThreadHalo(self, links, width, dtype)
 
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
-        """Send every neighbor a letter, if only an empty one, so that it knows that none will come."""
+        """Send every neighbor a letter, an empty one if there is none, so that nobody waits."""
         me, neighbors = self._here, sorted(self.graph[self._here])
         for neighbor in neighbors:
             content = letters[neighbor][0][2] if neighbor in letters else b""
@@ -124,13 +133,20 @@ def run_in_threads(
     *,
     wires: Wires | None = None,
 ) -> list[Result]:
-    """Call work(network) for every agent in a thread of its own; return the results by agent, or raise an error.
+    """Call work(network) for every agent in a thread of its own, and return the results by agent.
 
-    wires: to look at what was sent.
+    Parameters
+    ----------
+    graph, weights: as for SimulatedNetwork.
+    work: called with the network of each agent. The first error of one ends all, and is raised.
+    wires: to see afterwards what was sent.
 
     >>> from peerlearn import average, graphs
-    >>> run_in_threads(graphs.ring(3), lambda network: float(average(network, [network.hosted[0]])[0]))
-    [1.0, 1.0, 1.0]
+    >>> wires = Wires(graphs.ring(3))
+    >>> run_in_threads(graphs.ring(3), lambda network: network.mix([1.0]).tolist(), wires=wires)
+    [[1.0], [1.0], [1.0]]
+    >>> wires.bytes[0, 1]
+    8
     """
     graph = graphs.checked(graph)
     shared = Wires(graph) if wires is None else wires

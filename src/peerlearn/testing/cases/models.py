@@ -1,0 +1,134 @@
+"""Cases of models: every model of the package, with every algorithm it may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags
+
+from peerlearn.models.registry import models
+from peerlearn.network.base import Network
+from peerlearn.testing import model_data as data
+from peerlearn.testing.cases.case import Arrays, Case
+from peerlearn.testing.model_settings import make_small, stream_variants, variants
+
+MOST = 40  # rows of any agent, and coefficients of any where agents have different numbers
+RECORDED = 14  # samples of a recording; the rest comes sample by sample
+PARTS = (slice(0, 5), slice(5, 6), slice(6, None))  # agent 0 has one row: nothing later
+Way = Callable[..., Arrays]
+
+
+def cases() -> dict[str, Case]:
+    """Return the cases of every model of the package, by name."""
+    found: dict[str, Case] = {}
+    for name, kind in models().items():
+        for number, (words, settings) in enumerate(variants(kind)):
+            model = make_small(kind, settings)
+            ways = list(_ways(model))
+            # All ways with the first settings, the usual one with others.
+            for way, work in ways if number == 0 else ways[:1]:
+                key = " ".join(filter(None, (name, words, way)))
+                found[key] = partial(work, model=model)
+        for words, settings in stream_variants(kind):
+            learn = {"rows": _stream_rows, "sequences": _stream_sequences}[kind.takes]
+            found[f"{name} stream {words}"] = partial(learn, model=make_small(kind, settings))
+    return found
+
+
+def usual_case(model: Any) -> Case:
+    """Return the case of training this model in the usual way."""
+    _, work = next(_ways(model))
+    return partial(work, model=model)
+
+
+def over(network: Network, model: Any) -> Any:
+    """Return a copy of an untrained model that talks over this network."""
+    return clone(model).set_params(network=network)
+
+
+def _ways(model: Any) -> Iterator[tuple[str, Way]]:
+    """Yield ways to train this model by name, the usual one first."""
+    if model.takes == "signals":
+        yield "", _listen
+        return
+    yield "", _fit
+    tags = get_tags(model)
+    many_classes = tags.classifier_tags is not None and tags.classifier_tags.multi_class
+    if model.takes == "rows" and many_classes:
+        yield "of two classes", partial(_fit, two_classes=True)
+    if tags.input_tags.sparse:
+        yield "of sparse rows", partial(_fit, form=sp.csr_array)
+
+
+def _fit(network: Network, model: Any, form: Any = np.asarray, two_classes: bool = False) -> Arrays:
+    fitted = data.fit(over(network, model), network.hosted, two_classes, form)
+    return answer_of(fitted) | predictions_of(fitted, network, form)
+
+
+def _stream_rows(network: Network, model: Any) -> Arrays:
+    learning = over(network, model)
+    first = {"classes": data.METALS} if is_classifier(learning) else {}
+    for part in PARTS:
+        shares = [
+            (data.rows(agent)[part], data.targets(learning, agent)[part])
+            for agent in network.hosted
+        ]
+        learning.partial_fit(shares, **first)
+    state: Arrays = learning.stream_under_way.state
+    return answer_of(learning) | state
+
+
+def _stream_sequences(network: Network, model: Any) -> Arrays:
+    learning = over(network, model)
+    for n in range(len(data.CHUNKS)):
+        learning.partial_fit([data.chunk_in_time(agent, n) for agent in network.hosted])
+    state: Arrays = learning.stream_under_way.state
+    return answer_of(learning) | state
+
+
+def _listen(network: Network, model: Any) -> Arrays:
+    filters = over(network, model)
+    if filters.update != "rls":
+        filters.set_params(step_size=[0.01 * (1 + agent) for agent in network.hosted])
+    signals = [data.signals(agent) for agent in network.hosted]
+    x = np.stack([own for own, _ in signals])
+    d = np.stack([own for _, own in signals])
+    truth = filters.truth_of(data.TRUE_FILTER, np.tanh)
+    run = filters.run(x[:, :RECORDED], d[:, :RECORDED], truth)
+    return {
+        "outputs": run.outputs,
+        "deviations": run.msd,
+        "after": filters.step(x[:, RECORDED:], d[:, RECORDED:]),
+        "predictions": filters.predict(x),
+        "coefficients": filters.coefficients_,
+    }
+
+
+def answer_of(model: Any) -> Arrays:
+    """Return coefficients, padded with zeros where agents have fewer, and iterations."""
+    b = model.coefficients_
+    if isinstance(b, list):
+        b = np.stack([np.pad(own, ((0, MOST - len(own)), (0, 0))) for own in b])
+    return {"coefficients": b, "iterations": np.full(len(b), model.report_.iterations)}
+
+
+def predictions_of(model: Any, network: Network, form: Any = np.asarray) -> Arrays:
+    """Return what each hosted agent predicts for the same new input."""
+    hosted = network.hosted
+    if model.takes == "sequences":
+        new = [data.sequence(0, length) for length in (30, 9)]
+        return {"scores": model.agent_scores(new, [data.outputs_in_time(x) for x in new])}
+    if model.takes == "columns":
+        tables = [data.columns(agent) for agent in hosted]
+        ids = [np.arange(len(tables[0]))] * len(hosted)
+        return {"outputs": model.agent_outputs(tables, ids=ids)}
+    X = form(data.rows(1))
+    if not model.predicts_alone:
+        return {"outputs": np.stack(model.agent_outputs(X))}  # all agents at the same time
+    each = [model.agent_outputs(X, slice(k, k + 1))[0] for k in range(len(hosted))]
+    return {"outputs": np.stack(each)}
