@@ -1,19 +1,19 @@
-"""Agents train a small neural network together: a loss of one's own is a class with two methods."""
+"""
+A small neural network
+======================
+
+A loss of your own is a class with ``value`` and ``gradient``; here, a layer of 16 hidden units.
+"""
 
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from peerlearn import SimulatedNetwork, data, graphs, partition
-from peerlearn.algorithms.smooth import GradientTracking
+from peerlearn import GradientTracking, SimulatedNetwork, data, graphs, partition
 
 
-class CrossEntropy:
-    """One hidden layer of 16 tanh. w holds all weights of each agent, agents x d: every method works on all of them."""
-
+class CrossEntropy:  # w has one row per agent, with all weights of that agent
     def __init__(self, shares, rows):
-        self.X = np.stack(
-            [np.hstack([X, np.ones((len(X), 1))]) for X, _ in shares]
-        )  # agents x rows x columns
+        self.X = np.stack([np.hstack([X, np.ones((len(X), 1))]) for X, _ in shares])
         self.Y = np.stack([np.eye(10)[y] for _, y in shares]) / rows
         self.agents, self.dimension = len(shares), (self.X.shape[2] + 10) * 16
 
@@ -28,20 +28,13 @@ class CrossEntropy:
     def gradient(self, w):
         H, B, Z = self.layers(w)
         E = softmax(Z, axis=2) * self.Y.sum(axis=2, keepdims=True) - self.Y
-        back = self.X.swapaxes(1, 2) @ ((1 - H**2) * (E @ B.swapaxes(1, 2)))
-        return np.hstack([back.reshape(len(w), -1), (H.swapaxes(1, 2) @ E).reshape(len(w), -1)])
+        A, B = self.X.mT @ ((1 - H**2) * (E @ B.mT)), H.mT @ E
+        return np.hstack([A.reshape(len(w), -1), B.reshape(len(w), -1)])
 
 
 digits = data.load("digits")
-losses = CrossEntropy(partition.even(digits.X[:1500], digits.y[:1500], 5, seed=0), rows=1500)
-start = np.tile(
-    0.1 * np.random.default_rng(0).standard_normal(losses.dimension), (5, 1)
-)  # the same at all agents
-solver = GradientTracking(tolerance=1e-2)
-found = solver.minimise(SimulatedNetwork(graphs.ring(5)), losses, 1e-3, start)
-outputs = CrossEntropy([(digits.X[1500:], digits.y[1500:])], rows=297).layers(
-    found.coefficients[:1]
-)[2]
-print(
-    f"{100 * np.mean(outputs[0].argmax(axis=1) == digits.y[1500:]):.1f} % of new digits are right\n{found.report}"
-)
+loss = CrossEntropy(partition.even(digits.X[:1500], digits.y[:1500], 5, seed=0), rows=1500)
+w = np.tile(0.1 * np.random.default_rng(0).standard_normal(loss.dimension), (5, 1))
+found = GradientTracking(tolerance=1e-2).minimise(SimulatedNetwork(graphs.ring(5)), loss, 1e-3, w)
+outputs = CrossEntropy([(digits.X[1500:], digits.y[1500:])], 297).layers(found.coefficients[:1])[2]
+print(np.mean(outputs[0].argmax(axis=1) == digits.y[1500:]), "of new digits are right")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from peerlearn.arrays import is_real
@@ -54,6 +55,16 @@ class Report:
     note: str = ""
 
     def __str__(self) -> str:
+        return "\n".join(f"{name:<14}{value}" for name, value in self._lines())
+
+    def _repr_html_(self) -> str:
+        """Return the same table as HTML, for notebooks."""
+        cells = [(escape(name), escape(value)) for name, value in self._lines()]
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in cells)
+        return f"<table>{rows}</table>"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """Return what is shown: names and texts."""
         last = f"{self.residuals[-1]:.2e}" if self.residuals else "-"
         lines = [
             ("solver", self.solver),
@@ -66,7 +77,7 @@ class Report:
         ]
         if self.note:
             lines.append(("note", self.note))
-        return "\n".join(f"{name:<14}{value}" for name, value in lines)
+        return lines
 
 
 def check_tolerance(tolerance: Any, solver: str) -> None:

@@ -29,10 +29,9 @@ from peerlearn.errors import InputError
 def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -> None:
     """Make the certificates by which agents at different sites know each other.
 
-    An authority signs one identity per agent, and agents talk only to those that the same authority
-    signed. Run this in one place, then carry the files of each agent to its site. In a folder that
-    has an authority already, further agents are signed by it; files that are there are never
-    overwritten.
+    An authority signs one identity per agent. Agents talk only to agents that the same authority
+    signed. Run this in one place, then carry the files of each agent to its site. If the folder
+    already has an authority, it signs the new agents. Existing files are never overwritten.
 
     \b
     Examples:
@@ -68,7 +67,7 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
     "--give-up-after",
     type=float,
     metavar="S",
-    help="Stop after so many seconds without a sign of life of a neighbor.",
+    help="Stop if a neighbor is silent for this many seconds.",
 )
 @click.option(
     "--insecure-loopback",
@@ -86,15 +85,13 @@ def agent(
 ) -> None:
     """Run one agent of a network, here, to the end.
 
-    FILE describes the site: who the agent is and whom it talks to, its certificates, its data, and
-    what is trained.
-    Start the same command at every site. Neighbors compare their settings, wait for each other, and
-    train together; rows stay where they are. Killed or cut off, an agent goes on from its
-    checkpoint when the same command is given again, and the others wait for it.
+    FILE describes the site: the agent's name, neighbors, certificates and data, and the model that
+    is trained. Start the same command at every site. Neighbors wait for each other, compare their
+    settings, and train together. Rows stay where they are. If an agent is killed or cut off, give
+    the same command again: it continues from its checkpoint, and the others wait for it.
 
-    Exit codes: 0 done, 2 for what has to be changed first, 3 stopped early, 130 Ctrl-C, 143
-    SIGTERM; after the last
-    three the same command goes on.
+    Exit codes: 0 done; 2 something must be changed first; 3 stopped early; 130 Ctrl-C; 143 SIGTERM.
+    After 3, 130 and 143 the same command continues.
 
     \b
     Examples:

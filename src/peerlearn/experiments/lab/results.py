@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from peerlearn.experiments.lab.metrics import METRICS
 from peerlearn.experiments.lab.parquet import LISTS, SECONDS, TEXTS, TYPES, opened
 from peerlearn.toml_reader import near
 
+MOST_SHOWN = 30  # lines of the table in a notebook
 CHOSEN = "best."  # how columns with what a search chose begin
 ROWS, COMPARISON, PAGE = "results.parquet", "comparison.json", "report.html"
 FACTS, NAMED = ("metrics", "runs"), ("data", "model", "network")  # that a description has at least
@@ -84,6 +86,29 @@ class Results:
 
     def __repr__(self) -> str:
         return f"Results({_counted(self.rows)} of {self.folder.name or self.folder}{_statuses(self.rows)})"
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks: means by data set, model, network and swept keys."""
+        keys = [key for key in self.order if any(row.get(key) for row in self.rows)]
+        metrics = [name for name in self.facts["metrics"] if not name.startswith(CHOSEN)]
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in self.rows:
+            groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+        heads = "".join(f"<th>{escape(head)}</th>" for head in (*keys, "runs", *metrics))
+        lines = []
+        for group, rows in list(groups.items())[:MOST_SHOWN]:
+            part = replace(self, rows=rows)
+            cells = ["" if value is None else str(value) for value in group]
+            cells.append(str(len(rows)))
+            for metric in metrics:
+                known = len(part.values(metric)) > 0
+                text = f"{part.mean(metric):.4g} ± {part.spread(metric):.2g}" if known else "n/a"
+                cells.append(text)
+            lines.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
+        body = "".join(f"<tr>{line}</tr>" for line in (heads, *lines))
+        hidden = len(groups) - len(lines)
+        more = f"<p>and {hidden:,} more lines: .frame() has all runs</p>" if hidden else ""
+        return f"<p>{escape(repr(self))}</p><table>{body}</table>{more}"
 
     def frame(self) -> Any:
         """The rows as a data frame of pandas."""
