@@ -235,7 +235,7 @@ SAVED = 3, receipt_of(map(checksum_of, SENT[3]), 0)  # what the neighbor says th
 def connected_link():
     link = Link(NORTH, 1, "south", horizon=12)
     link.inbox.finish(4)
-    link.heard(HELLO)
+    link.receive(HELLO)
     for n, frames in SENT.items():
         link.send(n, frames)
     return link
@@ -318,7 +318,7 @@ def test_100_000_mutated_frames_bring_nobody_down_and_cost_no_memory():
     try:
         for n, data in enumerate(frames):
             try:
-                link.heard(data)
+                link.receive(data)
                 taken += 1
                 assert link.outbox.after(SAVED[0]) == SENT[4] + SENT[5], (
                     "no lie deletes what the neighbor may need"
@@ -327,7 +327,7 @@ def test_100_000_mutated_frames_bring_nobody_down_and_cost_no_memory():
                 refused.add(type(error).__name__)
                 link = connected_link()
                 if n % 3 == 0:
-                    link.closed()  # the next one is heard as a hello
+                    link.mark_down()  # the next one is heard as a hello
         assert tracemalloc.get_traced_memory()[1] < 4e6
     finally:
         tracemalloc.stop()

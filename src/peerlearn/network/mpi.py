@@ -72,10 +72,8 @@ class MPINetwork(DistributedNetwork):
         self.comm = self.MPI.COMM_WORLD if comm is None else comm
         end_job_when_a_rank_fails(self.comm)
         graph = graphs.checked(graph)
-        if ranks is None:
-            place = assign_ranks(graph, self.comm.size)
-        else:
-            place = _check_ranks(ranks, len(graph), self.comm.size)
+        size = self.comm.size
+        place = assign_ranks(graph, size) if ranks is None else _check_ranks(ranks, graph, size)
         super().__init__(graph, weights, place, self.comm.rank)
         self._must_be_one_network()
         self._ranks = sorted({*self._everywhere.sent, *self._everywhere.heard})
@@ -259,8 +257,9 @@ def _print_and_end(
     end_job(1)
 
 
-def _check_ranks(ranks: Sequence[int], agents: int, size: int) -> Indices:
+def _check_ranks(ranks: Sequence[int], graph: nx.Graph, size: int) -> Indices:
     """Return the ranks of the agents as an array, or raise InputError."""
+    agents = len(graph)
     place = np.asarray(ranks)
     if (
         place.shape != (agents,)
