@@ -1,7 +1,7 @@
 """Inner loops of a round: the sparse mixing step, and the copy of rows that are sent.
 
-Theory of operation
--------------------
+Theory of operation:
+
 `sparse_step` computes out <- a C x + b x + c before, the step that all rounds of `mix` and `recur`
 are made of. C is stored in compressed sparse rows: the neighbors of agent k, and k itself, are
 indices[indptr[k] : indptr[k + 1]], in ascending agent number, with their weights in `data`.

@@ -1,10 +1,12 @@
 """One agent as a process: read the site's file, train with the neighbors, write the model.
 
-OUTPUT/model.npz                  for peerlearn predict; no pickle in it
-OUTPUT/report.json, report.txt    how it was trained, and what was sent
-OUTPUT/status.json                state, round, residual and bytes while it runs
-OUTPUT/agent.log
-OUTPUT/checkpoints/               from which the same command resumes after a kill
+    OUTPUT/model.npz                  for peerlearn predict; no pickle in it
+    OUTPUT/report.json, report.txt    how it was trained, and what was sent
+    OUTPUT/status.json                state, round, residual and bytes while it runs
+    OUTPUT/agent.log
+    OUTPUT/checkpoints/               from which the same command resumes after a kill
+
+Only their owner can read these files.
 """
 
 from __future__ import annotations

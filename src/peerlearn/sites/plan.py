@@ -1,22 +1,22 @@
 """Reader of a network's file, which describes a whole network on this machine.
 
-run = "digits"
-output = "peerlearn-up"         folder for everything, relative to the file
+    run = "digits"
+    output = "peerlearn-up"         folder for everything, relative to the file
 
-[network]
-agents = 4                      how many, or a list of names
-graph = "ring"                  a generator of peerlearn.graphs, with its parameters beside it,
-seed = 0                        such as graph = "erdos_renyi", p = 0.5;
-                                or links as in a site's file
-weights = "metropolis"
+    [network]
+    agents = 4                      how many, or a list of names
+    graph = "ring"                  a generator of peerlearn.graphs, with its parameters beside it,
+    seed = 0                        such as graph = "erdos_renyi", p = 0.5;
+                                    or links as in a site's file
+    weights = "metropolis"
 
-[data]
-name = "digits"                 a data set by name (peerlearn data), or file and target
-test_fraction = 0.25            part of the labelled rows that nobody trains on
-split = "stratified"            how the others are dealt: even, stratified or dirichlet
-seed = 0
+    [data]
+    name = "digits"                 a data set by name (peerlearn data), or file and target
+    test_fraction = 0.25            part of the labelled rows that nobody trains on
+    split = "stratified"            how the others are dealt: even, stratified or dirichlet
+    seed = 0
 
-[model] and [patience] as in a site's file
+[model] and [patience] are as in a site's file.
 """
 
 from __future__ import annotations

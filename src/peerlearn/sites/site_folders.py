@@ -1,6 +1,8 @@
 """Writer of the folders of a network on this machine: each agent gets the files of a real site.
 
-OUTPUT/certificates/    OUTPUT/test.npz    OUTPUT/NAME/site.toml    OUTPUT/NAME/share.npz
+    OUTPUT/certificates/    OUTPUT/test.npz    OUTPUT/NAME/site.toml    OUTPUT/NAME/share.npz
+
+Keys, rows and site.toml are private to their owner.
 """
 
 from __future__ import annotations

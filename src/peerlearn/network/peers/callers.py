@@ -70,7 +70,7 @@ class Callers:
             await context.abort(getattr(grpc().StatusCode, code), reason)
 
     async def _answer(self, context: Any) -> Ending:
-        """Talk with a neighbor that calls, or refuse whoever calls."""
+        """Talk with a caller that is a neighbor, or refuse the caller."""
         names = caller_names(context) if self._secure else []
         if self._secure and (len(names) != 1 or names[0] not in self._by_name):
             who = f"agent {', '.join(names) or 'without a name'}, which is not a neighbor"

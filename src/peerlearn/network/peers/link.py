@@ -1,7 +1,7 @@
 """One agent's side of the conversation with one neighbor. No I/O and no clock.
 
-Theory of operation
--------------------
+Theory of operation:
+
 A `Link` lives as long as the agent; connections come and go. Bytes that arrive are given to
 `receive`, which returns the frames to write in answer. `send` keeps the frames of a round in the
 outbox and returns those to write now. service.py does the reading and writing.

@@ -1,7 +1,7 @@
 """Recording and replaying of network calls, so that an agent that was killed can resume.
 
-Theory of operation
--------------------
+Theory of operation:
+
 An algorithm is a deterministic program whose only input from outside is the results of its network
 calls. So it is enough to record these. `Replay.call` passes every call on, and adds its result to
 the journal. From time to time it writes a checkpoint (journal.py).

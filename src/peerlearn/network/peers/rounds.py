@@ -1,7 +1,7 @@
 """Rounds over the links of one agent: send to some neighbors, wait for others, notice failures.
 
-Theory of operation
--------------------
+Theory of operation:
+
 `RoundExchange.round` is the only place where rounds advance. It gives the frames of the round to
 the links, and drives the event loop (service.py) until every expected neighbor's message is
 complete. Then it takes the messages out of the inboxes and hands them to the caller. A message that

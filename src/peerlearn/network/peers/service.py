@@ -1,7 +1,7 @@
 """Connections of one agent: gRPC streams with mutual TLS, one per neighbor.
 
-Theory of operation
--------------------
+Theory of operation:
+
 Of two neighbors, the one with the lower number dials. It dials again, with growing pauses, whenever
 the stream ends or the other end has been silent for too long. `Link` decides what is said on a
 stream. This file moves the bytes, notices silence, and refuses strangers (callers.py).
@@ -13,7 +13,8 @@ whenever something has come, and stops the loop if the awaited condition holds.
 
 While the algorithm computes, nobody would drive the loop. So a keeper thread drives it for a moment
 several times a second (`_keep`), and neighbors see signs of life. `driving` is a lock that the
-driver holds. Links, wires and the sets below change only in the thread that holds it.
+driver holds. Links and connections change only in the thread that holds it. (One exception:
+replay.py sets `Link.saved` without it, in one assignment.)
 
 Tasks in the loop: `_dial` per neighbor with a higher number; `_talk` per connection, dialled or
 accepted, with a writer task of its `Wire`; and `_beat`, which sends signs of life, watches for
@@ -216,7 +217,7 @@ class Service:
             self.loop.close()
 
     def _keep(self) -> None:
-        """Drive the loop when nobody else has done so for a while."""
+        """Drive the loop if no other thread has done so for a while."""
         pause = min(0.25, self._patience.silence / 8)
         while not self._stopping:
             time.sleep(pause)
