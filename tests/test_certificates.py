@@ -214,7 +214,7 @@ def test_names_must_differ_in_more_than_case(tmp_path):
 
 def test_nobody_to_certify(tmp_path):
     with pytest.raises(
-        InputError, match="there is nobody to make a certificate for: name one agent at least"
+        InputError, match="there is no name to make a certificate for: name at least one agent"
     ):
         make(tmp_path, [])
 

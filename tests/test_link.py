@@ -152,7 +152,7 @@ class TestHello:
         ids=lambda told: told[:8] or "nothing",
     )
     def test_that_cannot_be_read_is_refused(self, told):
-        with pytest.raises(WireError, match="agent south said a hello that cannot be read"):
+        with pytest.raises(WireError, match="agent south sent a hello that cannot be read"):
             new_link().receive(hello_of(told))
 
     @pytest.mark.parametrize("depth", [10, 400, 900, 960, 980, 990])

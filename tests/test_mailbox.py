@@ -164,7 +164,7 @@ class TestParcel:
     )
     def test_what_is_not_the_row_that_is_due_is_refused(self, parcel, said):
         with pytest.raises(
-            WireError, match=f"agent north sent {said} where 2 numbers of float64 were due"
+            WireError, match=f"agent north sent {said}, but 2 numbers of float64 were expected"
         ):
             parcel.row(np.empty(2), "north")
 
@@ -192,11 +192,11 @@ class TestParcel:
 
     def test_what_is_no_letter_is_refused(self):
         with pytest.raises(
-            WireError, match="agent north sent a row of uint8 where a letter was due"
+            WireError, match="agent north sent a row of uint8, but a letter was expected"
         ):
             parcel_of(np.ones(2, np.uint8)).letter("north")
         with pytest.raises(
-            WireError, match="agent north sent a letter of float64 where a letter was due"
+            WireError, match="agent north sent a letter of float64, but a letter was expected"
         ):
             parcel_of(np.ones(2), Kind.LETTER).letter("north")
 

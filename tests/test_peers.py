@@ -185,7 +185,7 @@ class TestRefused:
 
     def test_neighbor_without_address(self, certs):
         addresses = {1: "127.0.0.1:7101"}
-        sentence = "agent agent-0 calls its neighbor agent-3 and has no address of it"
+        sentence = "agent agent-0 connects to its neighbor agent-3 and has no address of it"
         self.refused(sentence, identity=identity(certs, 0), addresses=addresses)
 
     @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ class TestRefused:
             taken.listen()
             listen = f"127.0.0.1:{taken.getsockname()[1]}"
             self.refused(
-                f"nobody can listen on {listen}: it is in use",
+                f"this agent cannot listen on {listen}: the port is in use",
                 insecure_loopback=True,
                 listen=listen,
             )

@@ -561,7 +561,7 @@ OPENSSL = "error:1000007d:SSL routines:OPENSSL_internal:"
         (f"{LINE}{OPENSSL}SOMETHING_NEW: Words", "SOMETHING_NEW: Words"),
         (
             "E1116 04:38:30.638399   28936 ssl_transport_security.cc:3238] No match found for server name: west",
-            "whoever listens there is not agent west",
+            "the process that listens there is not agent west",
         ),
     ],
 )

@@ -178,8 +178,8 @@ def _load_finished_run(output: Path) -> Done:
 def _identity(site: Site, file: Path) -> Identity:
     if site.certificates is None:
         raise InputError(
-            f"{file} has no [certificates], and nothing is sent without: make some with peerlearn "
-            "certs, or try things out on one machine with --insecure-loopback"
+            f"{file} has no [certificates], and nothing is sent without certificates: make some "
+            "with peerlearn certs, or try things out on one machine with --insecure-loopback"
         )
     return Identity.load(*site.certificates, site.name)
 

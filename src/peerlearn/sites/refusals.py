@@ -34,7 +34,7 @@ QUIET = 1.0  # seconds before a sentence is logged again: a stranger must not fi
 def sentence(line: str) -> str | None:
     """Return the sentence for a line of gRPC about a refused connection, or None for others."""
     if found := _NAME.search(line):
-        return f"refused a connection: whoever listens there is not agent {found['name']}"
+        return f"refused a connection: the process that listens there is not agent {found['name']}"
     if found := _HANDSHAKE.search(line):
         return f"refused a connection: {short_reason(found['why'])}"
     return None

@@ -98,7 +98,7 @@ class Agent:
             for line in reversed(text.splitlines()):
                 if line.strip():
                     return line.removeprefix("peerlearn: ")
-        return "it said nothing"
+        return "it printed nothing"
 
 
 class View(Protocol):

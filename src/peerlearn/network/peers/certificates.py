@@ -84,7 +84,7 @@ def make(folder: str | os.PathLike[str], names: Sequence[str], *, days: int = 82
 
 def _must_be_names(names: Sequence[str]) -> None:
     if not names:
-        raise InputError("there is nobody to make a certificate for: name one agent at least")
+        raise InputError("there is no name to make a certificate for: name at least one agent")
     for k, name in enumerate(names):
         if not NAME.fullmatch(name) or ".." in name or name.lower() == AUTHORITY:
             raise InputError(

@@ -148,7 +148,7 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
     magic, _, kind, code, dimensions, of_run, epoch, sender, *rest = _FIELDS.unpack_from(data)
     round, saved, receipt, *shape, offset, length = rest
     if magic != MAGIC:
-        raise WireError(f"a frame that begins with {magic!r}: it is not of peerlearn")
+        raise WireError(f"a frame that begins with {magic!r}: it is not from peerlearn")
     body = memoryview(data)[HEADER:]
     checksum = _SUM.unpack_from(data, _FIELDS.size)[0]
     if length != len(body) or _checksum(data[: _FIELDS.size], body) != checksum:
@@ -176,7 +176,8 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
         raise WireError(f"an array of {size} bytes was announced, and {most} are the most")
     if offset % chunk or length != min(chunk, size - offset) or (size and offset >= size):
         raise WireError(
-            f"a frame brings bytes {offset} to {offset + length} of {size}, which is no chunk of it"
+            f"a frame brings bytes {offset} to {offset + length} of {size}, "
+            "which is not one of its chunks"
         )
     return Frame(
         Kind(kind),

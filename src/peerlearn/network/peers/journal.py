@@ -171,7 +171,7 @@ class Journal:
         arrays = _read_arrays(path)
         about = json.loads(arrays.pop("about").tobytes())
         if not isinstance(about, dict) or not {"sequence", "journal", "sent"} <= set(about):
-            raise WireError("it says nothing of its run")
+            raise WireError("it does not describe a run")
         frames = {number: _read_arrays(self._frames_path(number)) for number in about["sent"]}
         return Checkpoint(about, arrays, frames)
 

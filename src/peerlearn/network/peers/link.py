@@ -301,7 +301,7 @@ class Link:
         except (ValueError, RecursionError):
             hello = None
         if not isinstance(hello, dict):
-            raise WireError(f"agent {self.name} said a hello that cannot be read")
+            raise WireError(f"agent {self.name} sent a hello that cannot be read")
         return hello
 
     def _must_agree(

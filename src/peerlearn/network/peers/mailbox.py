@@ -52,8 +52,8 @@ class Parcel:
         """Copy the numbers to `out`, or raise WireError if they are not of its shape and type."""
         if self.kind is not Kind.ROW or self.dtype != out.dtype or self.shape != out.shape:
             raise WireError(
-                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype} {self.shape} "
-                f"where {out.size} numbers of {out.dtype} were due"
+                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype} {self.shape}, "
+                f"but {out.size} numbers of {out.dtype} were expected"
             )
         for offset, part in self.parts.items():
             out[offset // 8 : (offset + len(part)) // 8] = np.frombuffer(part, out.dtype)
@@ -64,8 +64,8 @@ class Parcel:
         """Return the bytes of a letter, or raise WireError if this is not one."""
         if self.kind is not Kind.LETTER or self.dtype != np.uint8:
             raise WireError(
-                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype} "
-                "where a letter was due"
+                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype}, "
+                "but a letter was expected"
             )
         return b"".join(self.parts[offset] for offset in sorted(self.parts))
 

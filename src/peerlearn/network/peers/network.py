@@ -344,7 +344,8 @@ class PeerNetwork(DistributedNetwork):
         for neighbor in sorted(self.graph[self._here]):
             if neighbor > self._here and neighbor not in addresses:
                 raise InputError(
-                    f"agent {me} calls its neighbor {self.names[neighbor]} and has no address of it"
+                    f"agent {me} connects to its neighbor {self.names[neighbor]} and has no "
+                    "address of it: add one to addresses"
                 )
             if neighbor in addresses:
                 check_address(addresses[neighbor], self.names[neighbor])

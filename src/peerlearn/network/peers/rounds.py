@@ -248,7 +248,7 @@ class RoundExchange:
             else:
                 self.fail(
                     NetworkError(
-                        f"{error}: it runs another program: run the same one at all agents"
+                        f"{error}: it probably runs another program; run the same one at all agents"
                     )
                 )
             return False

@@ -112,7 +112,8 @@ async def serve(
             port = server.add_secure_port(listen, trust)
     except RuntimeError:
         raise InputError(
-            f"nobody can listen on {listen}: it is in use, or no address of this site"
+            f"this agent cannot listen on {listen}: the port is in use, or the address is not of "
+            "this machine"
         ) from None
     await server.start()
     return server, int(port)
