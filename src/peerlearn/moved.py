@@ -1,7 +1,8 @@
-"""Old module paths that still work, with a DeprecationWarning, until the next release.
+"""Old module paths, which still work until the next release, with a DeprecationWarning.
 
-A finder at the end of Python's list is asked for modules that nobody else has. For the old path of
-a module that has moved it makes one whose names come from the new place.
+Python asks the finders of sys.meta_path for a module, one after the other. The one here comes last,
+so it is asked only for modules that do not exist. For an old path it makes a module whose names
+come from the new path.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ MOVED = {  # an old path may have become several modules
     "network.peers.patience": "network.peers.timeouts",
     "network.peers.post": "network.peers.rounds",
     "network.peers.reasons": "network.peers.grpc_errors",
+    "sites.layout": "sites.site_folders",
 }
 RENAMED = {  # names that changed with their module
     "ApartNetwork": "DistributedNetwork",
@@ -64,6 +66,7 @@ RENAMED = {  # names that changed with their module
     "follow": "broadcast_from_center",
     "harvested": "harvest_problems",
     "header": "read_header",
+    "lay_out": "write_site_folders",
     "summed": "sum_alike",
     "up_the_tree": "merge_equations",
     "unharmed": "restored_on_error",
@@ -71,6 +74,8 @@ RENAMED = {  # names that changed with their module
 
 
 class _Finder(MetaPathFinder, Loader):
+    """Finder and loader of the old paths."""
+
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         package, _, name = fullname.partition(".")
         if package != "peerlearn" or name not in MOVED:
@@ -78,16 +83,15 @@ class _Finder(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Moved(
-            spec.name, [f"peerlearn.{each}" for each in MOVED[spec.name.partition(".")[2]].split()]
-        )
+        old = spec.name.removeprefix("peerlearn.")
+        return _MovedModule(spec.name, [f"peerlearn.{each}" for each in MOVED[old].split()])
 
     def exec_module(self, module: ModuleType) -> None:
         pass
 
 
-class _Moved(ModuleType):
-    """A module at its old path."""
+class _MovedModule(ModuleType):
+    """Module at an old path, whose names come from one or several new ones."""
 
     def __init__(self, old: str, new: list[str]) -> None:
         super().__init__(old, f"Moved to {' and '.join(new)}.")
@@ -99,9 +103,11 @@ class _Moved(ModuleType):
         )
 
     def __getattr__(self, name: str) -> Any:
-        for path in () if name.startswith("__") else self.__dict__["_new"]:
+        new_name = RENAMED.get(name, name)
+        paths = [] if name.startswith("__") else self.__dict__["_new"]
+        for path in paths:
             module = import_module(path)
-            for each in (RENAMED.get(name, name), name):  # some moved modules kept the old name
+            for each in (new_name, name):  # some moved modules kept the old name
                 if hasattr(module, each):
                     return getattr(module, each)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

@@ -1,6 +1,8 @@
-"""The folders of a network on this machine: each agent gets the files that a real site has.
+"""Writer of the folders of a network on this machine: each agent gets the files of a real site.
 
-OUTPUT/certificates/  OUTPUT/test.npz  OUTPUT/NAME/site.toml  OUTPUT/NAME/share.npz
+    OUTPUT/certificates/    OUTPUT/test.npz    OUTPUT/NAME/site.toml    OUTPUT/NAME/share.npz
+
+Keys, rows and site.toml are private to their owner.
 """
 
 from __future__ import annotations
@@ -24,20 +26,18 @@ PORTS = range(10_000, 32_768)  # below those that systems give to outgoing conne
 TRIES = 1000
 
 
-def lay_out(plan: Plan, say: Callable[[str], None] = lambda doing: None) -> None:
-    """Write what the agents of a plan need; what they have of the same run stays."""
-    papers, rows = plan.output / "certificates", plan.rows
-    missing = [name for name in plan.agents if not (papers / f"{name}.pem").exists()]
+def write_site_folders(plan: Plan, say: Callable[[str], None] = lambda doing: None) -> None:
+    """Write the files that the agents of a plan need. Certificates and checkpoints stay."""
+    folder = plan.output / "certificates"
+    missing = [name for name in plan.agents if not (folder / f"{name}.pem").exists()]
     if missing:
         say("making certificates")
-        certificates.make(papers, missing)
+        certificates.make(folder, missing)
     say("writing the shares")
+    rows = plan.rows
     columns = np.array(rows.columns)
-    write(
-        plan.output / "test.npz",
-        _npz(X=rows.test[0], y=rows.test[1], columns=columns),
-        private=True,
-    )
+    test_rows = _npz(X=rows.test[0], y=rows.test[1], columns=columns)
+    write(plan.output / "test.npz", test_rows, private=True)
     ports = _free_ports(len(plan.agents))
     for number, (name, (X, y)) in enumerate(zip(plan.agents, rows.shares, strict=True)):
         folder = result_folder(plan.folder(name), private=True)
@@ -46,7 +46,9 @@ def lay_out(plan: Plan, say: Callable[[str], None] = lambda doing: None) -> None
 
 
 def _site(plan: Plan, number: int, ports: list[int]) -> dict[str, Any]:
-    agents, name = plan.agents, plan.agents[number]
+    """Return the content of an agent's site.toml."""
+    agents = plan.agents
+    name = agents[number]
     return {
         "run": plan.run,
         "name": name,
@@ -78,14 +80,17 @@ def _npz(**arrays: Any) -> bytes:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now; all are held while they are looked for, so none is found twice."""
+    """Return ports that nobody listens on now.
+
+    Each is kept open until all are found, so none is found twice.
+    """
     found: list[int] = []
-    with ExitStack() as held:
+    with ExitStack() as open_ports:
         for port in random.Random().sample(PORTS, TRIES):
             if len(found) == count:
                 break
             try:
-                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                open_ports.enter_context(socket.create_server(("127.0.0.1", port)))
                 found.append(port)
             except OSError:
                 continue
