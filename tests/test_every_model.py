@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 from peerlearn import SimulatedNetwork, graphs
 from peerlearn.errors import DataError, InputError
-from peerlearn.experiments import read
+from peerlearn.lab import read
 from peerlearn.models import archive
 from peerlearn.models.base import NetworkModel
 from peerlearn.models.registry import models, saved_models

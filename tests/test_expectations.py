@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from peerlearn.experiments.lab.layout import Expectation, Layout
-from peerlearn.experiments.lab.report.expectations import counted, judged, number, stand_in
-from peerlearn.experiments.lab.results import Results
+from peerlearn.lab.analysis.expectations import counted, judged, number, stand_in
+from peerlearn.lab.description.specs import Expectation, Layout
+from peerlearn.lab.results.results import Results
 
 CENTRALISED, LOCAL, TOGETHER = (
     {"data": "G50C", "model": "C-RVFL"},

@@ -18,12 +18,12 @@ from click.testing import CliRunner
 from peerlearn import SimulatedNetwork, average, graphs, weights
 from peerlearn.algorithms import iterates
 from peerlearn.cli import main
+from peerlearn.cli.graph import figure as figure
+from peerlearn.cli.graph import report as graph_report
+from peerlearn.cli.graph.figure import draw_graph
+from peerlearn.cli.graph.kinds import KINDS, MOST, SHOWN, named
+from peerlearn.cli.graph.report import describe, run_graph
 from peerlearn.errors import GraphError, InputError, MissingExtra, WeightsError
-from peerlearn.experiments import graph_report
-from peerlearn.experiments.figures import draw_graph
-from peerlearn.experiments.figures import graph as figure
-from peerlearn.experiments.graph_kinds import KINDS, MOST, SHOWN, named
-from peerlearn.experiments.graph_report import describe, run_graph
 
 SOURCES = ["disagreement.csv", "graph.graphml", "summary.json", "weightings.csv"]
 FILES = sorted([*SOURCES, "graph.png", "graph.svg"])

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from peerlearn import RVFLClassifier, SimulatedNetwork, data, graphs
 from peerlearn.errors import InputError
-from peerlearn.experiments import (
+from peerlearn.lab import (
     Comparison,
     Data,
     Expectation,
@@ -24,10 +24,10 @@ from peerlearn.experiments import (
     protocol_named,
     run,
 )
-from peerlearn.experiments.lab.checking.whole import checked
-from peerlearn.experiments.lab.protocols.columns import Columns
-from peerlearn.experiments.lab.protocols.signals import Signals
-from peerlearn.experiments.lab.report.defaults import shown_tables
+from peerlearn.lab.checking.comparison import checked
+from peerlearn.lab.protocols.columns import Columns
+from peerlearn.lab.protocols.signals import Signals
+from peerlearn.lab.report.defaults import shown_tables
 
 G50C = (Data("g50c"),)
 RIVAL = (Model("SVC", estimator=SVC(), where="centralised"),)
@@ -113,6 +113,14 @@ def test_swept_entries_share_a_name():
         (
             {"search": Search({"C": [1.0]}, model="SVM")},
             "search.model in the comparison is 'SVM', which is no name in [[models]]: did you mean SVC?",
+        ),
+        (
+            {"models": (Model("m", "sklearn.svm.SVC", swept={"seed": 1}),)},
+            "models['m'].seed in the comparison is a list, but results have a column seed already",
+        ),
+        (
+            {"models": (Model("m", "sklearn.svm.SVC", swept={"distance": 1}),)},
+            "models['m'].distance in the comparison is a list, but results have a column distance",
         ),
         (
             {"models": (Model("m"),)},

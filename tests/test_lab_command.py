@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from peerlearn.cli import main
-from peerlearn.experiments.alone import alone
-from peerlearn.experiments.lab.results import Results
-from peerlearn.experiments.lab.runs import watching
-from peerlearn.experiments.lab.runs.progress import Progress
-from peerlearn.experiments.words import duration
+from peerlearn.lab.results.results import Results
+from peerlearn.lab.runs import progress_view as watching
+from peerlearn.lab.runs.progress import Progress
+from peerlearn.system.folder_lock import alone
+from peerlearn.system.number_words import duration
 from tests.lab_tiny import PATIENCE, ROOT, kept, tiny, wait_for
 
 FILE = """

@@ -11,9 +11,9 @@ from scipy.optimize import check_grad
 from peerlearn import S3VMClassifier, SimulatedNetwork, StepRule, graphs
 from peerlearn.algorithms.smooth import Diffusion
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.comparison import Data, Model, protocol_named
-from peerlearn.experiments.lab.protocols import convergence
-from peerlearn.experiments.lab.training.fitting import fitted
+from peerlearn.lab.description.comparison import Data, Model, protocol_named
+from peerlearn.lab.protocols import convergence
+from peerlearn.lab.training.outcomes import fitted
 from tests.lab_given import classes, comparison, model, ran
 
 SETTINGS = {"C1": 2.0, "C2": 0.5, "s": 3.0, "positive_share": 0.4}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.file.expecting import expected_in, for_each
+from peerlearn.lab.file.expecting import expected_in, for_each
 from peerlearn.toml_reader import Table
 
 

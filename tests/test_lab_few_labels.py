@@ -20,11 +20,11 @@ from peerlearn import (
 )
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
-from peerlearn.experiments.lab.checking.whole import checked
-from peerlearn.experiments.lab.comparison import Data, Model, protocol_named
-from peerlearn.experiments.lab.runs.attempt import attempt
-from peerlearn.experiments.lab.training.loading import split
-from peerlearn.experiments.lab.training.search import Search
+from peerlearn.lab.checking.comparison import checked
+from peerlearn.lab.description.comparison import Data, Model, protocol_named
+from peerlearn.lab.description.search import Search
+from peerlearn.lab.runs.attempt import attempt
+from peerlearn.lab.training.loading import split
 from peerlearn.models.anchor_lap import AnchorLapClassifier
 from tests.lab_given import classes, comparison, model, numbers, ran
 

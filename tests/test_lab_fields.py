@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.file.fields import made_from
+from peerlearn.lab.file.fields import made_from
 from peerlearn.toml_reader import Table
 
 

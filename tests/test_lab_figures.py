@@ -14,18 +14,18 @@ from PIL import Image
 
 from peerlearn import graphs
 from peerlearn.errors import InputError
-from peerlearn.experiments.figures.boxes import bars_figure, boxes_figure
-from peerlearn.experiments.figures.comparison import KINDS, draw_figure
-from peerlearn.experiments.figures.curves import curves_figure, mean_curve
-from peerlearn.experiments.figures.ends import spread
-from peerlearn.experiments.figures.lines import lines_figure
-from peerlearn.experiments.figures.looks import look
-from peerlearn.experiments.figures.networks import MOST, distinct, draw_networks
-from peerlearn.experiments.figures.ranks import ranks_figure
-from peerlearn.experiments.figures.style import STYLE
-from peerlearn.experiments.lab.layout import FigureSpec, Layout, StatisticsSpec, TableSpec
-from peerlearn.experiments.lab.report.defaults import shown_figures
-from peerlearn.experiments.lab.report.whole import make_report
+from peerlearn.lab.description.specs import FigureSpec, Layout, StatisticsSpec, TableSpec
+from peerlearn.lab.figures.boxes import bars_figure, boxes_figure
+from peerlearn.lab.figures.curves import curves_figure, mean_curve
+from peerlearn.lab.figures.draw import KINDS, draw_figure
+from peerlearn.lab.figures.ends import spread
+from peerlearn.lab.figures.lines import lines_figure
+from peerlearn.lab.figures.looks import look
+from peerlearn.lab.figures.networks import MOST, distinct, draw_networks
+from peerlearn.lab.figures.ranks import ranks_figure
+from peerlearn.lab.figures.style import STYLE
+from peerlearn.lab.report.build import make_report
+from peerlearn.lab.report.defaults import shown_figures
 from tests.lab_rows import graph_of, results_of, row, usual
 
 LONG = "a_rather long name_with $dollars$, 5 % & more of everything that a name may have in it"

@@ -16,9 +16,9 @@ from sklearn.svm import SVC
 from peerlearn import RVFLClassifier, graphs
 from peerlearn.data import DataSet
 from peerlearn.errors import InputError
-from peerlearn.experiments import Comparison, Data, Model, Net, Search, read
-from peerlearn.experiments.lab.checking.whole import checked
-from peerlearn.experiments.lab.runs.attempt import attempt
+from peerlearn.lab import Comparison, Data, Model, Net, Search, read
+from peerlearn.lab.checking.comparison import checked
+from peerlearn.lab.runs.attempt import attempt
 from tests.lab_given import Column, Guess, classes, numbers
 
 TABLE = classes()

@@ -28,8 +28,9 @@ from peerlearn import (
     weights,
 )
 from peerlearn.errors import InputError
-from peerlearn.experiments import Comparison, Data, Model, Net
-from peerlearn.experiments.lab.training.making import estimator_of, imported, kind_of, network_of
+from peerlearn.lab import Comparison, Data, Model, Net
+from peerlearn.lab.training.estimators import estimator_of, imported, kind_of
+from peerlearn.lab.training.networks import network_of
 from peerlearn.models import from_config
 
 RING = Net("ring", "ring", 4)

@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics as reference
 
 from peerlearn.errors import DataError
-from peerlearn.experiments.lab import metrics
+from peerlearn.lab.description import metrics
 
 RNG = np.random.default_rng(0)
 

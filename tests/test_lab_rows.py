@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from peerlearn import ADMM, RVFLClassifier, RVFLRegressor, SimulatedNetwork, data, graphs, partition
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
-from peerlearn.experiments.lab.comparison import Data, Model, Net, protocol_named
-from peerlearn.experiments.lab.training.loading import fold_of, prepared, split
+from peerlearn.lab.description.comparison import Data, Model, Net, protocol_named
+from peerlearn.lab.training.loading import fold_of, prepared, split
 from tests.conftest import closed_form
 from tests.lab_given import RING, classes, comparison, model, numbers, ran
 

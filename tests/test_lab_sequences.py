@@ -11,10 +11,10 @@ from sklearn.model_selection import KFold
 
 from peerlearn import ADMM, ESNRegressor, SimulatedNetwork, data, graphs, partition
 from peerlearn.errors import InputError, NotConverged
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
-from peerlearn.experiments.lab.protocols.sequences import fold_of
-from peerlearn.experiments.lab.training.primal_residuals import WatchedADMM, watched
-from peerlearn.experiments.lab.training.search import Search
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net, protocol_named
+from peerlearn.lab.description.search import Search
+from peerlearn.lab.protocols.sequences import fold_of
+from peerlearn.lab.training.primal_residuals import WatchedADMM, watched
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 

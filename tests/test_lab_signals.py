@@ -10,8 +10,8 @@ import pytest
 from peerlearn import LMSFilter, SimulatedNetwork, SplineFilter, graphs
 from peerlearn.data import wiener
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
-from peerlearn.experiments.lab.training.search import Search
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net, protocol_named
+from peerlearn.lab.description.search import Search
 from peerlearn.local.splines import Spline
 
 AGENTS, SAMPLES = 4, 620

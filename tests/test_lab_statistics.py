@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from peerlearn.experiments.lab.layout import Layout, StatisticsSpec
-from peerlearn.experiments.lab.report import statistics
-from peerlearn.experiments.lab.report.blocks import blocks_of
-from peerlearn.experiments.lab.report.significance import examined, probability
+from peerlearn.lab.analysis import statistics
+from peerlearn.lab.analysis.blocks import blocks_of
+from peerlearn.lab.analysis.significance import examined, probability
+from peerlearn.lab.description.specs import Layout, StatisticsSpec
 from tests.lab_rows import results_of, row, usual
 
 RNG = np.random.default_rng(7)

@@ -14,13 +14,13 @@ from sklearn import datasets
 
 from peerlearn.cli import main
 from peerlearn.data import fetching
-from peerlearn.experiments.lab import facts
-from peerlearn.experiments.lab.report.whole import Report, report_of
-from peerlearn.experiments.lab.results import Results
-from peerlearn.experiments.lab.thesis import files as thesis
-from peerlearn.experiments.lab.thesis import reproducing
-from peerlearn.experiments.lab.thesis.page import main as write_page
-from peerlearn.experiments.lab.thesis.page import seconds_of
+from peerlearn.lab.description import data_facts as facts
+from peerlearn.lab.report.build import Report, report_of
+from peerlearn.lab.results.results import Results
+from peerlearn.lab.thesis import files as thesis
+from peerlearn.lab.thesis import reproducing
+from peerlearn.lab.thesis.page import main as write_page
+from peerlearn.lab.thesis.page import seconds_of
 
 ROOT = Path(__file__).parent.parent
 TOP = """

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from peerlearn import SimulatedNetwork, data
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.errors import InputError
-from peerlearn.experiments.alone import alone
 from peerlearn.sites.description import read_site
 from peerlearn.sites.layout import lay_out
 from peerlearn.sites.plan import read_plan
 from peerlearn.sites.refusals import refusals_in_the_log, sentence
 from peerlearn.sites.training import compared, make_model
+from peerlearn.system.folder_lock import alone
 from peerlearn.toml_reader import toml
 
 SITE = {

@@ -19,13 +19,13 @@ from peerlearn import SimulatedNetwork
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
 from peerlearn.errors import Stopped
-from peerlearn.experiments.alone import alone, is_taken
 from peerlearn.models import archive
 from peerlearn.sites import up
 from peerlearn.sites.layout import lay_out
 from peerlearn.sites.plan import read_plan
 from peerlearn.sites.training import make_model
 from peerlearn.sites.view import Progress, live, table
+from peerlearn.system.folder_lock import alone, is_taken
 from tests.peer_processes import ROOT
 from tests.site_processes import ends, is_running, started, status, wait_for, wait_for_round
 

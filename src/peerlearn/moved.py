@@ -1,7 +1,8 @@
 """Old module paths that still work, with a DeprecationWarning, until the next release.
 
-A finder at the end of Python's list is asked for modules that nobody else has. For the old path of
-a module that has moved it makes one whose names come from the new place.
+For the old path of a module that has moved, a finder makes a module whose names come from the new
+place. It is asked first: a folder of an old installation may still be there, empty but for its
+compiled files, and Python would take it for a package.
 """
 
 from __future__ import annotations
@@ -30,6 +31,110 @@ MOVED = {  # an old path may have become several modules
     "algorithms.gram": "algorithms.readout.gram algorithms.sums",
     "algorithms.local_fit": "algorithms.readout.local",
     "algorithms.preconditioners": "algorithms.readout.preconditioners",
+    "experiments": "lab",
+    "experiments.alone": "system.folder_lock",
+    "experiments.demo": "cli.demo.run",
+    "experiments.figures": "lab.figures.filters cli.demo.figure cli.graph.figure",
+    "experiments.figures.boxes": "lab.figures.boxes",
+    "experiments.figures.comparison": "lab.figures.draw",
+    "experiments.figures.curves": "lab.figures.curves",
+    "experiments.figures.demo": "cli.demo.figure",
+    "experiments.figures.ends": "lab.figures.ends",
+    "experiments.figures.filters": "lab.figures.filters",
+    "experiments.figures.graph": "cli.graph.figure lab.figures.graph_places",
+    "experiments.figures.lines": "lab.figures.lines",
+    "experiments.figures.looks": "lab.figures.looks",
+    "experiments.figures.networks": "lab.figures.networks",
+    "experiments.figures.panels": "lab.figures.panels",
+    "experiments.figures.ranks": "lab.figures.ranks",
+    "experiments.figures.style": "lab.figures.style",
+    "experiments.files": "system.files",
+    "experiments.graph_kinds": "cli.graph.kinds",
+    "experiments.graph_report": "cli.graph.report",
+    "experiments.lab": "lab",
+    "experiments.lab.checking": "lab.checking",
+    "experiments.lab.checking.data": "lab.checking.data",
+    "experiments.lab.checking.given": "lab.checking.given_rows",
+    "experiments.lab.checking.layout": "lab.checking.specs",
+    "experiments.lab.checking.models": "lab.checking.models",
+    "experiments.lab.checking.networks": "lab.checking.networks",
+    "experiments.lab.checking.whole": "lab.checking.comparison",
+    "experiments.lab.comparison": "lab.description.comparison",
+    "experiments.lab.facts": "lab.description.data_facts",
+    "experiments.lab.file": "lab.file",
+    "experiments.lab.file.expecting": "lab.file.expecting",
+    "experiments.lab.file.fields": "lab.file.fields",
+    "experiments.lab.file.reading": "lab.file.reading lab.checking.read",
+    "experiments.lab.file.sizes": "lab.file.sizes",
+    "experiments.lab.layout": "lab.description.specs",
+    "experiments.lab.metrics": "lab.description.metrics",
+    "experiments.lab.own_code": "lab.description.own_code",
+    "experiments.lab.parquet": "lab.results.parquet",
+    "experiments.lab.protocols": "lab.protocols",
+    "experiments.lab.protocols.averaging": "lab.protocols.averaging",
+    "experiments.lab.protocols.columns": "lab.protocols.columns",
+    "experiments.lab.protocols.completion": "lab.protocols.completion",
+    "experiments.lab.protocols.convergence": "lab.protocols.convergence",
+    "experiments.lab.protocols.few_labels": "lab.protocols.few_labels",
+    "experiments.lab.protocols.rows": "lab.protocols.rows",
+    "experiments.lab.protocols.sequences": "lab.protocols.sequences",
+    "experiments.lab.protocols.signals": "lab.protocols.signals",
+    "experiments.lab.protocols.stream": "lab.protocols.stream",
+    "experiments.lab.report": "lab.report",
+    "experiments.lab.report.about": "lab.report.about",
+    "experiments.lab.report.blocks": "lab.analysis.blocks",
+    "experiments.lab.report.cells": "lab.analysis.cells",
+    "experiments.lab.report.defaults": "lab.report.defaults",
+    "experiments.lab.report.expectations": "lab.analysis.expectations",
+    "experiments.lab.report.labels": (
+        "lab.analysis.labels lab.results.parquet lab.description.specs"
+    ),
+    "experiments.lab.report.log_axes": "lab.report.defaults",
+    "experiments.lab.report.page": "lab.report.page",
+    "experiments.lab.report.significance": "lab.analysis.significance",
+    "experiments.lab.report.statistics": "lab.analysis.statistics",
+    "experiments.lab.report.table_text": "lab.report.table_text",
+    "experiments.lab.report.tables": "lab.report.tables",
+    "experiments.lab.report.whole": "lab.report.build",
+    "experiments.lab.results": (
+        "lab.results.results lab.results.comparison_file lab.results.parquet"
+    ),
+    "experiments.lab.rows": "lab.runs.attempt lab.results.version_check lab.results.parquet",
+    "experiments.lab.runs": "lab.runs",
+    "experiments.lab.runs.attempt": "lab.runs.attempt",
+    "experiments.lab.runs.checked_run": "lab.runs.run",
+    "experiments.lab.runs.describing": "lab.runs.describe_folder",
+    "experiments.lab.runs.failures": "lab.results.results",
+    "experiments.lab.runs.made_with": "lab.results.version_check",
+    "experiments.lab.runs.parallel": "lab.runs.parallel",
+    "experiments.lab.runs.progress": "lab.runs.progress",
+    "experiments.lab.runs.running": "lab.runs.run",
+    "experiments.lab.runs.sending": "lab.runs.shared_comparison",
+    "experiments.lab.runs.store": "lab.results.store",
+    "experiments.lab.runs.sweeping": "lab.runs.swept_columns lab.results.parquet",
+    "experiments.lab.runs.watching": "lab.runs.progress_view",
+    "experiments.lab.runs.writing": "lab.results.store",
+    "experiments.lab.sweeps": "lab.description.sweeps",
+    "experiments.lab.thesis": "lab.thesis",
+    "experiments.lab.thesis.files": "lab.thesis.files",
+    "experiments.lab.thesis.page": "lab.thesis.page",
+    "experiments.lab.thesis.reproducing": "lab.thesis.reproducing",
+    "experiments.lab.thesis.verdicts": "lab.thesis.verdicts",
+    "experiments.lab.training": "lab.training",
+    "experiments.lab.training.drawing": "lab.training.global_seed",
+    "experiments.lab.training.fitting": "lab.training.outcomes",
+    "experiments.lab.training.kept": "lab.training.memo",
+    "experiments.lab.training.labelling": "lab.training.labelling",
+    "experiments.lab.training.loading": "lab.training.loading",
+    "experiments.lab.training.making": "lab.training.estimators lab.training.networks",
+    "experiments.lab.training.measures": "lab.training.outcomes",
+    "experiments.lab.training.primal_residuals": "lab.training.primal_residuals",
+    "experiments.lab.training.search": "lab.training.search lab.description.search",
+    "experiments.lab.training.suitability": "lab.training.estimators",
+    "experiments.lab.trial": "lab.description.trial lab.description.identity",
+    "experiments.predictions": "cli.predictions",
+    "experiments.tables": "system.terminal cli.demo.table cli.graph.table cli.data_tables",
+    "experiments.words": "system.number_words",
     "keys": "toml_reader",
     "models.contents": "models.archive_reader",
     "models.described": "models.from_config",
@@ -42,6 +147,7 @@ MOVED = {  # an old path may have become several modules
     "network.peers.patience": "network.peers.timeouts",
     "network.peers.post": "network.peers.rounds",
     "network.peers.reasons": "network.peers.grpc_errors",
+    "sites.signals": "system.stop_signals",
 }
 RENAMED = {  # names that changed with their module
     "ApartNetwork": "DistributedNetwork",
@@ -53,9 +159,13 @@ RENAMED = {  # names that changed with their module
     "NoMemory": "NoReplay",
     "Patience": "Timeouts",
     "Post": "RoundExchange",
+    "Written": "ResultsFile",
+    "drawing_from": "seed_globally",
     "everybodys": "all_gather",
     "down_the_tree": "broadcast_from_root",
     "follow": "broadcast_from_center",
+    "plain": "describe_value",
+    "rows_of_file": "describe_file",
     "summed": "sum_alike",
     "up_the_tree": "merge_equations",
     "unharmed": "restored_on_error",
@@ -67,7 +177,8 @@ class _Finder(MetaPathFinder, Loader):
         package, _, name = fullname.partition(".")
         if package != "peerlearn" or name not in MOVED:
             return None
-        return ModuleSpec(fullname, self)
+        has_modules = any(other.startswith(f"{name}.") for other in MOVED)
+        return ModuleSpec(fullname, self, is_package=has_modules)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return _Moved(
@@ -87,18 +198,19 @@ class _Moved(ModuleType):
         warnings.warn(
             f"{old} has moved to {' and '.join(new)}: import it from there",
             DeprecationWarning,
-            stacklevel=2,
+            stacklevel=3,  # whoever imports it; Python leaves out its own frames
         )
 
     def __getattr__(self, name: str) -> Any:
         for path in () if name.startswith("__") else self.__dict__["_new"]:
             module = import_module(path)
-            if hasattr(module, RENAMED.get(name, name)):
-                return getattr(module, RENAMED.get(name, name))
+            for candidate in (RENAMED.get(name, name), name):
+                if hasattr(module, candidate):
+                    return getattr(module, candidate)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 
 def keep_old_paths() -> None:
     """Let imports of old paths succeed, with a warning."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
+        sys.meta_path.insert(0, _Finder())

@@ -34,8 +34,9 @@ def data(context: click.Context, folder: Path | None) -> None:
       digits = data.load("digits")
       mine = data.load("mine", folder="~/sets")     # reads ~/sets/mine.npz
     """
+    from peerlearn.cli.data_tables import show_data, show_origins
     from peerlearn.data import available
-    from peerlearn.experiments.tables import console_of_terminal, say, show_data, show_origins
+    from peerlearn.system.terminal import console_of_terminal, say
 
     if context.invoked_subcommand is not None:
         return

@@ -10,8 +10,8 @@ import click
 from peerlearn.cli.paths import PATH
 
 if TYPE_CHECKING:
-    from peerlearn.experiments.lab.report.whole import Report
-    from peerlearn.experiments.lab.results import Results
+    from peerlearn.lab.report.build import Report
+    from peerlearn.lab.results.results import Results
 
 FAILURES = 1  # exit code where everything was run, and some runs failed
 
@@ -87,19 +87,19 @@ def run(
     """
     from rich.console import Console
 
-    from peerlearn.experiments.lab.file.reading import read
-    from peerlearn.experiments.lab.report.whole import report_of
-    from peerlearn.experiments.lab.runs.failures import failures
-    from peerlearn.experiments.lab.runs.running import run as run_comparison
-    from peerlearn.experiments.lab.runs.watching import watched
-    from peerlearn.experiments.tables import console_of_terminal, say
-    from peerlearn.sites.signals import ended_by_signals
+    from peerlearn.lab.checking.read import read
+    from peerlearn.lab.report.build import report_of
+    from peerlearn.lab.results.results import failures
+    from peerlearn.lab.runs.progress_view import watched
+    from peerlearn.lab.runs.run import make_runs
+    from peerlearn.system.stop_signals import ended_by_signals
+    from peerlearn.system.terminal import console_of_terminal, say
 
     folder = output or Path(f"peerlearn-{file.stem}{'-quick' if quick else ''}")
     reports: list[Report] = []
     with ended_by_signals(), watched(Console(stderr=True)) as watch:
         comparison = read(file, size="quick" if quick else "full")
-        results = run_comparison(
+        results = make_runs(
             comparison,
             folder,
             jobs=jobs,
@@ -128,14 +128,14 @@ def report(folder: Path) -> None:
     Examples:
       peerlearn report peerlearn-comparison
     """
-    from peerlearn.experiments.lab.report.whole import report_of
+    from peerlearn.lab.report.build import report_of
 
     _show(folder, report_of(folder))
 
 
 def _expected(results: Results) -> list[str]:
     """How many expectations were met, and which were not."""
-    from peerlearn.experiments.lab.report.expectations import counted, judged
+    from peerlearn.lab.analysis.expectations import counted, judged
 
     judgements = judged(results)
     told = ", ".join(
@@ -146,10 +146,9 @@ def _expected(results: Results) -> list[str]:
 
 
 def _show(folder: Path, made: Report) -> None:
-    from peerlearn.experiments.lab.report.tables import show
-    from peerlearn.experiments.lab.results import Results
-    from peerlearn.experiments.lab.runs.failures import counts
-    from peerlearn.experiments.tables import console_of_terminal, say
+    from peerlearn.lab.report.tables import show
+    from peerlearn.lab.results.results import Results, counts
+    from peerlearn.system.terminal import console_of_terminal, say
 
     console, results = console_of_terminal(), Results.read(folder)
     show(console, results)

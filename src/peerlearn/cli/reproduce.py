@@ -12,9 +12,9 @@ from peerlearn.cli.paths import PATH
 from peerlearn.errors import InputError
 
 if TYPE_CHECKING:
-    from peerlearn.experiments.lab.file.sizes import Size
-    from peerlearn.experiments.lab.thesis.files import Reproduction
-    from peerlearn.experiments.lab.thesis.reproducing import Reproduced
+    from peerlearn.lab.file.sizes import Size
+    from peerlearn.lab.thesis.files import Reproduction
+    from peerlearn.lab.thesis.reproducing import Reproduced
 
 ALL = "all"
 FAILURES = 1  # exit code where some reproductions broke down or some runs failed
@@ -65,7 +65,7 @@ def reproduce(
       NAME/                   what peerlearn run leaves: rows, tables, figures
       summary.csv, .md        verdicts of all (of reproduce all)
     """
-    from peerlearn.experiments.lab.thesis.files import named, reproductions
+    from peerlearn.lab.thesis.files import named, reproductions
 
     if name is None:
         _list()
@@ -81,9 +81,9 @@ def reproduce(
 
 
 def _list() -> None:
-    from peerlearn.experiments.lab.thesis.files import reproductions
-    from peerlearn.experiments.lab.thesis.verdicts import show_reproductions
-    from peerlearn.experiments.tables import console_of_terminal, say
+    from peerlearn.lab.thesis.files import reproductions
+    from peerlearn.lab.thesis.verdicts import show_reproductions
+    from peerlearn.system.terminal import console_of_terminal, say
 
     console = console_of_terminal()
     show_reproductions(console, reproductions())
@@ -99,12 +99,12 @@ def _run(
 ) -> list[Reproduced]:
     from rich.console import Console
 
-    from peerlearn.experiments.files import result_folder
-    from peerlearn.experiments.lab.runs.watching import watched
-    from peerlearn.experiments.lab.thesis import reproducing
-    from peerlearn.experiments.lab.thesis.verdicts import show_reproduced, show_summary
-    from peerlearn.experiments.tables import console_of_terminal, say
-    from peerlearn.sites.signals import ended_by_signals
+    from peerlearn.lab.runs.progress_view import watched
+    from peerlearn.lab.thesis import reproducing
+    from peerlearn.lab.thesis.verdicts import show_reproduced, show_summary
+    from peerlearn.system.files import result_folder
+    from peerlearn.system.stop_signals import ended_by_signals
+    from peerlearn.system.terminal import console_of_terminal, say
 
     console = console_of_terminal()
     done: list[Reproduced] = []

@@ -181,10 +181,10 @@ def up(file: Path) -> None:
       NAME/agent.log          what happened
       NAME/output.txt         what it printed
     """
-    from peerlearn.experiments.tables import console_of_terminal, say
     from peerlearn.sites.outcome import measure
     from peerlearn.sites.up import run_up
     from peerlearn.sites.view import live, table
+    from peerlearn.system.terminal import console_of_terminal, say
 
     console = console_of_terminal()
     with live(console) as view:

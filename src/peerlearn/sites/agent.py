@@ -24,8 +24,6 @@ import numpy as np
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.data import tables
 from peerlearn.errors import InputError, NotConverged, Stopped
-from peerlearn.experiments.alone import alone
-from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive
 from peerlearn.models.unlabelled import unlabelled
 from peerlearn.network.peers.door import allow_many_files
@@ -35,9 +33,11 @@ from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.private_files import open_private
 from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log
-from peerlearn.sites.signals import ended_by_signals
 from peerlearn.sites.status import told
 from peerlearn.sites.training import compared, make_model, may_lack_labels
+from peerlearn.system.files import result_folder, write
+from peerlearn.system.folder_lock import alone
+from peerlearn.system.stop_signals import ended_by_signals
 
 log = logging.getLogger("peerlearn.peers")
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from peerlearn.errors import InputError, NetworkError, Stopped
-from peerlearn.experiments.alone import alone, is_taken
-from peerlearn.experiments.files import result_folder
 from peerlearn.private_files import open_private
 from peerlearn.sites.layout import lay_out
 from peerlearn.sites.lifeline import STOP_WITHIN, lifeline
 from peerlearn.sites.plan import Plan, read_plan
-from peerlearn.sites.signals import CODES, ended_by_signals
+from peerlearn.system.files import result_folder
+from peerlearn.system.folder_lock import alone, is_taken
+from peerlearn.system.stop_signals import CODES, ended_by_signals
 
 LOOK_EVERY = 0.25  # seconds
 MOST_STARTS = 4  # of one agent that somebody keeps killing

@@ -1,0 +1,199 @@
+"""A table as text: in the terminal, as CSV, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import textwrap
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Grid
+
+if TYPE_CHECKING:
+    from peerlearn.lab.report.tables import Entry, Table
+
+LATEX = {
+    **{each: f"\\{each}" for each in "#$%&_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+}
+LONG = 14  # letters of a key that stand on one line
+NARROW = (
+    11  # letters that the name of a column may have on a line, wherever its numbers are shorter
+)
+MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&])")
+
+
+def printed(console: Console, table: Table) -> None:
+    """Columns that do not fit beside each other follow below, each with the labels of its lines."""
+    first, columns = 0, len(table.names)
+    while first < columns or first == 0:
+        last = columns
+        while last > first + 1 and _width(console, _grid(table, first, last)) > console.width:
+            last -= 1
+        # As the grid's own title it would be broken in the middle of words, where the grid is
+        # narrow.
+        console.print(table.title + (" (continued)" if first else ""), markup=False, style="bold")
+        console.print(_grid(table, first, last))
+        first = max(last, 1)
+    for note in (*((f"* {table.marks}",) if table.marks else ()), *table.notes):
+        console.print(note, markup=False, style="dim")
+    console.print()
+
+
+def _grid(table: Table, first: int, last: int) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    grid.show_edge = False
+    for head in table.heads:
+        grid.add_column(escape(_key(head)), overflow="fold")
+    for k, name in enumerate(table.names[first:last], first):
+        wide = max((len(plain(line.entries[k])) for line in table.lines), default=0)
+        lines = textwrap.wrap(name, max(NARROW, wide), break_long_words=False)
+        grid.add_column(escape("\n".join(lines)), justify="right", overflow="fold")
+    before: tuple[str, ...] = ()
+    for line in table.lines:
+        entries = [_marked(entry) for entry in line.entries[first:last]]
+        grid.add_row(*map(escape, unrepeated(line.labels, before)), *entries)
+        before = line.labels
+    return grid
+
+
+def _key(head: str) -> str:
+    """A long key in several lines, after its dots."""
+    return head.replace(".", ".\n") if len(head) > LONG else head
+
+
+def _width(console: Console, grid: Grid) -> int:
+    return console.measure(grid, options=console.options.update(width=10_000)).maximum
+
+
+def _marked(entry: Entry) -> str:
+    text = escape(plain(entry))
+    return f"[bold green]{text}*[/]" if entry.best else f"{text} "
+
+
+def plain(entry: Entry) -> str:
+    if not entry.mean:
+        return entry.word
+    failed = f" ({entry.cell.failed} failed)" if entry.cell.failed else ""
+    return (f"{entry.mean} ± {entry.spread}" if entry.spread else entry.mean) + failed
+
+
+def unrepeated(labels: tuple[str, ...], before: tuple[str, ...]) -> list[str]:
+    """Labels that are those of the line above are not said again."""
+    same = 0
+    while same < len(labels) - 1 and labels[: same + 1] == before[: same + 1]:
+        same += 1
+    return [""] * same + list(labels[same:])
+
+
+def as_csv(table: Table) -> str:
+    """A line per cell with numbers as they were measured: no unit, no rounding."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(
+        [
+            *table.spec.rows,
+            table.spec.columns,
+            "metric",
+            "mean",
+            "spread",
+            "runs",
+            "failed",
+            "status",
+        ]
+    )
+    for line in table.lines:
+        for column, entry in zip(table.columns, line.entries, strict=True):
+            cell = entry.cell
+            numbers = [
+                _digits(cell.mean) if cell.runs else "",
+                _digits(cell.spread) if cell.runs > 1 else "",
+            ]
+            key = ["" if value is None else value for value in (*line.place, column)]
+            lines.writerow([*key, table.spec.metric, *numbers, cell.runs, cell.failed, cell.status])
+    return text.getvalue()
+
+
+def _digits(number: float) -> str:
+    return repr(float(number))
+
+
+def as_markdown(table: Table) -> str:
+    heads = [*table.heads, *table.names]
+    rule = ["---"] * len(table.heads) + ["---:"] * len(table.names)
+    lines = [f"**{_markdown(table.title)}**", "", _bar(map(_markdown, heads)), _bar(rule)]
+    for line in table.lines:
+        cells = (f"**{plain(entry)}**" if entry.best else plain(entry) for entry in line.entries)
+        lines.append(_bar([*map(_markdown, line.labels), *cells]))
+    notes = (*_bold(table), *table.notes, *table.failures)
+    return "\n".join([*lines, "", *(f"- {_markdown(note)}" for note in notes)]) + "\n"
+
+
+def _bold(table: Table) -> tuple[str, ...]:
+    return (f"Bold: {table.marks}.",) if table.marks else ()
+
+
+def _bar(cells: Any) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown(text: str) -> str:
+    return MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+def as_latex(table: Table) -> str:
+    """To be read by \\input; wider than a line it is made smaller."""
+    heads = [*table.heads, *table.names]
+    lines = [
+        r"% \usepackage{booktabs,graphicx}",
+        r"\begin{table}[htbp]",
+        r"\centering",
+        rf"\caption{{{latex(table.title)}. {' '.join(latex(note) for note in (*_bold(table), *table.notes))}}}",
+        rf"\label{{tab:{re.sub('[^A-Za-z0-9:-]+', '-', table.spec.name)}}}",
+        r"\smallskip",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{{'l' * len(table.heads)}{'r' * len(table.names)}}}",
+        r"\toprule",
+        " & ".join(map(latex, heads)) + r" \\",
+        r"\midrule",
+    ]
+    before: tuple[str, ...] = ()
+    for line in table.lines:
+        if before and len(line.labels) > 1 and line.labels[0] != before[0]:
+            lines.append(r"\addlinespace")
+        cells = (
+            rf"\textbf{{{_latex_entry(entry)}}}" if entry.best else _latex_entry(entry)
+            for entry in line.entries
+        )
+        lines.append(" & ".join([*map(latex, unrepeated(line.labels, before)), *cells]) + r" \\")
+        before = line.labels
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table}"]) + "\n"
+
+
+def _latex_entry(entry: Entry) -> str:
+    text = re.sub(r"(\d)e(-?\d+)", r"\1$\\cdot10^{\2}$", latex(plain(entry)))
+    return re.sub(r"^-(?=.)", "$-$", text)  # a minus, not a hyphen
+
+
+def latex(text: str) -> str:
+    return "".join(
+        LATEX.get(letter) or _greek(letter) or letter for letter in " ".join(text.split())
+    )
+
+
+def _greek(letter: str) -> str:
+    """$\\beta$, for pdflatex knows no such letters; empty for all others."""
+    _, _, name = unicodedata.name(letter, "").partition("GREEK SMALL LETTER ")
+    known = "LAMBDA" if name == "LAMDA" else name
+    return f"$\\{known.lower()}$" if known.isalpha() and known != "OMICRON" else ""

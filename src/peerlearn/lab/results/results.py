@@ -1,0 +1,230 @@
+"""The rows of a comparison, read again from its folder: everything that is shown is made of them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peerlearn.arrays import Array
+from peerlearn.errors import InputError
+from peerlearn.lab.description.metrics import METRICS
+from peerlearn.lab.description.specs import Conditions, Layout
+from peerlearn.lab.results.comparison_file import COMPARISON, read_description
+from peerlearn.lab.results.parquet import (
+    FAILED,
+    LISTS,
+    NAMES,
+    NOT_APPLICABLE,
+    ROWS,
+    SECONDS,
+    TEXTS,
+    TYPES,
+    opened,
+)
+from peerlearn.toml_reader import near
+
+CHOSEN = "best."  # how columns with what a search chose begin
+PAGE = "report.html"
+MOST_TOLD = 10  # kinds of failure that are told one by one
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """One row per run, in the order of the file, and what is to be shown of them.
+
+    order: the values of data, model, network and every swept key, as the file has them. facts:
+    seed, folds,
+    test_fraction, repetitions, metrics (if the file names none, those that were measured),
+    protocol, search, swept, runs (how many there should be), words (of the protocol's measures and
+    curves) and graphs (of the first repetition: each with its file, its network and the swept
+    values of that).
+    """
+
+    folder: Path
+    rows: list[dict[str, Any]]
+    layout: Layout
+    order: dict[str, list[Any]]
+    facts: dict[str, Any]
+    columns: tuple[str, ...] = ()  # of the rows, though there be none
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Results:
+        """What `run` left there."""
+        place = Path(folder).expanduser()
+        layout, order, facts = read_description(place)
+        file = place / ROWS
+        if not file.exists():
+            raise InputError(
+                f"{place} has no {ROWS}, for none of its runs has ended: give the same run command again"
+            )
+        with opened(file) as stored:
+            names = stored.schema_arrow.names
+            if lacking := [name for name in (*TYPES, *SECONDS) if name not in names]:
+                raise _not_ours(file, f"it has no column {lacking[0]}")
+            rows: list[dict[str, Any]] = stored.read().to_pylist()
+            measured = [name for name in names if _is_metric(name, order)]
+        _check_rows(file, rows, names, order)
+        chosen = [
+            name for name in measured if name.startswith(CHOSEN)
+        ]  # nobody asks for them, and all want to know
+        metrics = list(dict.fromkeys([*(facts["metrics"] or measured), *chosen]))
+        return cls(place, rows, layout, order, {**facts, "metrics": metrics}, tuple(names))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Results({_counted(self.rows)} of {self.folder.name or self.folder}{_statuses(self.rows)})"
+
+    def frame(self) -> Any:
+        """The rows as a data frame of pandas."""
+        try:
+            import pandas
+        except ImportError:
+            raise InputError(
+                "a data frame needs the package pandas, which is not installed: pip install pandas"
+            ) from None
+        return pandas.DataFrame(self.rows, columns=list(self.columns) or None)
+
+    def where(self, conditions: Conditions) -> Results:
+        """Only the rows that have these values; a list stands for any of its values."""
+        for column in conditions:
+            self._check_known(column, "column")
+        wanted = {
+            column: value if isinstance(value, list | tuple) else [value]
+            for column, value in conditions.items()
+        }
+        kept = [
+            row
+            for row in self.rows
+            if all(row.get(column) in any_of for column, any_of in wanted.items())
+        ]
+        return replace(self, rows=kept)
+
+    def values(self, metric: str, at: float | None = None) -> Array:
+        """One number per run that is done and has it; of a curve its last point, or the one at or before `at`."""
+        self._check_known(metric, "metric")
+        if metric in TEXTS:
+            raise InputError(
+                f"{metric} is a text, of which there are no numbers: name a metric, such as seconds"
+            )
+        found = (_number(row, metric, at) for row in self.rows if row["status"] == "done")
+        return np.array([number for number in found if number is not None], dtype=float)
+
+    def mean(self, metric: str, at: float | None = None) -> float:
+        """Over runs; not a number where there is none."""
+        values = self.values(metric, at)
+        return float(values.mean()) if len(values) else float("nan")
+
+    def spread(self, metric: str, at: float | None = None) -> float:
+        """The standard deviation over runs; zero of a single one."""
+        values = self.values(metric, at)
+        return deviation(values) if len(values) > 1 else 0.0 if len(values) else float("nan")
+
+    def _check_known(self, name: str, what: str) -> None:
+        """A name of some row, or one that the description has: at a smaller size a run may lack what others measure."""
+        if name in self.columns or any(name in row for row in self.rows):
+            return
+        known = {*self.columns, *(key for row in self.rows for key in row), *self._described()}
+        if name not in known:
+            raise InputError(f"{name} is no {what} of these results{near(name, known)}")
+
+    def _described(self) -> Iterator[str]:
+        yield from (*TYPES, *SECONDS, *METRICS, *self.order, *self.facts.get("metrics", ()))
+        for word in self.facts.get("words", {}):
+            yield from (word, f"curve.{word}")
+        for table in self.layout.tables:
+            yield from (table.metric, *table.where)
+        for figure in self.layout.figures:
+            yield from (figure.y, *figure.where)
+        for expectation in self.layout.expectations:
+            yield from (expectation.metric, *expectation.where, *expectation.to)
+
+
+def deviation(values: Array) -> float:
+    """The standard deviation of a sample; of equal numbers none at all, where a rounded mean would leave some."""
+    return 0.0 if (values == values[0]).all() else float(np.std(values, ddof=1))
+
+
+def _counted(rows: list[dict[str, Any]]) -> str:
+    return "1 run" if len(rows) == 1 else f"{len(rows):,} runs"
+
+
+def _statuses(rows: list[dict[str, Any]]) -> str:
+    found = Counter(row["status"] for row in rows)
+    return (
+        ": " + ", ".join(f"{number:,} {status}" for status, number in found.items())
+        if found
+        else ""
+    )
+
+
+def _check_rows(
+    file: Path, rows: list[dict[str, Any]], names: list[str], order: Mapping[str, list[Any]]
+) -> None:
+    """They are of this description."""
+    if not rows:
+        raise _not_ours(file, "it has no rows")
+    if lacking := [key for key in order if key not in names]:
+        raise _not_ours(file, f"it has no column {lacking[0]}, which {COMPARISON} names")
+    for column in NAMES:
+        if strange := {row[column] for row in rows} - {"", *order[column]}:
+            raise _not_ours(file, f"its {column} {min(map(repr, strange))} is not named there")
+
+
+def _not_ours(file: Path, why: str) -> InputError:
+    return InputError(
+        f"{file} does not hold the rows of {COMPARISON} beside it ({why}): name a folder that a run has left, or give "
+        "its run command again"
+    )
+
+
+def _number(row: Mapping[str, Any], metric: str, at: float | None) -> float | None:
+    value = row.get(metric)
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        return float(value)
+    if not value:
+        return None
+    if at is None:
+        return float(value[-1])
+    places = row.get(f"{metric}.at") or range(len(value))
+    before = [number for place, number in zip(places, value, strict=True) if place <= at]
+    return float(before[-1]) if before else None
+
+
+def _is_metric(name: str, order: Mapping[str, list[Any]]) -> bool:
+    return name not in {*TYPES, *SECONDS, *order} and not name.startswith(LISTS)
+
+
+def counts(results: Results) -> str:
+    """96 runs: 90 done, 4 not applicable, 2 failed"""
+    found = Counter(row["status"] for row in results.rows)
+    missing = results.facts["runs"] - len(results.rows)
+    parts = [f"{found['done']:,} done"]
+    parts += [f"{found[status]:,} {status}" for status in (NOT_APPLICABLE, FAILED) if found[status]]
+    parts += [f"{missing:,} not made yet"] if missing else []
+    runs = results.facts["runs"]
+    return f"{runs:,} {'run' if runs == 1 else 'runs'}: {', '.join(parts)}"
+
+
+def failures(results: Results) -> list[str]:
+    """A line for each kind of failure; where there are many, how many more there are."""
+    found = Counter(
+        (row["model"], row["data"], row["network"], row["failure"])
+        for row in results.rows
+        if row["status"] == FAILED
+    )
+    lines = [
+        f"{number:,} of {model} on {data}{f' over {network}' if network else ''}: {error}"
+        for (model, data, network, error), number in found.items()
+    ]
+    more = [f"and {len(lines) - MOST_TOLD} more, in the report"] if len(lines) > MOST_TOLD else []
+    return lines[:MOST_TOLD] + more
