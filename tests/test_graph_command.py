@@ -18,12 +18,13 @@ from click.testing import CliRunner
 from peerlearn import SimulatedNetwork, average, graphs, weights
 from peerlearn.algorithms import iterates
 from peerlearn.cli import main
-from peerlearn.cli.graph import figure as figure
+from peerlearn.cli.graph import figure
 from peerlearn.cli.graph import report as graph_report
 from peerlearn.cli.graph.figure import draw_graph
 from peerlearn.cli.graph.kinds import KINDS, MOST, SHOWN, named
 from peerlearn.cli.graph.report import describe, run_graph
 from peerlearn.errors import GraphError, InputError, MissingExtra, WeightsError
+from peerlearn.lab.figures import graph_places
 
 SOURCES = ["disagreement.csv", "graph.graphml", "summary.json", "weightings.csv"]
 FILES = sorted([*SOURCES, "graph.png", "graph.svg"])
@@ -266,7 +267,7 @@ def test_a_list_of_links_is_a_graph_too(tmp_path):
 @pytest.mark.parametrize("many", [2, 200])
 @pytest.mark.parametrize("graph", [*GRAPHS.values(), graphs.linear(32)], ids=str)
 def test_the_figure_is_drawn_again_from_the_files_alone(graph, many, tmp_path, monkeypatch):
-    monkeypatch.setattr(figure, "LEVEL_UP_TO", many)
+    monkeypatch.setattr(graph_places, "LEVEL_UP_TO", many)
     monkeypatch.setattr(figure, "PATHS_UP_TO", 10 * many)
     monkeypatch.setattr(graph_report, "FASTEST_UP_TO", 10)
     run_graph(tmp_path / "one", graph, weights="laplacian")

@@ -16,8 +16,9 @@ import pytest
 from sklearn.svm import SVC
 
 from peerlearn import RVFLClassifier
+from peerlearn.lab import Search, protocol_named
 from peerlearn.lab.description import own_code
-from peerlearn.lab.description.comparison import Comparison, Data, Model
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net
 from peerlearn.lab.description.identity import describe_file, describe_value
 from peerlearn.lab.description.trial import Trial
 from peerlearn.lab.protocols.rows import Rows
@@ -26,9 +27,10 @@ ROOT = Path(__file__).parent.parent
 PROGRAM = """
 import json, sys
 import numpy as np
-from peerlearn.lab.description.trial import describe_value
+from peerlearn.lab.description.identity import describe_value
 letters = np.array(["".join(["a", str(k)]) for k in range(3)], dtype=object)
-print(json.dumps(describe_value([letters, lambda x: x + 1 in {"p", "q", "r"}, np.random.RandomState(3)])))
+values = [letters, lambda x: x + 1 in {"p", "q", "r"}, np.random.RandomState(3)]
+print(json.dumps(describe_value(values)))
 """
 
 
@@ -73,6 +75,32 @@ def test_the_order_of_agents_counts():
     assert describe_value(there) != describe_value(back)
     named = nx.Graph([("a", 1), (1, "b")])  # names of several kinds cannot be sorted
     assert describe_value(named) == {"agents": ["a", 1, "b"], "links": [[0, 1], [1, 2]]}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "key"),
+    [
+        ("averaging", "edc6f3816bb1f7795707"),
+        ("columns", "ac0bcf12ce05eee0bec8"),
+        ("completion", "103beca639066cbdf3ca"),
+        ("convergence", "2b000ef4affe8e3ad20e"),
+        ("few-labels", "b55de94bff4b9cd6c617"),
+        ("rows", "c9d35a4544df004132b7"),
+        ("sequences", "4c3a7c57eb82db76d88f"),
+        ("signals", "b55b6965f254a75c3457"),
+        ("stream", "65b89d173bcaec4f5eab"),
+    ],
+)
+def test_rows_of_earlier_versions_are_found(protocol, key):
+    """These keys name rows on disk since 0.6: moving or renaming a class must not change them."""
+    comparison = Comparison(
+        (Data("iris"),),
+        (Model("R", "RVFL", settings={"n_hidden": 5}),),
+        (Net("r", "ring", 4),),
+        protocol_named(protocol),
+        search=Search({"alpha": [1.0, 2.0]}),
+    )
+    assert next(comparison.trials()).key == key
 
 
 def test_rows_of_a_file_are_part_of_a_run(tmp_path, monkeypatch):

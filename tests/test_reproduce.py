@@ -232,7 +232,7 @@ def test_one_that_fails_does_not_stop_the_others(experiments, monkeypatch):
     _write(experiments, "ch6-table", "Broken", G50C + "stray = 1\n")
     _write(experiments, "ch7-table", "Unforeseen", G50C)
     _write(experiments, "ch8-table", "Failing", G50C)
-    whole = reproducing.run
+    whole = reproducing.make_runs
 
     def breaks(comparison, output, **more):
         if comparison.layout.title == "Unforeseen":
@@ -241,7 +241,7 @@ def test_one_that_fails_does_not_stop_the_others(experiments, monkeypatch):
             monkeypatch.setattr("peerlearn.models.rvfl.RVFLClassifier.fit", _fails)
         return whole(comparison, output, **more)
 
-    monkeypatch.setattr(reproducing, "run", breaks)
+    monkeypatch.setattr(reproducing, "make_runs", breaks)
     done = run("all", "--quick", "--jobs", "1", "--output", "here")
     assert done.exit_code == 1
     with Path("here/summary.csv").open(newline="") as file:
@@ -284,7 +284,7 @@ def test_all_without_any_data_is_no_failure(experiments):
 
 
 def test_after_ctrl_c_the_same_command_goes_on(monkeypatch):
-    whole, asked = reproducing.run, []
+    whole, asked = reproducing.make_runs, []
 
     def stopped(comparison, output, **more):
         asked.append(comparison.layout.title)
@@ -292,7 +292,7 @@ def test_after_ctrl_c_the_same_command_goes_on(monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return whole(comparison, output, **more)
 
-    monkeypatch.setattr(reproducing, "run", stopped)
+    monkeypatch.setattr(reproducing, "make_runs", stopped)
     done = run("all", "--quick", "--jobs", "1", "--output", "here")
     assert done.exit_code == 130
     assert "the same command goes on" in done.stderr
@@ -350,7 +350,7 @@ def test_an_installed_package_has_them_too(experiments, monkeypatch, tmp_path):
         "targets"
     ]["wheel"]
     packaged = Path(wheel["force-include"]["experiments"])
-    assert Path(thesis.__file__).parents[4] / packaged == thesis.PACKAGED
+    assert Path(thesis.__file__).parents[3] / packaged == thesis.PACKAGED
     monkeypatch.setattr(thesis, "CHECKOUT", tmp_path / "site" / "experiments")
     monkeypatch.setattr(thesis, "PACKAGED", experiments)
     assert [each.name for each in thesis.reproductions()] == ["ch4-agents", "ch10-1"]

@@ -97,10 +97,6 @@ class Signals:
         return ""
 
     def run(self, trial: Trial) -> Outcome:
-        if trial.comparison.search is not None:
-            raise InputError(
-                "a grid search is over folds of rows, and these are signals: leave [search] out"
-            )
         network = network_of(trial)
         assert network is not None
         heard = recorded(trial, network.size)

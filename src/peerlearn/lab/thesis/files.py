@@ -22,7 +22,7 @@ from peerlearn.lab.description.data_facts import GENERATORS
 from peerlearn.lab.file.expecting import expected_in
 
 PACKAGED = Path(__file__).with_name("experiments")
-CHECKOUT = Path(__file__).parents[5] / "experiments"
+CHECKOUT = Path(__file__).parents[4] / "experiments"
 SECONDS = "seconds.csv"  # how long each took, beside the files
 FREE = {*RECIPES, *GENERATORS}  # data sets that are no files
 
