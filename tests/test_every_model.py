@@ -24,7 +24,7 @@ from peerlearn.sites.training import (
     may_lack_labels,
     read_model,
 )
-from peerlearn.toml_reader import Table, toml
+from peerlearn.toml_reader import TomlTable, toml
 from tests import model_problems
 from tests.archives import tampered, usable_or_refused
 from tests.cases_models import SMALL, make
@@ -81,7 +81,7 @@ def test_others_are_not_saved(kind, tmp_path):
 @pytest.mark.parametrize("kind", models().values())
 def test_a_site_trains_what_can_be_saved(kind, tmp_path):
     given = {"kind": kind.__name__, "random_state": 0}
-    table = Table(given, tmp_path / "site.toml", "model.")
+    table = TomlTable(given, tmp_path / "site.toml", "model.")
     if not kind.can_be_saved():
         with pytest.raises(
             InputError,

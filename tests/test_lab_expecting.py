@@ -6,11 +6,11 @@ import pytest
 
 from peerlearn.errors import InputError
 from peerlearn.lab.file.expecting import expected_in, for_each
-from peerlearn.toml_reader import Table
+from peerlearn.toml_reader import TomlTable
 
 
 def written_out(**values):
-    return [each.values for each in for_each(Table(values, "mine.toml", "expect[1]."))]
+    return [each.values for each in for_each(TomlTable(values, "mine.toml", "expect[1]."))]
 
 
 def test_without_each_nothing_changes():

@@ -10,7 +10,7 @@ import pytest
 
 from peerlearn.errors import InputError
 from peerlearn.lab.file.fields import made_from
-from peerlearn.toml_reader import Table
+from peerlearn.toml_reader import TomlTable
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Spec:
 
 
 def made(**values):
-    return made_from(Spec, Table(values, "FILE", "spec."))
+    return made_from(Spec, TomlTable(values, "FILE", "spec."))
 
 
 def test_what_is_left_out_has_its_default():

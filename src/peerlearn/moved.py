@@ -149,7 +149,7 @@ MOVED = {  # an old path may have become several modules
     "network.peers.reasons": "network.peers.grpc_errors",
     "sites.signals": "system.stop_signals",
 }
-RENAMED = {  # names that changed with their module
+RENAMED = {  # names that changed with their module; an old one may have become several
     "ApartNetwork": "DistributedNetwork",
     "Contents": "ArchiveReader",
     "Echoes": "ReservoirPredictor",
@@ -159,6 +159,7 @@ RENAMED = {  # names that changed with their module
     "NoMemory": "NoReplay",
     "Patience": "Timeouts",
     "Post": "RoundExchange",
+    "Table": "TomlTable MetricTable",
     "Written": "ResultsFile",
     "drawing_from": "seed_globally",
     "everybodys": "all_gather",
@@ -204,7 +205,7 @@ class _Moved(ModuleType):
     def __getattr__(self, name: str) -> Any:
         for path in () if name.startswith("__") else self.__dict__["_new"]:
             module = import_module(path)
-            for candidate in (RENAMED.get(name, name), name):
+            for candidate in (*RENAMED.get(name, "").split(), name):
                 if hasattr(module, candidate):
                     return getattr(module, candidate)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

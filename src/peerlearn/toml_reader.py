@@ -24,10 +24,10 @@ KINDS = {
 }
 
 
-def read(path: Path) -> Table:
+def read(path: Path) -> TomlTable:
     """The file as a table of keys."""
     try:
-        return Table(tomllib.loads(path.read_text(encoding="utf-8")), path)
+        return TomlTable(tomllib.loads(path.read_text(encoding="utf-8")), path)
     except FileNotFoundError:
         raise InputError(
             f"there is no file {path}: check the path, seen from {Path.cwd()}"
@@ -42,14 +42,14 @@ def read(path: Path) -> Table:
         raise InputError(f"{path} is not TOML: {error}") from None
 
 
-class Table:
+class TomlTable:
     """A table of a TOML file. `only` refuses unknown keys, `take` returns the value of a known one."""
 
     def __init__(self, values: dict[str, Any], path: Path | str, prefix: str = "") -> None:
         self.values, self.path, self.prefix = dict(values), path, prefix
         self._known: set[str] = set()
 
-    def only(self, *known: str) -> Table:
+    def only(self, *known: str) -> TomlTable:
         """Refuse all other keys. Call this before `take`: a misspelt key is missing as well, which says less."""
         for key in self.values:
             if key not in known:
@@ -76,12 +76,12 @@ class Table:
             raise self.wrong(key, f"is {value!r:.80}: give {wanted}")
         return value
 
-    def table(self, key: str, *, needed: bool = True) -> Table:
+    def table(self, key: str, *, needed: bool = True) -> TomlTable:
         """A table within this one; an empty one where it is not needed and not there."""
         values = self.take(key, dict, ... if needed else {}, what=f"a table, [{self.prefix}{key}]")
-        return Table(values, self.path, f"{self.prefix}{key}.")
+        return TomlTable(values, self.path, f"{self.prefix}{key}.")
 
-    def tables(self, key: str, *, needed: bool = True) -> list[Table]:
+    def tables(self, key: str, *, needed: bool = True) -> list[TomlTable]:
         """The tables of an array, [[key]], each told by its name if it has one, else by its place from 1."""
         wanted = f"one table or more, [[{self.prefix}{key}]]"
         listed = self.take(key, list, ... if needed else [], what=wanted)
@@ -89,7 +89,7 @@ class Table:
             raise self.wrong(key, f"is {listed!r:.80}: give {wanted}")
         names = [each.get("name", place) for place, each in enumerate(listed, 1)]
         return [
-            Table(each, self.path, f"{self.prefix}{key}[{name!r}].")
+            TomlTable(each, self.path, f"{self.prefix}{key}[{name!r}].")
             for name, each in zip(names, listed, strict=True)
         ]
 

@@ -1,4 +1,4 @@
-"""The command peerlearn: thin doors to what Python users can call as well."""
+"""The command peerlearn: every subcommand calls what Python users can call as well."""
 
 from __future__ import annotations
 

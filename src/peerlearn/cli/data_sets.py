@@ -48,7 +48,8 @@ def data(context: click.Context, folder: Path | None) -> None:
         console,
         *(f"{each.name} {each.description}" for each in sets if each.task is None),
         '\nLoad one  peerlearn.data.load("digits")',
-        f"Your own  NAME.npz (arrays X, y) in {place or '--folder DIR or PEERLEARN_DATA (not set)'}",
+        f"Your own  NAME.npz (arrays X, y) in "
+        f"{place or '--folder DIR or PEERLEARN_DATA (not set)'}",
     )
 
 

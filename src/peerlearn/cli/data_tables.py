@@ -14,6 +14,7 @@ WIDE = 130  # columns that leave room for a description
 
 
 def show_data(console: Console, sets: list[DataInfo]) -> None:
+    """Show the data sets that can be loaded, with their sizes."""
     wide = console.width >= WIDE
     table = terminal_table(
         "Data sets",
@@ -28,7 +29,7 @@ def show_data(console: Console, sets: list[DataInfo]) -> None:
 
 
 def show_origins(console: Console, at_hand: set[str]) -> None:
-    """The thesis's data sets that are files, and where they come from."""
+    """Show the thesis's data sets that are files, and where they come from."""
     table = terminal_table("\nThe thesis's files", ("Name", "Here", "Where from"), ())
     for known in KNOWN_FILES.values():
         ways = [f"peerlearn data fetch {known.name}"] if known.name in SOURCES else []

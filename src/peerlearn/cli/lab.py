@@ -134,7 +134,7 @@ def report(folder: Path) -> None:
 
 
 def _expected(results: Results) -> list[str]:
-    """How many expectations were met, and which were not."""
+    """Return how many expectations were met, and the sentences of those that were not."""
     from peerlearn.lab.analysis.expectations import counted, judged
 
     judgements = judged(results)

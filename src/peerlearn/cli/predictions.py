@@ -1,4 +1,4 @@
-"""A saved model used on a file of rows."""
+"""Predictions of a saved model for the rows of a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from peerlearn.models.unlabelled import unlabelled
 
 @dataclass(frozen=True)
 class Predictions:
-    """A CSV text with one line per row, and a sentence on how good they are where the file has the answers."""
+    """A CSV text with one line per row, and a score where the file has the targets."""
 
     text: str
     rows: int
@@ -27,7 +27,7 @@ class Predictions:
 
 
 def predict(model: str | os.PathLike[str], file: str | os.PathLike[str]) -> Predictions:
-    """What a saved model says of the rows of a file that has its columns, in any order and beside others."""
+    """Predict the rows of a file that has the model's columns, in any order and beside others."""
     saved = load(model)
     target = saved.target if saved.target in tables.header(file) else None
     table = tables.read(file, target, partly_labelled=saved.model.partly_labelled)
@@ -54,7 +54,10 @@ def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
     if y.shape != found.shape or (y.dtype.kind == "U") != (
         found.dtype.kind == "U"
     ):  # 1 and "1" are not compared
-        return f"no score: column {saved.target!r} has {_told(y)}, where the model predicts {_told(found)}"
+        return (
+            f"no score: column {saved.target!r} has {_kind(y)}, "
+            f"where the model predicts {_kind(found)}"
+        )
     if is_classifier(saved.model):
         return f"accuracy {np.mean(found == y):.4f} on {len(y)} rows"
     after = ""
@@ -66,5 +69,5 @@ def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
     return f"R2 {r2_score(y, found):.4f} on {len(y)} rows{after}"
 
 
-def _told(entries: AnyArray) -> str:
+def _kind(entries: AnyArray) -> str:
     return f"{'text' if entries.dtype.kind == 'U' else 'numbers'} of shape {entries.shape}"

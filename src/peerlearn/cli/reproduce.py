@@ -116,7 +116,8 @@ def _run(
             if each.fetched:
                 say(
                     console,
-                    f"Fetching {', '.join(each.fetched)} from OpenML, which may take minutes the first time.",
+                    f"Fetching {', '.join(each.fetched)} from OpenML, which may take minutes the "
+                    f"first time.",
                 )
             with watched(Console(stderr=True)) as watch:
                 make = partial(

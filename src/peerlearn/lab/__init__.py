@@ -52,7 +52,7 @@ FROM = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: commands that need little of the lab start fast."""
+    """Import a public name when it is first used, so that other commands start fast."""
     for module, names in FROM.items():
         if name in names:
             return getattr(import_module(f"peerlearn.lab.{module}"), name)

@@ -97,7 +97,7 @@ def read_plan(file: Path) -> Plan:
     return Plan(run, output, agents, graph, weights, rows, model, patience)
 
 
-def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
+def _network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Graph, str]:
     if "graph" not in table.values:  # else its kind says which options there are
         table.only("agents", "links", "graph", "weights", *OPTIONS)
     agents = table.take("agents", (int, list), what="how many, or a list of names")
@@ -110,7 +110,7 @@ def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
                 "graph", f"is missing: give one of {', '.join(sorted(GENERATORS))}, or links"
             )
         return read_network(
-            toml_reader.Table({**table.values, "agents": names}, table.path, table.prefix)
+            toml_reader.TomlTable({**table.values, "agents": names}, table.path, table.prefix)
         )
     weights, kind = table.take("weights", str, "metropolis"), table.take("graph", str)
     if kind not in GENERATORS:
@@ -126,7 +126,7 @@ def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
         graph = _generated(kind, len(names), options)
     links = [[names[a], names[b]] for a, b in graph.edges]
     return read_network(
-        toml_reader.Table(
+        toml_reader.TomlTable(
             {"agents": names, "links": links, "weights": weights}, table.path, table.prefix
         )
     )
@@ -140,7 +140,7 @@ def _generated(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
     return GENERATORS[kind](agents, **options)
 
 
-def _rows(table: toml_reader.Table, file: Path, agents: int, model: dict[str, Any]) -> Rows:
+def _rows(table: toml_reader.TomlTable, file: Path, agents: int, model: dict[str, Any]) -> Rows:
     source = ("name",) if "name" in table.values else ("name", "file", "target")
     table.only(*source, "test_fraction", "split", "seed")
     fraction, seed = table.take("test_fraction", NUMBER, 0.25), table.take("seed", int, 0)
@@ -180,7 +180,7 @@ def _rows(table: toml_reader.Table, file: Path, agents: int, model: dict[str, An
 
 
 def _loaded(
-    table: toml_reader.Table, plan: Path, *, partly_labelled: bool
+    table: toml_reader.TomlTable, plan: Path, *, partly_labelled: bool
 ) -> tuple[Sequence[str], str, Any, Any]:
     """Columns, target, X and y of a data set by name or of a file."""
     if "name" in table.values:

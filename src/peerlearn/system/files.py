@@ -1,4 +1,4 @@
-"""Result files: plain, in one folder, and whole or not there: each is written beside its place and then moved."""
+"""Result files: each is written beside its place and then moved, so that none is half there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from peerlearn.private_files import make_private_folder, open_private
 
 
 def result_folder(path: str | os.PathLike[str], *, private: bool = False) -> Path:
-    """Return the folder, made if it is missing; refuse it before any work is done if nothing can be written there.
+    """Return the folder, made if it is missing; raise if nothing can be written there.
 
     private: a folder that is made is for its owner alone, see `private_files`.
     """
@@ -40,7 +40,7 @@ def result_folder(path: str | os.PathLike[str], *, private: bool = False) -> Pat
 
 
 def write(path: Path, content: str | bytes, *, private: bool = False) -> None:
-    """Replace the file at once: whoever reads it sees the old or the new one, never half of one.
+    """Replace the file at once: readers see the old or the new one, never half of one.
 
     private: for its owner alone, see `private_files`.
     """
@@ -59,19 +59,19 @@ def write(path: Path, content: str | bytes, *, private: bool = False) -> None:
 
 
 def clear(path: Path) -> None:
-    """Remove what a process left beside the file that was killed while it wrote it."""
+    """Delete temporary files of writers that were killed."""
     for left in path.parent.glob(f".{path.name}.*.tmp"):
         with suppress(OSError):
             left.unlink()
 
 
 def file_name(name: str) -> str:
-    """A name as a file can have it on any system."""
+    """Return a name as a file can have it on any system."""
     return re.sub(r"[^\w.=+-]+", "-", name).strip("-.") or "unnamed"
 
 
 def write_table(path: Path, records: Sequence[Any], digits: int = 5) -> None:
-    """A CSV file with a line per record (a dataclass) and its fields as columns."""
+    """Write a CSV file with a line per record (a dataclass) and its fields as columns."""
     lines = [
         {name: _text(value, digits) for name, value in asdict(record).items()} for record in records
     ]
@@ -83,12 +83,13 @@ def write_table(path: Path, records: Sequence[Any], digits: int = 5) -> None:
 
 
 def read_table(path: Path, words: Sequence[str], numbers: Sequence[str]) -> list[dict[str, Any]]:
-    """The lines of a CSV file that must have these columns, the last ones as numbers."""
+    """Read a CSV file that must have these columns, the last ones as numbers."""
     with path.open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     if not lines or not {*words, *numbers} <= set(lines[0]):
         raise InputError(
-            f"{path.name} needs a line and the columns {', '.join((*words, *numbers))}: make it again"
+            f"{path.name} needs a line and the columns {', '.join((*words, *numbers))}: make it "
+            f"again"
         )
     return [{**line, **{name: float(line[name]) for name in numbers}} for line in lines]
 

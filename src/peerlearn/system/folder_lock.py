@@ -1,4 +1,4 @@
-"""One process per folder: two would write over each other's files."""
+"""A lock per folder: two processes would overwrite each other's files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger("peerlearn.peers")
 
 @contextmanager
 def alone(folder: Path, who: str, *, private: bool = False) -> Iterator[None]:
-    """Refuse to begin while another process is in here; a process that is killed is no longer.
+    """Hold the folder's lock, or raise if another process has it; a killed process has not.
 
     private: the lock is a file for its owner alone, see `private_files`.
     """

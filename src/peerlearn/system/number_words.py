@@ -1,19 +1,20 @@
-"""Numbers as people write them."""
+"""Numbers in words: short, megabytes, durations."""
 
 from __future__ import annotations
 
 
 def short(number: float) -> str:
-    """1e-6 rather than 1e-06."""
+    """Return 1e-6 rather than 1e-06."""
     return f"{number:g}".replace("e-0", "e-")
 
 
 def megabytes(number: float) -> str:
+    """Return megabytes with two digits, or whole from 10 on."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def duration(seconds: float) -> str:
-    """34 s, 2 min, 1 h 20 min: as exact as anybody wants to know."""
+    """Return a time: 34 s, 2 min, 1 h 20 min."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -1,4 +1,4 @@
-"""Ctrl-C and its like: the run is stopped in order, and the exit code says by what."""
+"""Signals that stop a process in order, Ctrl-C among them, and their exit codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CODES = frozenset(
 
 
 class Ended(Stopped):
-    """Somebody asked this process to stop."""
+    """A request to stop this process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(
@@ -29,7 +29,9 @@ class Ended(Stopped):
 
 @contextmanager
 def ended_by_signals() -> Iterator[Callable[[Callable[[str], None]], None]]:
-    """Yields a place for what stops the work in order; a second signal, or one before there is any, stops at once.
+    """Yield a place for the function that stops the work in order.
+
+    A second signal, or one before there is such a function, stops at once.
 
     However the work then ends, it ends in `Ended`, unless it came to its end all the same.
     """

@@ -14,6 +14,7 @@ PIPED_WIDTH = 80  # columns at least, so that tables in files and pipes are whol
 
 
 def console_of_terminal() -> Console:
+    """Return a console that is wide enough for tables in a pipe or file."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, PIPED_WIDTH)
@@ -21,13 +22,13 @@ def console_of_terminal() -> Console:
 
 
 def say(console: Console, *lines: str) -> None:
-    """As it stands: a path is not broken in two, and brackets in it are not markup."""
+    """Print lines as they are: paths are not broken, and brackets are not markup."""
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
 
 
 def terminal_table(title: str, words: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
-    """An empty table with columns of words and then of numbers."""
+    """Return an empty table with columns of words and then of numbers."""
     table = Table(
         title=title,
         title_justify="left",

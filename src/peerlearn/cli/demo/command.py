@@ -80,9 +80,12 @@ def demo(agents: int, seed: int, output: Path, engine: str) -> None:
     for name in dict.fromkeys(result.data for result in done.results):
         show_results(console, done, name)
     console.print(
-        "Agents sent sums, factors and coefficients, not rows. Rows can be computed from some of these: this is "
-        "locality, not secrecy. Alone, agents only compared settings and class labels. Sums went over a tree; ADMM was "
-        "asked to come within 1e-3 of the centralised coefficients, auto and conjugate gradient within 1e-6.\n"
+        "Agents sent sums, factors and coefficients, not rows. Rows can be computed from some of "
+        "these: this is "
+        "locality, not secrecy. Alone, agents only compared settings and class labels. Sums went "
+        "over a tree; ADMM was "
+        "asked to come within 1e-3 of the centralised coefficients, auto and conjugate gradient "
+        "within 1e-6.\n"
     )
     say(
         console,

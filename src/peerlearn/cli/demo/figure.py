@@ -1,4 +1,4 @@
-"""The demo's figures, one point each: agents before and after, what an error costs, and how fast agents agree."""
+"""The demo's figures: agents before and after, what an error costs, how fast agents agree."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ AVERAGES = (("plain", VERMILION, "left"), ("chebyshev", BLUE, "right"), ("tree",
 
 @dataclass(frozen=True)
 class _Files:
-    """What a demo left in its folder; graph and rounds are drawn for its last data set."""
+    """The files of a demo's folder; graph and rounds are drawn for its last data set."""
 
     graph: nx.Graph
     results: Rows
@@ -70,7 +70,8 @@ class _Files:
             )
         except (OSError, ValueError) as error:
             raise InputError(
-                f"{folder} does not hold the files of a demo ({error}): make them with peerlearn demo --output {folder}"
+                f"{folder} does not hold the files of a demo ({error}): make them with peerlearn "
+                f"demo --output {folder}"
             ) from error
 
 
@@ -92,7 +93,7 @@ def _new_figure(width: float, height: float, point: str) -> Figure:
 
 
 def _agents_figure(files: _Files) -> Figure:
-    """Draw the graph twice, with the same colours: the errors of agents alone, and of agents that learned together."""
+    """Draw the graph twice with the same colours: errors of agents alone, and together."""
     rows = _of(files.agents, "data", files.shown)
     alone, together = 100 * column(rows, "error_alone"), 100 * column(rows, "error_together")
     point = (
@@ -119,7 +120,7 @@ def _agents_figure(files: _Files) -> Figure:
 
 
 def _places(graph: nx.Graph) -> Array:
-    """As `level`, stretched to the unit square."""
+    """Return the places of `level`, stretched to the unit square."""
     at = level(graph)
     at -= at.min(axis=0)
     return np.asarray(at / np.maximum(at.max(axis=0), 1e-6))
@@ -200,7 +201,10 @@ def _rounds_figure(files: _Files) -> Figure:
 
 
 def _costs_figure(files: _Files) -> Figure:
-    """Draw what each method sends for its test error: a panel per data set, with what sending the rows would take."""
+    """Draw what each method sends for its test error, a panel per data set.
+
+    A dashed line shows what sending the rows would take.
+    """
     names = list(dict.fromkeys(row["data"] for row in files.results))
     sent = {
         (row["data"], row["method"]): row["bytes_sent"] / 1e6
@@ -225,7 +229,7 @@ def _costs_figure(files: _Files) -> Figure:
 
 
 def _draw_costs(axes: Axes, rows: Rows, of_the_rows: float) -> None:
-    """Draw a line per method, with the error that its bytes buy; dashed: the bytes of the rows themselves."""
+    """Draw a line per method at the error that its bytes buy; dashed: the bytes of the rows."""
     axes.axvline(of_the_rows, color=FAINT, linestyle="--", linewidth=1.2, zorder=0)
     axes.text(
         of_the_rows,

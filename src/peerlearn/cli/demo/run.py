@@ -1,4 +1,4 @@
-"""The demo: agents on a random graph learn two data sets, alone and together, with all methods side by side.
+"""The demo: agents on a random graph learn two data sets by all methods, alone and together.
 
 >>> from peerlearn.cli.demo.run import run_demo
 >>> demo = run_demo(agents=5)
@@ -34,17 +34,13 @@ from peerlearn.network import Network, SimulatedNetwork
 from peerlearn.network.mpi import MPINetwork
 from peerlearn.system.files import result_folder, write, write_table
 
-FEWEST, MOST = (
-    4,
-    100,
-)  # agents: fewer are hardly a network, and more would have hardly a row of g50c each
+FEWEST = 4  # agents: fewer are hardly a network
+MOST = 100  # more would have hardly a row of g50c each
 LINK_PROBABILITY = 0.2
 TEST_FRACTION = 0.25
 AVERAGES: tuple[Method, ...] = ("plain", "chebyshev", "tree")
-AGREED, MOST_ROUNDS = (
-    1e-6,
-    1000,
-)  # averaging is watched down to this disagreement, or for so many rounds
+AGREED = 1e-6  # disagreement down to which averaging is watched
+MOST_ROUNDS = 1000  # or for so many rounds
 
 PROBLEMS: dict[str, dict[str, Any]] = {
     "g50c": {"n_hidden": 500, "alpha": 8.0},
@@ -90,14 +86,14 @@ class AgentErrors:
     agent: int
     neighbors: int
     rows: int
-    row_bytes: int  # of its rows, inputs and targets, as float64: what sending them to one place would take
+    row_bytes: int  # of its inputs and targets as float64: what sending them would take
     error_alone: float
     error_together: float  # by auto
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """How far apart the agents are after a round of averaging, 1 before the first: a line of rounds.csv."""
+    """Distance between agents after a round, 1 before the first: a line of rounds.csv."""
 
     data: str
     method: str
@@ -107,6 +103,8 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Demo:
+    """Settings, graph and results of one demo."""
+
     settings: dict[str, Any]
     graph: nx.Graph
     results: list[Result] = field(default_factory=list)
@@ -122,7 +120,9 @@ def run_demo(
     engine: str = "simulation",
     watch: Watch | None = None,
 ) -> Demo:
-    """All methods on both data sets. With an output folder, the result files and the figure are left there.
+    """Run all methods on both data sets.
+
+    With an output folder, the result files and the figures are written there.
 
     engine: "simulation", or "mpi" in a job started by mpiexec; there rank 0 has the results, the
     others have none.
@@ -153,7 +153,7 @@ def run_demo(
 
 
 def save(demo: Demo, folder: Path) -> None:
-    """The files of a demo, and the figure made from them."""
+    """Write the files of a demo, and the figures drawn from them."""
     from peerlearn.cli.demo.figure import draw_demo
 
     write(folder / "settings.json", json.dumps(demo.settings, indent=2) + "\n")
@@ -171,7 +171,7 @@ def _learn(
     engine: Callable[[nx.Graph], Network],
     now: Callable[[str], None],
 ) -> None:
-    """Every method on one data set, each on a network of its own, so that every ledger starts at zero."""
+    """Run every method on one data set, each on a network whose ledger starts at zero."""
     rows = data.load(name, seed=seed)
     split = train_test_split(
         rows.X, rows.y, test_size=TEST_FRACTION, stratify=rows.y, random_state=seed
@@ -222,14 +222,14 @@ def _learn(
 
 
 def _on_the_first(number: float, hosted: int) -> Array:
-    """What a whole process has to tell, told by the first of its agents."""
+    """Return one number per hosted agent: the process's number for the first, 0 for the others."""
     entries = np.zeros(hosted)
     entries[0] = number
     return entries
 
 
 def _watched(name: str, network: Network, x: Array) -> Iterator[Disagreement]:
-    """Averaging x by each method, round by round."""
+    """Average x by each method, and yield the disagreement after each round."""
     for method in AVERAGES:
         for n, left in enumerate(islice(disagreements(network, x, method), MOST_ROUNDS + 1)):
             yield Disagreement(name, method, n, left)
@@ -238,7 +238,7 @@ def _watched(name: str, network: Network, x: Array) -> Iterator[Disagreement]:
 
 
 def _settings(agents: int, seed: int) -> dict[str, Any]:
-    """What somebody needs to get the same numbers again."""
+    """Return what is needed to get the same numbers again."""
     packages = ("peerlearn", "numpy", "scipy", "sklearn", "networkx")
     return {
         "seed": seed,

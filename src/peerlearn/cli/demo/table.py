@@ -10,6 +10,7 @@ from peerlearn.system.terminal import terminal_table
 
 
 def show_results(console: Console, done: Demo, name: str) -> None:
+    """Show the methods on one data set beside each other, and what they mean in words."""
     rows, size = sum(agent.rows for agent in done.agents if agent.data == name), len(done.graph)
     headings = (
         "Test\nerror",
@@ -30,7 +31,8 @@ def show_results(console: Console, done: Demo, name: str) -> None:
     row_bytes = sum(agent.row_bytes for agent in done.agents if agent.data == name)
     console.print(
         f"Sending all rows to one place would take {megabytes(row_bytes / 1e6)} MB.\n\n"
-        f"Alone, agents get {alone} of unseen rows wrong; together, by {TOGETHER} (here {results[TOGETHER].solver}), "
+        f"Alone, agents get {alone} of unseen rows wrong; together, by {TOGETHER} (here "
+        f"{results[TOGETHER].solver}), "
         f"all {size} get {together}, as if all rows were in one place ({aim}).\n"
     )
 

@@ -51,7 +51,7 @@ LONG = 14  # letters of a name; more run into each other
 
 @dataclass(frozen=True)
 class _Files:
-    """What peerlearn graph left in its folder."""
+    """The files of a folder that `peerlearn graph` wrote."""
 
     summary: dict[str, Any]
     graph: nx.Graph
@@ -78,7 +78,7 @@ class _Files:
 
 
 def draw_graph(folder: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """graph.png and graph.svg from the other files of the folder."""
+    """Draw graph.png and graph.svg from the other files of the folder."""
     files = _Files.of(Path(folder))
     return saved(lambda: _graph_figure(files), Path(folder), "graph")
 
@@ -101,13 +101,14 @@ def _headline(files: _Files) -> str:
     drawn = next(row for row in files.weightings if row["weights"] == files.summary["weights"])
     plain, chebyshev = (drawn[key] for key in ("plain_rounds", "chebyshev_rounds"))
     return (
-        f"Rounds until {len(files.graph):,} agents agree to {short(files.summary['accuracy'])}: {plain:,.0f} plain, "
+        f"Rounds until {len(files.graph):,} agents agree to {short(files.summary['accuracy'])}: "
+        f"{plain:,.0f} plain, "
         f"{chebyshev:,.0f} by Chebyshev, {files.summary['tree_rounds']:,} over a tree"
     )
 
 
 def _draw_agents(axes: Axes, graph: nx.Graph, places: Array) -> ScalarMappable:
-    """Links as wide as their weight, agents in the colour of what they keep of their own."""
+    """Draw links as wide as their weight, and agents in the colour of their own weight."""
     own = np.array([graph.nodes[agent]["self_weight"] for agent in range(len(graph))])
     colours = ScalarMappable(Normalize(min(0.0, own.min()), max(own.max(), 1e-3)), "viridis_r")
     _draw_links(axes, graph, places)
@@ -168,7 +169,7 @@ def _draw_links(axes: Axes, graph: nx.Graph, places: Array) -> None:
 
 
 def _name(axes: Axes, names: list[str], places: Array, fill: Array, size: float) -> None:
-    """In the circles, or below them where circles are too small or names too long."""
+    """Write names into the circles, or below them where circles are small or names long."""
     short = max(map(len, names)) <= 3
     inside = short and size >= ROOMY
     for name, place, colour in zip(names, places, fill, strict=True):
@@ -187,7 +188,7 @@ def _name(axes: Axes, names: list[str], places: Array, fill: Array, size: float)
 
 
 def _draw_rounds(axes: Axes, files: _Files) -> None:
-    """What is left of the disagreement after each round, plain and accelerated, under each weighting."""
+    """Draw the disagreement left after each round, plain and accelerated, by weighting."""
     accuracy, tree = files.summary["accuracy"], files.summary["tree_rounds"]
     most = max(tree, *column(files.weightings, "plain_rounds"))
     first = 0 if most <= FEW else 1  # where a logarithmic axis begins
@@ -226,7 +227,10 @@ def _draw_rounds(axes: Axes, files: _Files) -> None:
         minor_formatter=NullFormatter(),
     )
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    at_most = f"Rounds for any start by plain averaging (solid)\nand by Chebyshev (dashed); a tree (dotted): {tree}"
+    at_most = (
+        "Rounds for any start by plain averaging (solid)\n"
+        f"and by Chebyshev (dashed); a tree (dotted): {tree}"
+    )
     axes.legend(
         handles=legend,
         title=at_most,

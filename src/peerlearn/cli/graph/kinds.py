@@ -1,4 +1,4 @@
-"""A graph by the name of its kind and the options of a command, or by the path of its file."""
+"""Graphs by the name of their kind and the options of a command, or by the path of a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = {name: inspect.signature(each).parameters for name, each in graphs.GENER
 
 
 def named(kind: str, options: Mapping[str, Any]) -> nx.Graph:
-    """The graph of this kind, its parameters given as options of a command; or the graph of a file.
+    """Return the graph of this kind with options of a command as parameters, or that of a file.
 
     >>> print(named("ring", {"n": 12}))
     Graph with 12 nodes and 12 edges
@@ -59,7 +59,8 @@ def _generated(kind: str, options: Mapping[str, Any]) -> nx.Graph:
         needed = {**options, **{name: SHOWN[name] for name in missing}}
         example = " ".join(f"{_option(name)} {value}" for name, value in needed.items())
         raise InputError(
-            f"{kind} needs {_options(missing)} as well: for example, peerlearn graph {kind} {example}"
+            f"{kind} needs {_options(missing)} as well: for example, peerlearn graph {kind} "
+            f"{example}"
         )
     if (seed := given.get("seed", 0)) < 0:
         raise InputError(f"seed {seed} cannot be used: choose a whole number of at least 0")
@@ -88,7 +89,8 @@ def _not_too_many(graph: nx.Graph) -> nx.Graph:
 
 def _too_many(what: str) -> GraphError:
     return GraphError(
-        f"{what} are more than can be drawn: choose at most {MOST:,} agents and {MOST_LINKS:,} links; for more, ask in "
+        f"{what} are more than can be drawn: choose at most {MOST:,} agents and {MOST_LINKS:,} "
+        f"links; for more, ask in "
         "Python, peerlearn.weights.rounds_to(peerlearn.weights.metropolis(graph), 1e-6)"
     )
 

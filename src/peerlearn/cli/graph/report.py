@@ -1,4 +1,4 @@
-"""What a graph costs those who talk over it: how fast it mixes under each weighting, and what an average sends.
+"""The cost of a graph: how fast it mixes under each weighting, and what an average sends.
 
 >>> from peerlearn import graphs
 >>> report = describe(graphs.ring(12), payload=100)
@@ -13,8 +13,9 @@ distance to the average there is left, with 1 = l_1 > l_2 >= .. >= l_L the eigen
 weights,
 
     ( sum_i>1  l_i^(2n) / (L - 1) )^(1/2)                  after n rounds, plain
-    ( sum_i>1  (T_n(m_i) / T_n(xi))^2 / (L - 1) )^(1/2)    chebyshev, m_i the place of l_i when [l_L, l_2] is [-1, 1]
+    ( sum_i>1  (T_n(m_i) / T_n(xi))^2 / (L - 1) )^(1/2)    chebyshev
 
+where m_i is the place of l_i when [l_L, l_2] is [-1, 1],
 and the same on average over starts from independent values of equal variance.
 """
 
@@ -50,7 +51,7 @@ Watch = Callable[[str, int, int], None]  # what is running now, steps done, step
 
 @dataclass(frozen=True)
 class Weighting:
-    """How fast one choice of weights mixes, and what an average costs with it: a line of weightings.csv."""
+    """Speed and cost of an average with one choice of weights: a line of weightings.csv."""
 
     weights: str
     contraction: float
@@ -62,7 +63,7 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """How far apart agents are after a round, 1 before the first: a line of disagreement.csv."""
+    """Distance between agents after a round, 1 before the first: a line of disagreement.csv."""
 
     weights: str
     method: str
@@ -72,7 +73,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class GraphReport:
-    """A graph and what `describe` found out about it."""
+    """A graph and what `describe` computed about it."""
 
     graph: nx.Graph
     weights: str  # those that are drawn
@@ -91,13 +92,13 @@ class GraphReport:
 
     @property
     def degrees(self) -> tuple[int, float, int]:
-        """Of the agent with the fewest neighbors, the mean, and of the one with the most."""
+        """The fewest neighbors of an agent, the mean, and the most."""
         degrees = [degree for _, degree in self.graph.degree]
         return min(degrees), sum(degrees) / len(degrees), max(degrees)
 
     @property
     def bytes_per_round(self) -> int:
-        """Every link carries a message each way."""
+        """Bytes of one round: every link carries a message each way."""
         return NUMBER * self.payload * 2 * self.links
 
     @property
@@ -106,7 +107,7 @@ class GraphReport:
 
     @property
     def tree_megabytes(self) -> float:
-        """Each link of the tree carries one message up and one down."""
+        """Megabytes of a tree: each of its links carries one message up and one down."""
         return NUMBER * self.payload * 2 * (len(self.graph) - 1) / 1e6
 
 
@@ -119,7 +120,7 @@ def run_graph(
     accuracy: float = 1e-6,
     watch: Watch | None = None,
 ) -> GraphReport:
-    """`describe`, with its files and the figure left in the output folder."""
+    """Describe a graph, and write the files and the figure into the output folder."""
     _check(graph, weights, payload, accuracy)
     folder = result_folder(output)
     report = describe(graph, weights=weights, payload=payload, accuracy=accuracy, watch=watch)
@@ -137,7 +138,7 @@ def describe(
     accuracy: float = 1e-6,
     watch: Watch | None = None,
 ) -> GraphReport:
-    """How agents on this graph come to agree to `accuracy`, under all weightings, and what that sends.
+    """Compute how agents on this graph agree to `accuracy` under all weightings, and its cost.
 
     weights: the weighting to be drawn. payload: numbers in a message. The fastest weights of more
     than FASTEST_UP_TO
@@ -166,7 +167,7 @@ def describe(
 
 
 def save(report: GraphReport, folder: Path) -> None:
-    """The files of a report, and the figure made from them."""
+    """Write the files of a report, and the figure drawn from them."""
     from peerlearn.cli.graph.figure import draw_graph
 
     write(folder / "summary.json", json.dumps(_summary(report), indent=2) + "\n")
@@ -191,7 +192,7 @@ def _check(graph: nx.Graph, weights: str, payload: int, accuracy: float) -> None
 def _matrices(
     graph: nx.Graph, chosen: str, watch: Watch | None
 ) -> tuple[dict[str, csr_array], dict[str, str]]:
-    """The mixing matrix of every weighting, or the reason why it is not there."""
+    """Return the mixing matrix of every weighting, or the reason why there is none."""
     matrices: dict[str, csr_array] = {}
     skipped: dict[str, str] = {}
     for done, (name, weighting) in enumerate(weightings.NAMES.items()):
@@ -211,7 +212,7 @@ def _matrices(
 
 
 def _weighting(name: str, C: csr_array, accuracy: float, megabytes: float) -> Weighting:
-    """megabytes: what one round sends."""
+    """Return speed and cost of one weighting. megabytes: what one round sends."""
     spectrum = weightings.spectrum(C)
     contraction = max(map(abs, spectrum))
     plain, chebyshev = plain_rounds(contraction, accuracy), chebyshev_rounds(*spectrum, accuracy)
@@ -219,7 +220,7 @@ def _weighting(name: str, C: csr_array, accuracy: float, megabytes: float) -> We
 
 
 def _falling(found: Weighting, C: csr_array, accuracy: float) -> Iterator[Disagreement]:
-    """Both curves of one weighting, down to the accuracy."""
+    """Yield both curves of one weighting, down to the accuracy."""
     others = np.linalg.eigvalsh(C.toarray())[:-1]  # without the 1 of the average
     for method, needed in (("plain", found.plain_rounds), ("chebyshev", found.chebyshev_rounds)):
         for n in (0, *np.unique(np.rint(np.geomspace(1, needed, POINTS)).astype(int)).tolist()):
@@ -231,7 +232,7 @@ def _falling(found: Weighting, C: csr_array, accuracy: float) -> Iterator[Disagr
 
 
 def _chebyshev(n: int, eigenvalues: Array) -> Array:
-    """T_n(m) / T_n(xi) at each of the ascending eigenvalues."""
+    """Return T_n(m) / T_n(xi) at each of the ascending eigenvalues."""
     scale, shift, inverse_xi = chebyshev_interval(float(eigenvalues[-1]), float(eigenvalues[0]))
     if inverse_xi < ROUNDING:  # all are equal, and one round takes them to zero
         return np.full_like(eigenvalues, n == 0)
@@ -241,7 +242,7 @@ def _chebyshev(n: int, eigenvalues: Array) -> Array:
 
 
 def _weighted(report: GraphReport) -> nx.Graph:
-    """The graph with what is drawn, and nothing else: GraphML does not hold any attribute a graph may have."""
+    """Return the graph with the attributes that are drawn; GraphML cannot hold all others."""
     C, weighted = report.mixing, nx.Graph()
     for agent, known in report.graph.nodes(data=True):
         at = known.get("pos", (known.get("x"), known.get("y")))

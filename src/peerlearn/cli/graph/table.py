@@ -12,14 +12,17 @@ from peerlearn.system.terminal import say, terminal_table
 
 
 def show_graph(console: Console, report: GraphReport) -> None:
+    """Show a graph's sizes, and the speed and cost of an average by weighting."""
     least, mean, most = report.degrees
-    tree = f"{report.tree_rounds} rounds and {megabytes(report.tree_megabytes)} MB for an exact average"
+    tree_sent = megabytes(report.tree_megabytes)
+    tree = f"{report.tree_rounds} rounds and {tree_sent} MB for an exact average"
     say(
         console,
         f"{len(report.graph):,} agents, {report.links:,} links",
         f"Neighbors  {least} to {most} per agent, {mean:.3g} on average",
         f"Diameter   {report.diameter} rounds until everybody has heard of something",
-        f"One round  {2 * report.links:,} messages of {report.payload:,} numbers: {report.bytes_per_round:,} bytes",
+        f"One round  {2 * report.links:,} messages of {report.payload:,} numbers: "
+        f"{report.bytes_per_round:,} bytes",
         f"A tree     height {report.height}: {tree}\n",
     )
     numbers = ("Contraction", "Rounds\nplain", "Rounds\nChebyshev", "MB\nplain", "MB\nChebyshev")
@@ -36,10 +39,11 @@ def show_graph(console: Console, report: GraphReport) -> None:
     console.print(table)
     say(console, *(f"\nNo {name} weights: {why}" for name, why in report.skipped.items()))
     console.print(
-        "\nPlain averaging survives lost messages; Chebyshev's needs all of them, and so does a tree, which is exact.\n"
+        "\nPlain averaging survives lost messages; Chebyshev's needs all of them, and so does a "
+        "tree, which is exact.\n"
     )
 
 
 def _contraction(number: float) -> str:
-    """With as many digits as tell it from 1."""
+    """Return the contraction with as many digits as tell it from 1."""
     return f"{number:.{max(4, 2 - math.floor(math.log10(1 - number)))}f}"

@@ -1,4 +1,4 @@
-"""Blocks of a test: what models are compared on, each of them measured by the same runs.
+"""Blocks of a test: what models are compared on, each measured by the same runs.
 
 A block is a data set (Demšar, JMLR 2006), so that blocks are independent; of a single data set it
 is a run. Only data sets that have the metric count, for it may be of one task. Whatever tells runs
@@ -31,7 +31,10 @@ TREATMENT = "treatment"  # a model, with those of its swept settings that tell i
 
 @dataclass(frozen=True)
 class Blocks:
-    """A metric by block (line) and model (column); NaN where a model has no value, infinite where it diverged."""
+    """A metric by block (line) and model (column).
+
+    NaN where a model has no value, infinite where it diverged.
+    """
 
     models: tuple[str, ...]
     values: Array
@@ -48,7 +51,7 @@ class Blocks:
 
 
 def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
-    """What the specification says, beside the runs where there is a single data set."""
+    """Return the blocks that a specification names; of a single data set, also its runs."""
     apart, shared = _swept_settings(results)
     rows = [
         {**row, TREATMENT: _treatment(row, apart)}
@@ -95,7 +98,10 @@ def _measured(
     columns: list[str],
     shared: list[str],
 ) -> dict[Place, list[tuple[list[float], list[bool]]]]:
-    """By block, and there by run: the value of each model, and whether it has one (which may be no number)."""
+    """Return by block and run the value of each model, and whether it has one.
+
+    A model that diverged has a value that is not finite.
+    """
     wanted = list(dict.fromkeys([*columns, "network", *shared]))
     found: dict[Place, list[tuple[list[float], list[bool]]]] = {}
     for together in _by_run(rows):
@@ -108,7 +114,7 @@ def _measured(
 
 
 def _by_run(rows: Iterable[Row]) -> Iterable[list[Row]]:
-    """Rows that have the same training and test rows."""
+    """Group rows that have the same training and test rows."""
     found: dict[Place, list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row[column] for column in ("data", *RUNS)), []).append(row)
@@ -116,7 +122,10 @@ def _by_run(rows: Iterable[Row]) -> Iterable[list[Row]]:
 
 
 def _paired(values: Array, has: NDArray[np.bool_]) -> tuple[Array, int]:
-    """The mean of each model over the runs that all have, but for models that have none; how many runs are lost."""
+    """Return each model's mean over the runs that all models have, and how many runs are lost.
+
+    Models without any run are left out of the pairing.
+    """
     present = has.any(axis=0)
     common = has[:, present].all(axis=1)
     mean = np.full(values.shape[1], np.nan)
@@ -127,7 +136,7 @@ def _paired(values: Array, has: NDArray[np.bool_]) -> tuple[Array, int]:
 
 
 def _why(rows: Sequence[Row], name: str) -> str:
-    """A model has no value."""
+    """Return why a model has no value."""
     found = {row["status"] for row in rows if row[TREATMENT] == name}
     if "done" not in found:
         return "all its runs failed" if "failed" in found else "it is not applicable"
@@ -139,7 +148,7 @@ def _varied(rows: Sequence[Row], key: str) -> bool:
 
 
 def _swept_settings(results: Results) -> tuple[list[str], list[str]]:
-    """Swept keys that only some models have, which tell models apart, and those that are conditions for all."""
+    """Return the swept keys that tell models apart, and those that hold for all models."""
     keys = [key for key in results.order if key not in ("data", "model", "network")]
     models: dict[str, set[str]] = {}
     for row in results.rows:

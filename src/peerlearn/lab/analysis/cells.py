@@ -1,4 +1,4 @@
-"""Rows gathered into cells: the runs that share whatever a table or a figure sets side by side.
+"""Cells: the runs that share what a table or a figure sets side by side.
 
 A run that knows nothing of a column belongs to all its values: who is centralised is so for any
 number of agents, and
@@ -26,7 +26,7 @@ MIDDLE = (10, 90)  # percentiles of the runs, between which a band is on a logar
 
 
 def percentiles(values: Array) -> Array:
-    """The ends of that band, over the first axis."""
+    """Return the ends of that band, over the first axis."""
     with np.errstate(invalid="ignore"):  # infinite ones
         return np.asarray(np.percentile(values, MIDDLE, axis=0))
 
@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def lost(self) -> int:
-        """Runs whose value is infinite, or no number."""
+        """The number of runs whose value is infinite or not a number."""
         return sum(not math.isfinite(value) for value in self.values)
 
     @property
@@ -58,7 +58,7 @@ class Cell:
 
     @property
     def spread(self) -> float:
-        """The standard deviation over runs; of a single run, and around what is infinite, there is none."""
+        """The standard deviation over runs; NaN of a single run, or around an infinite mean."""
         if len(self.values) < 2 or self.lost:
             return math.nan
         with np.errstate(over="ignore"):
@@ -66,9 +66,11 @@ class Cell:
         return found if math.isfinite(found) else math.nan
 
     def band(self, log: bool) -> tuple[float, float]:
-        """What is drawn around the mean; of a single run nothing. Logarithms have no room for a standard deviation
-        below the mean, which may be less than nothing, and so there the band is of the runs
-        themselves."""
+        """Return the ends of the band around the mean; both are the mean of a single run.
+
+        The mean less its standard deviation may be negative, which a logarithmic axis cannot show.
+        There the band is made of percentiles of the runs.
+        """
         if len(self.values) < 2:
             return self.mean, self.mean
         if log:
@@ -78,7 +80,7 @@ class Cell:
 
     @property
     def status(self) -> str:
-        """done, failed, not applicable, not measured by those that were done, or not run."""
+        """done, failed, not applicable, not measured, or not run."""
         if self.values:
             return "done"
         if self.failed or self.refused:
@@ -87,14 +89,20 @@ class Cell:
 
 
 def known(row: Row, column: str) -> Any:
-    """The value that a run has in a column; None if it has none, as agents where all rows are in one place."""
+    """Return the value of a run in a column, or None if it has none.
+
+    A run with all rows in one place has no agents.
+    """
     if column in ("network", "agents") and not row["network"]:
         return None
     return row.get(column)
 
 
 def number(row: Row, metric: str) -> float | None:
-    """What a run measured; of a curve, where it ended. Without a network there is nothing to send."""
+    """Return what a run measured, of a curve its last point.
+
+    A run without a network sends nothing.
+    """
     value = row.get(metric) if row["network"] or metric not in SENT else None
     if isinstance(value, list | tuple | np.ndarray):
         value = value[-1] if len(value) else None
@@ -102,7 +110,7 @@ def number(row: Row, metric: str) -> float | None:
 
 
 def chosen(results: Results, where: Conditions) -> list[Row]:
-    """The rows that fit; a list of values means any of them."""
+    """Return the rows that meet the conditions; a list of values means any of them."""
     return [
         row
         for row in results.rows
@@ -111,7 +119,7 @@ def chosen(results: Results, where: Conditions) -> list[Row]:
 
 
 def of_its_task(rows: Sequence[Row], metric: str) -> list[Row]:
-    """Without data sets on which runs were done and none has such a number, for it is of another task."""
+    """Return the rows of data sets whose task has this metric."""
     done = [row for row in rows if row["status"] == "done"]
     without = {row["data"] for row in done} - {
         row["data"] for row in done if number(row, metric) is not None
@@ -127,7 +135,7 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 @dataclass(frozen=True)
 class Cells:
-    """The rows of a comparison by the values they have in some columns."""
+    """The rows of a comparison by their values in some columns."""
 
     results: Results
     metric: str
@@ -175,7 +183,10 @@ class Cells:
         return {place: rows for place, rows in self.groups.items() if None in place}
 
     def places(self, columns: Sequence[str]) -> list[Place]:
-        """What there is of these columns together, in the file's order, without what is the same for all the others."""
+        """Return the combinations of these columns that occur, in the file's order.
+
+        A column that is the same for all others is left out.
+        """
         at = [self.columns.index(column) for column in columns]
         found = list(dict.fromkeys(tuple(place[k] for k in at) for place in self.groups))
         narrow = [
@@ -193,7 +204,7 @@ class Cells:
         return [place[0] for place in self.places([column])]
 
     def mixed(self) -> dict[str, list[Any]]:
-        """Columns that are none of these, and yet differ within a cell: a mean runs over their values."""
+        """Return the other columns that differ within a cell, with the values a mean runs over."""
         others = [column for column in self.results.order if column not in self.columns]
         found = {}
         for column in others:
@@ -213,5 +224,5 @@ class Cells:
 
 
 def _covers(wide: Place, narrow: Place) -> bool:
-    """A place with None stands for all values there."""
+    """Return whether a place covers another; None stands for all values."""
     return all(own is None or own == other for own, other in zip(wide, narrow, strict=True))

@@ -1,4 +1,4 @@
-"""What is expected beside what the rows say: within, outside, explained, or not run.
+"""Expectations beside what the rows say: within, outside, explained, or not run.
 
 A number is met if the mean of our runs is within their spread of it; a bound, if the mean keeps it;
 a claim, if the means of two selections of runs stand in the relation that is claimed. Outside with
@@ -25,7 +25,7 @@ BARE = ("data", "model", "network")  # columns whose values speak for themselves
 
 @dataclass(frozen=True)
 class Judgement:
-    """One expectation and what became of it; `reason` says why it is not met, where that is known."""
+    """One expectation and its verdict; `reason` says why it is not met, where that is known."""
 
     expectation: Expectation
     ours: float | None  # mean over runs
@@ -39,12 +39,12 @@ class Judgement:
 
     @property
     def what(self) -> str:
-        """Which rows: "error: G50C, CONS-RVFL, agents 20"."""
+        """The rows in words: "error: G50C, CONS-RVFL, agents 20"."""
         return what(self.expectation) + (f" ({self.instead})" if self.instead else "")
 
     @property
     def theirs(self) -> str:
-        """The number, bound or claim: "0.058 ± 0.02", "at most 35", "at least 30 % below L-RVFL"."""
+        """The number, bound or claim: "0.058 ± 0.02", "at most 35", "30 % below L-RVFL"."""
         return theirs(self.expectation)
 
     @property
@@ -54,12 +54,12 @@ class Judgement:
 
 
 def judged(results: Results) -> list[Judgement]:
-    """Every expectation of the comparison, in the file's order."""
+    """Judge every expectation of the comparison, in the file's order."""
     return [_judge(results, expectation) for expectation in results.layout.expectations]
 
 
 def counted(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
-    """How many of each verdict."""
+    """Count the judgements of each verdict."""
     return {verdict: sum(each.verdict == verdict for each in judgements) for verdict in VERDICTS}
 
 
@@ -79,8 +79,11 @@ def _judge(results: Results, expectation: Expectation) -> Judgement:
         else _number_met(expectation, ours.mean)
     )
     compared = other.mean if other else None
-    reason = "" if met else expectation.reason or (f"of other data: {instead}" if instead else "")
-    verdict: Verdict = "within" if met else "explained" if reason else "outside"
+    reason = ""
+    verdict: Verdict = "within"
+    if not met:
+        reason = expectation.reason or (f"of other data: {instead}" if instead else "")
+        verdict = "explained" if reason else "outside"
     found, failed = (
         _found(ours.mean, ours.spread, ours.runs, compared),
         ours.failed + (other.failed if other else 0),
@@ -103,7 +106,7 @@ def _number_met(expectation: Expectation, mean: float) -> bool:
 
 
 def _claim_holds(expectation: Expectation, ours: float, other: float) -> bool:
-    """What diverged meets no claim, and anything else is below it."""
+    """Return whether a claim holds; a side that diverged meets none, and all is below it."""
     if not math.isfinite(ours) or not math.isfinite(other):
         return expectation.relation == "below" and math.isfinite(ours) and other == math.inf
     margin = expectation.within * abs(other)
@@ -115,7 +118,7 @@ def _claim_holds(expectation: Expectation, ours: float, other: float) -> bool:
 
 @dataclass(frozen=True)
 class _Side:
-    """The runs that one side of an expectation speaks of."""
+    """The runs that one side of an expectation is about."""
 
     mean: float = 0.0
     spread: float = 0.0
@@ -161,7 +164,7 @@ def _instead(
 
 
 def stand_in(results: Results, name: str) -> str:
-    """The data set that was used in place of this one, which could not be had; empty if it was itself, or none."""
+    """Return the data set used in place of a missing one, or an empty text."""
     if name not in results.layout.missing:
         return ""
     return next(
@@ -174,7 +177,7 @@ def stand_in(results: Results, name: str) -> str:
 
 
 def _nowhere(results: Results, where: Conditions) -> str:
-    """No row fits: a data set that could not be had, or which condition is to blame."""
+    """Return why no row fits: a missing data set, or the condition that no run meets."""
     for name, why in results.layout.missing.items():
         if (
             name in _any_of(where.get("data")) and not results.where({"data": name}).rows
@@ -195,15 +198,16 @@ def _none_done(rows: list[dict[str, Any]], failed: list[dict[str, Any]]) -> str:
 
 
 def what(expectation: Expectation) -> str:
-    """The metric and the rows that an expectation speaks of."""
+    """Return the metric and the rows that an expectation is about."""
     at = "" if expectation.at is None else f" at {expectation.at:g}"
     return f"{expectation.metric.removeprefix('curve.')}{at}: {_conditions(expectation.where)}"
 
 
 def theirs(expectation: Expectation) -> str:
-    """The number or the claim, in words."""
+    """Return the number or the claim in words."""
     if expectation.relation is not None and not expectation.to:
-        return f"at {'most' if expectation.relation == 'below' else 'least'} {number(expectation.value)}"
+        bound = "most" if expectation.relation == "below" else "least"
+        return f"at {bound} {number(expectation.value)}"
     if expectation.relation is None:
         spread = "" if expectation.spread is None else f" ± {number(expectation.spread)}"
         return number(expectation.value) + spread
@@ -231,7 +235,7 @@ def _any_of(value: Any) -> tuple[Any, ...]:
 
 
 def number(value: float | None) -> str:
-    """Three digits, which is more than the thesis prints, and whole numbers in full."""
+    """Return a number with three digits, more than the thesis prints; whole numbers in full."""
     if value is None:
         return ""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}".replace("e-0", "e-")

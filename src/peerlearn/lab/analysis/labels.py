@@ -1,4 +1,4 @@
-"""Columns and metrics in words, which way is better, and the units that numbers are shown in."""
+"""Columns and metrics in words, which way is better, and units of numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ LARGER = {
 
 
 def said(metric: str, words: Mapping[str, str] | None = None) -> str:
-    """A column, metric or curve in words; a protocol has its own for its measures and for all curves."""
+    """Return a column, metric or curve in words.
+
+    words: those of the protocol, for its measures and for all curves.
+    """
     name, own = metric.removeprefix(CURVE), words or {}
     first, second = (own, WORDS) if metric.startswith(CURVE) else (WORDS, own)
     return first.get(name) or second.get(name, name)
@@ -51,14 +54,14 @@ def smaller_is_better(metric: str) -> bool:
 
 
 def value_said(value: Any) -> str:
-    """A value of a column as a label: numbers without needless digits, nothing as a dash."""
+    """Return a value as a label: numbers without needless digits, a dash for nothing."""
     if value is None or value == "":
         return "-"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def only_said(where: Mapping[str, Any]) -> str:
-    """Conditions as one text."""
+    """Return conditions as one text."""
     told = []
     for column, wanted in where.items():
         values = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -70,7 +73,7 @@ def only_said(where: Mapping[str, Any]) -> str:
 
 
 def setting_said(column: str, value: Any) -> str:
-    """As one of several in a line: names speak for themselves, numbers say of what."""
+    """Return one of several settings as text: names alone, numbers with their column."""
     return (
         value_said(value)
         if column in ("data", "model", "network")

@@ -1,4 +1,4 @@
-"""What the tests say of a comparison, in sentences and numbers, or why they say nothing."""
+"""Tests of a comparison in sentences and numbers, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Examined:
 
 
 def examined(results: Results, spec: StatisticsSpec) -> Examined:
-    """The tests that are asked for, and their reading."""
+    """Make the tests that a specification asks for, and put them into sentences."""
     blocks, sentences = blocks_of(results, spec), []
     models, complete = blocks.models, blocks.complete
     title = said(spec.metric, results.facts.get("words", {}))
@@ -48,11 +48,13 @@ def examined(results: Results, spec: StatisticsSpec) -> Examined:
     sentences += [_what_a_block_is(blocks), *left_out]
     if blocks.unpaired:
         sentences.append(
-            f"{blocks.unpaired} of {blocks.runs} runs, which not all models have, are left out for all of them."
+            f"{blocks.unpaired} of {blocks.runs} runs, which not all models have, are left out for "
+            f"all of them."
         )
     if lacking := [model for k, model in enumerate(models) if np.isnan(blocks.values[:, k]).any()]:
         sentences.append(
-            f"{len(blocks.values) - len(complete)} of {len(blocks.values)} blocks are left out of Friedman's test, for "
+            f"{len(blocks.values) - len(complete)} of {len(blocks.values)} blocks are left out of "
+            f"Friedman's test, for "
             f"they have no value of {_listed(lacking)}."
         )
     if diverged := [model for k, model in enumerate(models) if np.isinf(blocks.values[:, k]).any()]:
@@ -76,14 +78,16 @@ def _what_a_block_is(blocks: Blocks) -> str:
             else ""
         )
         return (
-            f"A block of the tests is one run ({_listed(names) or 'there is one'}),{mean} {count} in all. They share "
+            f"A block of the tests is one run ({_listed(names) or 'there is one'}),{mean} {count} "
+            f"in all. They share "
             "rows, so that p-values speak of this data set alone."
         )
     mean = f"averaged over {_listed(['its runs', *(said(key) for key in blocks.mixed)])}"
     if set(blocks.columns) <= {"data"}:
         return f"A block of the tests is a data set, {mean}: {count} in all."
     return (
-        f"A block of the tests is one combination of {_listed(names)}, {mean}: {count} in all. Those of one data set "
+        f"A block of the tests is one combination of {_listed(names)}, {mean}: {count} in all. "
+        f"Those of one data set "
         "depend on each other, so that true p-values are larger."
     )
 
@@ -93,7 +97,8 @@ def _in_pairs(blocks: Blocks, spec: StatisticsSpec) -> tuple[list[Pair], list[st
     fewest = fewest_for_wilcoxon(spec.level, number)
     if count < fewest:
         return [], [
-            f"Wilcoxon's test is not made: with {number} {'pair' if number == 1 else 'pairs'} at least {fewest} blocks "
+            f"Wilcoxon's test is not made: with {number} {'pair' if number == 1 else 'pairs'} at "
+            f"least {fewest} blocks "
             f"are needed at level {spec.level:g}, and there are {count}."
         ]
     pairs = wilcoxon(blocks.models, blocks.values, smaller=smaller_is_better(spec.metric))
@@ -103,11 +108,13 @@ def _in_pairs(blocks: Blocks, spec: StatisticsSpec) -> tuple[list[Pair], list[st
         losers.setdefault(pair.first, []).append(pair.second)
     if not losers:
         return pairs, [
-            f"Wilcoxon's signed-rank test, corrected by Holm, tells no two models apart at level {spec.level:g}."
+            f"Wilcoxon's signed-rank test, corrected by Holm, tells no two models apart at level "
+            f"{spec.level:g}."
         ]
     told = [f"{winner} is better than {_listed(names)}" for winner, names in losers.items()]
     return pairs, [
-        f"By Wilcoxon's signed-rank test, corrected by Holm for {len(pairs)} pairs: {'; '.join(told)}."
+        f"By Wilcoxon's signed-rank test, corrected by Holm for {len(pairs)} pairs: "
+        f"{'; '.join(told)}."
     ]
 
 
@@ -116,7 +123,8 @@ def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None
     fewest = fewest_for_friedman(len(models), spec.level)
     if len(values) < fewest:
         return None, [
-            f"Friedman's test is not made: blocks with values of all {len(models)} models are {len(values)}, and at "
+            f"Friedman's test is not made: blocks with values of all {len(models)} models are "
+            f"{len(values)}, and at "
             f"least {fewest} are needed at level {spec.level:g}."
         ]
     found = friedman(models, values, spec.level, smaller=smaller_is_better(spec.metric))
@@ -128,7 +136,8 @@ def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None
     )
     f = "unbounded" if np.isinf(found.f) else f"{found.f:.3g}"
     told = [
-        f"Friedman's test over {len(values)} blocks with the correction of Iman and Davenport: F({a}, {b}) is {f}, "
+        f"Friedman's test over {len(values)} blocks with the correction of Iman and Davenport: "
+        f"F({a}, {b}) is {f}, "
         f"p {probability(found.p)}: {verdict} at level {spec.level:g}.",
     ]
     if found.p <= spec.level:
@@ -153,7 +162,7 @@ def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None
 
 
 def probability(p: float) -> str:
-    """As it follows the letter p."""
+    """Return a probability as it follows the letter p."""
     return f"= {p:.2g}" if p >= 1e-4 else "< 0.0001"
 
 

@@ -1,8 +1,11 @@
-"""Tests between models over blocks: in pairs by Wilcoxon, all together by Friedman, who differs by Nemenyi.
+"""Tests between models over blocks: Wilcoxon in pairs, Friedman over all, Nemenyi between ranks.
 
-    chi2 = 12 N / (k (k + 1)) (sum_j R_j^2 - k (k + 1)^2 / 4)    Friedman, 1937: N blocks, k models of mean ranks R_j
-    F    = (N - 1) chi2 / (N (k - 1) - chi2)                     Iman, Davenport, 1980: F with k - 1, (k - 1)(N - 1)
-    CD   = q sqrt(k (k + 1) / (6 N))                             Nemenyi, 1963: q of the studentized range / sqrt 2
+    chi2 = 12 N / (k (k + 1)) (sum_j R_j^2 - k (k + 1)^2 / 4)
+           Friedman, 1937: N blocks, k models of mean ranks R_j
+    F    = (N - 1) chi2 / (N (k - 1) - chi2)
+           Iman, Davenport, 1980: F with k - 1, (k - 1)(N - 1) degrees of freedom
+    CD   = q sqrt(k (k + 1) / (6 N))
+           Nemenyi, 1963: q of the studentized range / sqrt 2
 
 as in Demšar, Statistical comparisons of classifiers over multiple data sets, JMLR 2006. Ties share
 their mean rank, which makes Friedman's test a little careful. In a signed-rank test (Wilcoxon,
@@ -43,7 +46,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Friedman:
-    """Mean ranks, 1 the best, and whether they are further apart than chance would have it."""
+    """Mean ranks, 1 the best, and whether they are further apart than chance explains."""
 
     models: tuple[str, ...]
     ranks: tuple[float, ...]
@@ -62,12 +65,12 @@ class Friedman:
 
     @property
     def order(self) -> list[int]:
-        """Models from the best."""
+        """The models from the best."""
         return sorted(range(len(self.models)), key=lambda k: self.ranks[k])
 
     @property
     def alike(self) -> list[tuple[str, ...]]:
-        """Neighbours in rank that Nemenyi's test does not tell apart, as large groups as there are."""
+        """The largest groups of neighbors in rank that Nemenyi's test does not tell apart."""
         order, groups = self.order, list[tuple[int, int]]()
         for start in range(len(order)):
             end = start
@@ -81,7 +84,7 @@ class Friedman:
         return [tuple(self.models[k] for k in order[start : end + 1]) for start, end in groups]
 
     def nemenyi(self, first: str, second: str) -> float:
-        """The probability that chance takes the ranks of any two of so many models this far apart."""
+        """Return the probability that chance takes the ranks of any two models this far apart."""
         k = len(self.models)
         apart = abs(self.ranks[self.models.index(first)] - self.ranks[self.models.index(second)])
         scaled = apart / math.sqrt(k * (k + 1) / (6 * self.blocks)) * math.sqrt(2)
@@ -89,7 +92,7 @@ class Friedman:
 
 
 def ranks(values: Array, *, smaller: bool = True) -> Array:
-    """Of the models (columns) in each block (line): 1 the best; equal ones share the mean of their ranks."""
+    """Rank the models (columns) in each block (line): 1 the best; equal ones share the mean."""
     rounded = _rounded(values, _largest(values, axis=1))
     return np.asarray(stats.rankdata(rounded if smaller else -rounded, axis=1))
 
@@ -118,7 +121,7 @@ def critical_difference(models: int, blocks: int, level: float) -> float:
 
 
 def wilcoxon(models: Sequence[str], values: Array, *, smaller: bool = True) -> list[Pair]:
-    """All pairs; a block counts for a pair if it has values of both (others are NaN)."""
+    """Test all pairs; a block counts for a pair if it has values of both (others are NaN)."""
     signed = values if smaller else -values
     found = []
     for i, j in combinations(range(len(models)), 2):
@@ -138,7 +141,7 @@ def wilcoxon(models: Sequence[str], values: Array, *, smaller: bool = True) -> l
 
 
 def _differences(both: Array) -> Array:
-    """Of two infinite values none; an infinite one is further away than any other difference."""
+    """Return differences: 0 between infinite values, the largest where one is infinite."""
     one, other = both.T
     apart = np.subtract(other, one, out=np.zeros(len(both)), where=one != other)
     return np.asarray(np.where(np.isinf(apart), np.sign(apart) * (4 * _largest(both) + 1), apart))
@@ -157,7 +160,7 @@ def _signed_rank(apart: Array) -> tuple[float, float]:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """The smallest of m times m, the next times m - 1, and so on, none below the one before it."""
+    """Correct p-values: the smallest times m, the next times m - 1, none below the one before."""
     order, corrected, before = np.argsort(p), [0.0] * len(p), 0.0
     for place, k in enumerate(order):
         before = max(before, min(1.0, (len(p) - place) * p[k]))
@@ -166,22 +169,26 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def fewest_for_wilcoxon(level: float, pairs: int = 1) -> int:
-    """With fewer blocks even a model that always wins has 2 / 2^N > level, of several pairs as Holm corrects it."""
+    """Return how many blocks a pair needs before it can be significant.
+
+    With fewer, even a model that always wins has 2 / 2^N > level; of several pairs as Holm
+    corrects it.
+    """
     return math.ceil(1 + math.log2(pairs / level))
 
 
 def fewest_for_friedman(models: int, level: float) -> int:
-    """With fewer blocks even the same ranks in all of them have (k!)^(1 - N) > level."""
+    """Return how many blocks there must be: with fewer, (k!)^(1 - N) > level at best."""
     return max(FEWEST, math.ceil(1 - math.log(level) / math.log(math.factorial(models))))
 
 
 def _largest(values: Array, axis: int | None = None) -> Array:
-    """The size of the largest number that is finite."""
+    """Return the size of the largest finite number."""
     sizes = np.where(np.isfinite(values), np.abs(values), 0.0)
     return np.asarray(sizes.max(axis=axis, initial=0.0, keepdims=axis is not None))
 
 
 def _rounded(values: Array, largest: Any) -> Array:
-    """Without what is a rounding error next to the largest number around."""
+    """Return numbers with 0 for what is a rounding error next to the largest."""
     unit = np.maximum(largest, 1e-300) * 10.0**-DIGITS
     return np.asarray(np.round(values / unit) * unit)

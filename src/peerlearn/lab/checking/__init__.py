@@ -1,1 +1,1 @@
-"""Whether what a comparison describes can be run, told before the first run."""
+"""Checks of a comparison before its first run: the one place that refuses one."""

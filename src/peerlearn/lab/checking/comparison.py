@@ -1,4 +1,4 @@
-"""Whether a comparison can be run: all that can be known before the first run is seen now, and told in one sentence.
+"""The checks of a whole comparison: whatever can be known before the first run.
 
 A model that cannot do a task is no mistake: its protocol says so, and tables show it as not
 applicable.
@@ -27,7 +27,7 @@ from peerlearn.lab.description.specs import Layout
 from peerlearn.lab.file.fields import typed
 from peerlearn.lab.results.parquet import TAKEN
 from peerlearn.lab.training.labelling import Labelling
-from peerlearn.toml_reader import Table, near
+from peerlearn.toml_reader import TomlTable, near
 
 MANY = 5_000  # runs: fewer are checked in a moment
 TYPED: Mapping[
@@ -41,9 +41,12 @@ log = logging.getLogger("peerlearn.lab")
 
 
 def checked(comparison: Comparison, file: str = "") -> Comparison:
-    """The comparison, if all of it can be run; what its tables, figures and tests show is among its metrics then."""
+    """Return the comparison if all of it can be run, else raise one sentence.
+
+    The metrics that tables, figures and tests show are added to its own.
+    """
     told = file or "the comparison"
-    top = Table({}, told)
+    top = TomlTable({}, told)
     _check_is_one(comparison)
     _check_types(comparison, top)
     comparison = _check_numbers(
@@ -78,27 +81,30 @@ def _check_is_one(given: Any) -> None:
         return
     if isinstance(given, str | os.PathLike):
         raise InputError(
-            f"a comparison is needed, and {os.fspath(given)!r} is a text: give read({os.fspath(given)!r})"
+            f"a comparison is needed, and {os.fspath(given)!r} is a text: give "
+            f"read({os.fspath(given)!r})"
         )
     raise InputError(
-        f"a comparison is needed, and this is a {type(given).__name__}: give Comparison(data=..., models=...) of "
+        f"a comparison is needed, and this is a {type(given).__name__}: give Comparison(data=..., "
+        f"models=...) of "
         "peerlearn.lab, or read(FILE)"
     )
 
 
 def _check_runs(comparison: Comparison, told: str) -> None:
-    """Counted before anything that takes long of many."""
+    """Count the runs before any check whose time grows with them."""
     runs = comparison.runs
     if runs > MOST_RUNS:
         raise InputError(
-            f"{told} makes {runs:,} runs, and {MOST_RUNS:,} are the most: give shorter lists, or fewer folds or "
+            f"{told} makes {runs:,} runs, and {MOST_RUNS:,} are the most: give shorter lists, or "
+            f"fewer folds or "
             "repetitions"
         )
     if runs > MANY and comparison.layout.size == "full":
         log.warning("%s makes %s runs, and it takes a while to check them", told, f"{runs:,}")
 
 
-def _check_types(comparison: Comparison, top: Table) -> None:
+def _check_types(comparison: Comparison, top: TomlTable) -> None:
     protocol, search, layout = comparison.protocol, comparison.search, comparison.layout
     if isinstance(protocol, type) or not all(
         hasattr(protocol, each) for each in ("name", "refuses", "run")
@@ -117,8 +123,8 @@ def _check_types(comparison: Comparison, top: Table) -> None:
         raise top.wrong("metrics", f"is {comparison.metrics!r:.80}: give a list of names")
 
 
-def _check_numbers(comparison: Comparison, top: Table) -> Comparison:
-    """With numbers of Python: those of numpy cannot be written as JSON."""
+def _check_numbers(comparison: Comparison, top: TomlTable) -> Comparison:
+    """Check the numbers, and return them as Python's: JSON cannot hold those of numpy."""
     whole = ("seed", "folds", "repetitions")
     for key, least, most in (
         ("seed", 0, 2**32 - 1),
@@ -136,8 +142,8 @@ def _check_numbers(comparison: Comparison, top: Table) -> Comparison:
     return replace(comparison, test_fraction=float(fraction), **numbers)
 
 
-def _check_entries(key: str, kind: type[Any], entries: Any, top: Table) -> None:
-    """Entries may have the same name if they are values of one sweep."""
+def _check_entries(key: str, kind: type[Any], entries: Any, top: TomlTable) -> None:
+    """Check the entries of one list; only values of one sweep may share a name."""
     if not isinstance(entries, list | tuple) or not all(
         isinstance(entry, kind) for entry in entries
     ):
@@ -149,13 +155,14 @@ def _check_entries(key: str, kind: type[Any], entries: Any, top: Table) -> None:
     seen: list[tuple[str, Any]] = []
     for entry in entries:
         place = f"{key}[{entry.name!r}]"
-        typed(entry, Table({}, str(top.path), f"{place}."), *TYPED[kind])
+        typed(entry, TomlTable({}, str(top.path), f"{place}."), *TYPED[kind])
         if isinstance(entry, Net):
-            _check_number_of_agents(entry, Table({}, str(top.path), f"{place}."))
+            _check_number_of_agents(entry, TomlTable({}, str(top.path), f"{place}."))
         if isinstance(entry, Model) and entry.estimator is None and not entry.kind:
             raise top.wrong(
                 f"{place}.kind",
-                "is missing: give kind='RVFL' or another model of peerlearn, kind='sklearn.svm.SVC' or another import "
+                "is missing: give kind='RVFL' or another model of peerlearn, "
+                "kind='sklearn.svm.SVC' or another import "
                 "path, or an object, estimator=SVC()",
             )
         if (identity := (entry.name, dict(entry.swept))) in seen:
@@ -165,7 +172,7 @@ def _check_entries(key: str, kind: type[Any], entries: Any, top: Table) -> None:
             raise top.wrong(f"{place}.{taken[0]}", _taken(taken[0]))
 
 
-def _check_number_of_agents(net: Net, table: Table) -> None:
+def _check_number_of_agents(net: Net, table: TomlTable) -> None:
     given: Any = net.agents
     if isinstance(given, list | tuple | range):
         swept = f"swept={{'agents': {given[0] if given else 5}}}"
@@ -177,8 +184,8 @@ def _check_number_of_agents(net: Net, table: Table) -> None:
         raise table.wrong("agents", f"is {given!r:.80}: give a whole number of 1 or more")
 
 
-def _check_sweeps(comparison: Comparison, top: Table) -> None:
-    """A column of the results is swept by entries of one kind."""
+def _check_sweeps(comparison: Comparison, top: TomlTable) -> None:
+    """Check that a column is swept by entries of one list only."""
     by_column: dict[str, str] = {}
     for kind, entries in comparison.entries.items():
         for entry in entries:
@@ -186,12 +193,13 @@ def _check_sweeps(comparison: Comparison, top: Table) -> None:
                 if (other := by_column.setdefault(column, kind)) != kind:
                     raise top.wrong(
                         f"{kind}[{entry.name!r}].{column}",
-                        f"is a list, and so is {column} in {other}, but results have one column for both: give one "
+                        f"is a list, and so is {column} in {other}, but results have one column "
+                        f"for both: give one "
                         "value in either",
                     )
 
 
-def _check_swept_names(comparison: Comparison, top: Table) -> None:
+def _check_swept_names(comparison: Comparison, top: TomlTable) -> None:
     """Refuse a swept key that has the name of something measured: both would be one column."""
     measured = {*comparison.metrics, *comparison.protocol.measures}
     for kind, entries in comparison.entries.items():
@@ -207,8 +215,8 @@ def _taken(column: str) -> str:
     )
 
 
-def _check_labelling(comparison: Comparison, top: Table) -> None:
-    """Names by which the protocol says something of one data set or model are those of data sets and models."""
+def _check_labelling(comparison: Comparison, top: TomlTable) -> None:
+    """Check that the names of data sets and models in the protocol exist."""
     protocol = comparison.protocol
     if not isinstance(protocol, Labelling):
         return
@@ -228,7 +236,7 @@ def _check_labelling(comparison: Comparison, top: Table) -> None:
                 )
 
 
-def _check_metrics(comparison: Comparison, facts: Sequence[Facts], top: Table) -> None:
+def _check_metrics(comparison: Comparison, facts: Sequence[Facts], top: TomlTable) -> None:
     known, tasks = {*METRICS, *comparison.protocol.measures, *ALWAYS}, {each.task for each in facts}
     for name in comparison.metrics:
         if not isinstance(name, str) or name not in known:
@@ -242,5 +250,6 @@ def _check_metrics(comparison: Comparison, facts: Sequence[Facts], top: Table) -
             of_task = [each for each, metric in METRICS.items() if metric.task in tasks]
             raise top.wrong(
                 "metrics",
-                f"has {name!r}, which is of {METRICS[name].task}, and no data set is: choose from {', '.join(of_task)}",
+                f"has {name!r}, which is of {METRICS[name].task}, and no data set is: choose from "
+                f"{', '.join(of_task)}",
             )

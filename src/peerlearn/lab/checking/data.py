@@ -1,4 +1,4 @@
-"""Whether the data sets of a comparison can be had, prepared, and cut into folds and shares."""
+"""Checks of data sets: whether they load, and can be prepared, split and dealt."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from peerlearn.lab.description.comparison import Comparison, Data, Scale, Settin
 from peerlearn.lab.description.data_facts import GENERATORS, Facts, facts_of, source_of
 from peerlearn.lab.training.estimators import imported, made, parameters_of
 from peerlearn.lab.training.labelling import Labelling
-from peerlearn.toml_reader import Table, near
+from peerlearn.toml_reader import TomlTable, near
 
 FEW_CLASSES = (2, 20)  # as many are no amounts; between them, it depends on the number of rows
 
 
 def with_given(entry: Data, told: str) -> Data:
-    """The entry, rows that were given as objects in the form that runs need."""
-    table = Table({}, told, f"data[{entry.name!r}].")
+    """Return the entry with rows that were given as objects in the form that runs need."""
+    table = TomlTable({}, told, f"data[{entry.name!r}].")
     if entry.scale not in get_args(Scale):
         raise table.wrong(
             "scale",
@@ -28,22 +28,24 @@ def with_given(entry: Data, told: str) -> Data:
 
 
 def check_data(entry: Data, comparison: Comparison, told: str) -> Facts:
-    """What is known of a data set, if it can be used in this comparison."""
-    with Table({}, told, f"data[{entry.name!r}].").about("options" if entry.options else "source"):
+    """Check a data set for this comparison, and return what is known of it."""
+    with TomlTable({}, told, f"data[{entry.name!r}].").about(
+        "options" if entry.options else "source"
+    ):
         facts = facts_of(entry)
     for place, step in enumerate(entry.prepare, 1):
-        with Table({}, told, f"data[{entry.name!r}].prepare[{place}].").about_all():
+        with TomlTable({}, told, f"data[{entry.name!r}].prepare[{place}].").about_all():
             _check_transformer(step)
     if facts.classes == 1:
-        raise Table({}, told).wrong(
+        raise TomlTable({}, told).wrong(
             f"data[{entry.name!r}]", "has one class only: give rows of two classes at least"
         )
     if isinstance(comparison.protocol, Labelling):
-        with Table({}, told).about("protocol"):
+        with TomlTable({}, told).about("protocol"):
             comparison.protocol.only(entry)
     if facts.rows:
-        _check_folds(entry, facts, comparison, Table({}, told))
-        _check_agents(entry, facts, comparison, Table({}, told))
+        _check_folds(entry, facts, comparison, TomlTable({}, told))
+        _check_agents(entry, facts, comparison, TomlTable({}, told))
     return facts
 
 
@@ -60,15 +62,16 @@ def _check_transformer(step: Settings) -> None:
         raise ValueError(f"{kind.__name__} has no transform: give the import path of a transformer")
     if unknown := sorted(set(settings) - set(parameters_of(kind))):
         raise ValueError(
-            f"{unknown[0]} is no parameter of {kind.__name__}{near(unknown[0], parameters_of(kind))}"
+            f"{unknown[0]} is no parameter of "
+            f"{kind.__name__}{near(unknown[0], parameters_of(kind))}"
         )
     transformer = made(kind, settings)
     if hasattr(kind, "_parameter_constraints"):  # scikit-learn's own
         transformer._validate_params()
 
 
-def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) -> None:
-    """Rows of every class in every fold."""
+def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: TomlTable) -> None:
+    """Check that every fold has rows of every class."""
     folds, search = comparison.folds, comparison.search
     if folds > facts.rows:
         raise top.wrong(
@@ -85,14 +88,17 @@ def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) 
     if folds == 1 and facts.rarest == 1:
         raise top.wrong(
             f"data[{entry.name!r}]",
-            f"has a class with one row, which cannot be both trained and tested on: leave that class out{amounts}",
+            f"has a class with one row, which cannot be both trained and tested on: leave that "
+            f"class out{amounts}",
         )
     fewest, training = max(facts.classes, 1), _training(facts.rows, comparison)
     if min(training, facts.rows - training) < fewest:
         raise top.wrong(
             "test_fraction",
-            f"is {comparison.test_fraction}, which leaves {training} of the {facts.rows} {_what(entry)} of "
-            f"{entry.name} to train on and {facts.rows - training} to test on: {fewest} or more are needed of "
+            f"is {comparison.test_fraction}, which leaves {training} of the {facts.rows} "
+            f"{_what(entry)} of "
+            f"{entry.name} to train on and {facts.rows - training} to test on: {fewest} or more "
+            f"are needed of "
             f"both{amounts}",
         )
     if search is not None:
@@ -100,16 +106,21 @@ def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: Table) 
 
 
 def _check_search_folds(
-    entry: Data, facts: Facts, comparison: Comparison, folds: int, top: Table
+    entry: Data, facts: Facts, comparison: Comparison, folds: int, top: TomlTable
 ) -> None:
-    """Rows of every class in every inner fold; where few have a label, one of these in each, and two of every class."""
+    """Check the inner folds of a search.
+
+    Each needs rows of every class. Where few rows have a label, each needs one of them, and every
+    class two.
+    """
     protocol, what = comparison.protocol, _what(entry)
     if isinstance(protocol, Labelling):
         labelled = protocol.count("labelled", entry)
         if labelled < 2 * (len(protocol.classes.get(entry.name, ())) or facts.classes):
             raise top.wrong(
                 "protocol.labelled",
-                f"is {labelled} for {entry.name}, and a search needs two rows of each class: give more",
+                f"is {labelled} for {entry.name}, and a search needs two rows of each class: give "
+                f"more",
             )
         if folds > labelled:
             raise top.wrong(
@@ -130,15 +141,18 @@ def _check_search_folds(
 
 
 def _if_amounts(entry: Data, facts: Facts) -> str:
-    """The end of a sentence about classes that are too small: whole numbers may be amounts, if there are many."""
+    """Return the end of a sentence about small classes: many whole numbers may be amounts."""
     many = facts.classes > max(FEW_CLASSES[0], min(FEW_CLASSES[1], facts.rows / 10))
     if entry.task is not None or not facts.counted or not many:
         return ""
     return f"; or, if its {facts.classes:,} classes are amounts, give it task = 'regression'"
 
 
-def _check_agents(entry: Data, facts: Facts, comparison: Comparison, top: Table) -> None:
-    """Something for every agent, of what is dealt as it is; signals are as many as there are agents."""
+def _check_agents(entry: Data, facts: Facts, comparison: Comparison, top: TomlTable) -> None:
+    """Check that every agent gets something of what is dealt.
+
+    Signals are made for as many agents as there are.
+    """
     by_columns = comparison.protocol.name == "columns"
     if by_columns and entry.prepare:
         return
@@ -161,7 +175,7 @@ def _what(entry: Data) -> str:
 
 
 def _training(rows: int, comparison: Comparison) -> int:
-    """How many of so many rows are trained on, at the least."""
+    """Return how many of so many rows are trained on at least."""
     return rows - ceil(
         rows / comparison.folds if comparison.folds > 1 else rows * comparison.test_fraction
     )

@@ -1,4 +1,4 @@
-"""Rows that are given as objects, DataSet or (X, y), in the form that runs need; or the sentence that says why not."""
+"""Rows given as objects, DataSet or (X, y): checked, and in the form that runs need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from peerlearn.lab.description.data_facts import as_task
 
 
 def with_rows(entry: Data) -> Data:
-    """The entry, its rows as arrays; the same object where they were already."""
+    """Return the entry with its rows as arrays; the same object if they are already."""
     if entry.task not in (None, *get_args(Task)):
         raise DataError(f"task is {entry.task!r}: give classification or regression")
     given: Any = entry.given
@@ -41,7 +41,8 @@ def _arrays(given: DataSet) -> DataSet:
     y = _targets(given.y)
     if given.task == "regression" and y.dtype.kind not in "fiub":
         raise DataError(
-            f"y has type {y.dtype}, and regression needs numbers: make them so, or the task classification"
+            f"y has type {y.dtype}, and regression needs numbers: make them so, or the task "
+            f"classification"
         )
     y = targets(y, given.task)
     same = (
@@ -51,7 +52,7 @@ def _arrays(given: DataSet) -> DataSet:
 
 
 def _targets(y: Any) -> AnyArray:
-    """As an array with a row per row; texts as pandas has them become texts as numpy has them."""
+    """Return targets as an array with an entry per row, texts of pandas as texts of numpy."""
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -80,7 +81,8 @@ def _checked(table: DataSet) -> DataSet:
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             row = int(np.argwhere(~np.isfinite(values))[0][0])
             raise DataError(
-                f"{what} has missing or infinite values, the first in row {row}: fill them in, or drop it"
+                f"{what} has missing or infinite values, the first in row {row}: fill them in, or "
+                f"drop it"
             )
     if (
         table.task == "classification"

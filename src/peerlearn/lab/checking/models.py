@@ -1,4 +1,4 @@
-"""Whether the models of a comparison can be made, with settings that they take."""
+"""Checks of models: whether they can be made with their settings."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from peerlearn.lab.training.search import keys_of
 from peerlearn.models.base import NetworkModel
 from peerlearn.models.from_config import with_parts
 from peerlearn.network import SimulatedNetwork
-from peerlearn.toml_reader import Table, near
+from peerlearn.toml_reader import TomlTable, near
 
 
 def check_models(comparison: Comparison, networks: Sequence[SimulatedNetwork], told: str) -> None:
-    """Every model for every data set that its protocol lets it try."""
+    """Check every model for every data set that the protocol lets it try."""
     for model in comparison.models:
-        table = Table({}, told, f"models[{model.name!r}].")
+        table = TomlTable({}, told, f"models[{model.name!r}].")
         for kind in _kinds(comparison, model, table):
             _check_keys(kind, model, table)
         over = networks if model.where == "network" else [None]
@@ -41,10 +41,10 @@ def check_models(comparison: Comparison, networks: Sequence[SimulatedNetwork], t
             if not refused:
                 _check_made(model, data, over, told)
     _check_data_settings(comparison, told)
-    _check_search(comparison, Table({}, told, "search."))
+    _check_search(comparison, TomlTable({}, told, "search."))
 
 
-def _kinds(comparison: Comparison, model: Model, table: Table) -> set[type[Any]]:
+def _kinds(comparison: Comparison, model: Model, table: TomlTable) -> set[type[Any]]:
     if model.estimator is not None and model.kind:
         raise table.wrong(
             "kind", f"is {model.kind!r}, beside an estimator that is given: leave out one of them"
@@ -59,12 +59,13 @@ def _kinds(comparison: Comparison, model: Model, table: Table) -> set[type[Any]]
                 hasattr(kind, "fit") or hasattr(kind, "run")
             ):
                 raise ValueError(
-                    f"{kind.__name__} is no estimator: give the import path of one, as sklearn.svm.SVC"
+                    f"{kind.__name__} is no estimator: give the import path of one, as "
+                    f"sklearn.svm.SVC"
                 )
     return kinds
 
 
-def _check_keys(kind: type[Any], model: Model, table: Table) -> None:
+def _check_keys(kind: type[Any], model: Model, table: TomlTable) -> None:
     with table.about("kind"):
         taken = {*parameters_of(kind)} - {OVER}
     if any(DEEP in key for key in model.settings):
@@ -82,21 +83,21 @@ def _check_keys(kind: type[Any], model: Model, table: Table) -> None:
 def _check_made(
     model: Model, data: Data, networks: Sequence[SimulatedNetwork | None], told: str
 ) -> None:
-    """With the settings of the data set; whose fault it is, the model without them shows."""
+    """Make the model with the data set's settings; without them shows whose fault it is."""
     kind = kind_of(model, facts_of(data).task)
     fitting = {key: value for key, value in data.settings.items() if key in parameters_of(kind)}
     for network in networks:
         try:
             _check_values(kind, model, {**fitting, **model.settings}, network)
         except (TypeError, ValueError) as error:
-            with Table({}, told, f"models[{model.name!r}].").about_all():
+            with TomlTable({}, told, f"models[{model.name!r}].").about_all():
                 _check_values(kind, model, model.settings, network)
-            with Table({}, told, f"data[{data.name!r}].settings.").about_all():
+            with TomlTable({}, told, f"data[{data.name!r}].settings.").about_all():
                 raise error
 
 
 def _check_values(kind: type[Any], model: Model, settings: Mapping[str, Any], network: Any) -> None:
-    """What the estimator would say to its settings at the start of a fit, without one."""
+    """Make the estimator and check its settings as the start of a fit would."""
     seeded = {SEEDED: 0} if SEEDED in parameters_of(kind) else {}
     over = {OVER: network} if OVER in parameters_of(kind) else {}
     with warnings.catch_warnings():
@@ -122,12 +123,12 @@ def _check_data_settings(comparison: Comparison, told: str) -> None:
     for data in comparison.data:
         for key in data.settings:
             if key not in taken:
-                raise Table({}, told, f"data[{data.name!r}].settings.").wrong(
+                raise TomlTable({}, told, f"data[{data.name!r}].settings.").wrong(
                     key, f"is a parameter of no model here{near(key, taken)}"
                 )
 
 
-def _check_search(comparison: Comparison, table: Table) -> None:
+def _check_search(comparison: Comparison, table: TomlTable) -> None:
     search, names = comparison.search, {model.name for model in comparison.models}
     if search is None:
         return
@@ -145,7 +146,8 @@ def _check_search(comparison: Comparison, table: Table) -> None:
         if metric is not None and metric.task != (task := facts_of(data).task):
             raise table.wrong(
                 "metric",
-                f"is {metric.name!r}, but {data.name} is a {task}: leave it out, which means {USUAL[task][0]} there",
+                f"is {metric.name!r}, but {data.name} is a {task}: leave it out, which means "
+                f"{USUAL[task][0]} there",
             )
     searching = [model for model in comparison.models if search.model in ("", model.name)]
     _check_where(comparison, searching, table)
@@ -166,7 +168,8 @@ def _check_search(comparison: Comparison, table: Table) -> None:
                 if place != "networks" and key in entry.swept:
                     raise table.wrong(
                         f"grid.{key}",
-                        f"is swept in {place}[{entry.name!r}] too, and the search would replace what is swept: leave "
+                        f"is swept in {place}[{entry.name!r}] too, and the search would replace "
+                        f"what is swept: leave "
                         "out one of them",
                     )
         _check_not_tuned(comparison, key, table)
@@ -174,27 +177,29 @@ def _check_search(comparison: Comparison, table: Table) -> None:
             _check_candidate(comparison, searching, key, value, table)
 
 
-def _check_not_tuned(comparison: Comparison, key: str, table: Table) -> None:
+def _check_not_tuned(comparison: Comparison, key: str, table: TomlTable) -> None:
     for data, models in getattr(comparison.protocol, "tuned", {}).items():
         for model, settings in models.items():
             for other in settings:
                 if f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}."):
                     raise table.wrong(
                         f"grid.{key}",
-                        f"and protocol.tuned.{data}.{model}.{other} are about the same, and the one would replace the "
+                        f"and protocol.tuned.{data}.{model}.{other} are about the same, and the "
+                        f"one would replace the "
                         "other: leave out one of them",
                     )
 
 
-def _check_where(comparison: Comparison, searching: Sequence[Model], table: Table) -> None:
-    """Whether the protocol searches, and over a network if that is asked."""
+def _check_where(comparison: Comparison, searching: Sequence[Model], table: TomlTable) -> None:
+    """Check that the protocol searches, and over a network if that is asked."""
     search, protocol = comparison.search, comparison.protocol
     if not getattr(protocol, "searches", False):
         able = ", ".join(
             sorted(name for name, kind in protocols().items() if getattr(kind, "searches", False))
         )
         raise InputError(
-            f"search in {table.path} is not for the protocol {protocol.name}: leave it out, or choose one of {able}"
+            f"search in {table.path} is not for the protocol {protocol.name}: leave it out, or "
+            f"choose one of {able}"
         )
     if (
         search is not None
@@ -204,12 +209,13 @@ def _check_where(comparison: Comparison, searching: Sequence[Model], table: Tabl
         who = f"models[{search.model!r}] is" if search.model else "all models are"
         raise table.wrong(
             "where",
-            f"is 'network', but {who} centralised: leave where out, or let a model over the network search",
+            f"is 'network', but {who} centralised: leave where out, or let a model over the "
+            f"network search",
         )
 
 
 def _check_candidate(
-    comparison: Comparison, models: Sequence[Model], key: str, value: Any, table: Table
+    comparison: Comparison, models: Sequence[Model], key: str, value: Any, table: TomlTable
 ) -> None:
     for model in models:
         for data in comparison.data:

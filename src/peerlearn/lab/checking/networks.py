@@ -1,4 +1,4 @@
-"""Whether the networks of a comparison can be drawn: each is, once."""
+"""Checks of networks: each is drawn once."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from peerlearn.lab.description.comparison import Comparison, Net, Where
 from peerlearn.lab.description.trial import Trial
 from peerlearn.lab.training.networks import graph_of
 from peerlearn.network import SimulatedNetwork
-from peerlearn.toml_reader import Table, near
+from peerlearn.toml_reader import TomlTable, near
 
 
 def check_networks(comparison: Comparison, told: str) -> list[SimulatedNetwork]:
-    """All networks, as a first repetition draws them, but with weights that take no time."""
-    _check_needed(comparison, Table({}, told))
+    """Return all networks as the first repetition draws them, with weights that take no time."""
+    _check_needed(comparison, TomlTable({}, told))
     return [
-        _drawn(comparison, net, Table({}, told, f"networks[{net.name!r}]."))
+        _drawn(comparison, net, TomlTable({}, told, f"networks[{net.name!r}]."))
         for net in comparison.networks
     ]
 
 
-def _check_needed(comparison: Comparison, top: Table) -> None:
+def _check_needed(comparison: Comparison, top: TomlTable) -> None:
     for model in comparison.models:
         if model.where not in (known := get_args(Where)):
             wrong = f"is {model.where!r}, which is not known{near(str(model.where), known)}"
@@ -34,12 +34,13 @@ def _check_needed(comparison: Comparison, top: Table) -> None:
         if model.where != "centralised" and not comparison.networks:
             raise top.wrong(
                 "networks",
-                f"is missing, but models[{model.name!r}] is trained by agents: give [[networks]], or to that model "
+                f"is missing, but models[{model.name!r}] is trained by agents: give [[networks]], "
+                f"or to that model "
                 "where = 'centralised'",
             )
 
 
-def _drawn(comparison: Comparison, net: Net, table: Table) -> SimulatedNetwork:
+def _drawn(comparison: Comparison, net: Net, table: TomlTable) -> SimulatedNetwork:
     if not isinstance(net.graph, str):
         raise table.wrong(
             "graph", f"is {net.graph!s:.80}: a graph of your own is given as Net(name, fixed=graph)"
@@ -63,7 +64,7 @@ def _drawn(comparison: Comparison, net: Net, table: Table) -> SimulatedNetwork:
         return SimulatedNetwork(graphs.checked(graph_of(net, trial.seed("graph"))))
 
 
-def _check_parameters(net: Net, table: Table) -> None:
+def _check_parameters(net: Net, table: TomlTable) -> None:
     if net.graph not in graphs.GENERATORS:
         raise table.wrong(
             "graph", f"is {net.graph!r}, which is not known{near(net.graph, graphs.GENERATORS)}"

@@ -1,4 +1,4 @@
-"""Reading a comparison from its file: understood, its data sets looked for, and all of it checked.
+"""Reading of a comparison's file: keys to objects, data sets fetched, all of it checked.
 
 docs/comparisons.md lists the keys of a file.
 """
@@ -21,7 +21,7 @@ from peerlearn.lab.file.sizes import SIZES, Size, about_size, sized
 
 
 def read(path: str | Path, *, size: Size = "full", without_missing: bool = False) -> Comparison:
-    """The comparison that a file describes, all of it checked.
+    """Return the comparison that a file describes, all of it checked.
 
     size: full, or as [quick] and [tiny] in the file make it. without_missing: fetch data sets that
     are not at hand
@@ -48,7 +48,7 @@ def read(path: str | Path, *, size: Size = "full", without_missing: bool = False
 def _present(
     comparison: Comparison, instead: Mapping[str, str], file: Path, without_missing: bool
 ) -> Comparison:
-    """Data sets that cannot be had replaced where the file says by what, and left out if that is wished."""
+    """Replace data sets that cannot be had as the file says, or leave them out if wished."""
     found: list[Data] = []
     missing: dict[str, str] = {}
     for entry in comparison.data:
@@ -67,7 +67,7 @@ def _present(
 
 
 def _had(entry: Data, instead: str, fetch: bool) -> tuple[Data | None, str]:
-    """The data set, or that in its place, or none; and why it is not the data set."""
+    """Return the data set, its stand-in or None, and why it is not the data set itself."""
     try:
         if fetch and entry.given is None:
             fetch_missing(source_of(entry))

@@ -1,4 +1,4 @@
-"""Whether tables, figures, tests and expectations speak of what the runs will have."""
+"""Checks of tables, figures, tests and expectations against what the runs will have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from peerlearn.lab.description.metrics import METRICS, USUAL
 from peerlearn.lab.description.specs import FACTORS, Expectation, FigureSpec, Layout
 from peerlearn.lab.file.fields import typed
 from peerlearn.lab.results.parquet import CURVE
-from peerlearn.toml_reader import Table, near
+from peerlearn.toml_reader import TomlTable, near
 
 ALWAYS = (
     "seconds",
@@ -32,13 +32,16 @@ LOGS = ("", "x", "y", "xy")
 
 
 def check_layout(comparison: Comparison, told: str, tasks: Collection[Task] = ()) -> None:
-    """Names of metrics and columns, and values that columns never have. tasks: those of all data sets, if known."""
+    """Check metrics, columns and values of all that is shown.
+
+    tasks: those of all data sets, if known.
+    """
     layout, columns = comparison.layout, columns_of(comparison)
     metrics = _Metrics(_metrics(comparison), tasks, comparison)
     for key, specs in (("tables", layout.tables), ("figures", layout.figures)):
         _check_names(key, [spec.name for spec in specs], told)
     for spec in layout.tables:
-        table = Table({}, told, f"tables[{spec.name!r}].")
+        table = TomlTable({}, told, f"tables[{spec.name!r}].")
         metrics.check(spec.metric, table, "metric")
         _check_unit(spec.unit, spec.metric, table)
         for column in spec.rows:
@@ -46,9 +49,11 @@ def check_layout(comparison: Comparison, told: str, tasks: Collection[Task] = ()
         _one_of(spec.columns, columns, table, "columns")
         _check_where(spec.where, columns, table, "where")
     for figure in layout.figures:
-        _check_figure(figure, comparison, metrics, Table({}, told, f"figures[{figure.name!r}]."))
+        _check_figure(
+            figure, comparison, metrics, TomlTable({}, told, f"figures[{figure.name!r}].")
+        )
     for place, test in enumerate(layout.statistics, 1):
-        table = Table({}, told, f"statistics[{place}].")
+        table = TomlTable({}, told, f"statistics[{place}].")
         metrics.check(test.metric, table, "metric")
         if not test.tests:
             raise table.wrong("tests", f"is empty: name one or more of {', '.join(TESTS)}")
@@ -64,28 +69,32 @@ def check_layout(comparison: Comparison, told: str, tasks: Collection[Task] = ()
             )
     for expectation in layout.expectations:
         _check_expectation(
-            expectation, comparison, metrics, Table({}, told, f"expect[{expectation.source!r}].")
+            expectation,
+            comparison,
+            metrics,
+            TomlTable({}, told, f"expect[{expectation.source!r}]."),
         )
 
 
 def typed_layout(layout: Layout, told: str) -> Layout:
-    """The layout, every field of its parts of the type that files are held to."""
-    typed(layout, Table({}, told, "layout."))
+    """Return the layout with every field of the type that a file must have."""
+    typed(layout, TomlTable({}, told, "layout."))
     parts: dict[str, Any] = {}
     for key in ("tables", "figures", "statistics"):
         specs = enumerate(getattr(layout, key), 1)
         parts[key] = tuple(
-            typed(spec, Table({}, told, f"{key}[{getattr(spec, 'name', place)!r}]."))
+            typed(spec, TomlTable({}, told, f"{key}[{getattr(spec, 'name', place)!r}]."))
             for place, spec in specs
         )
     expected = (
-        typed(each, Table({}, told, f"expect[{each.source!r}].")) for each in layout.expectations
+        typed(each, TomlTable({}, told, f"expect[{each.source!r}]."))
+        for each in layout.expectations
     )
     return replace(layout, expectations=tuple(expected), **parts)
 
 
 def columns_of(comparison: Comparison) -> dict[str, list[Any]]:
-    """What rows are told apart by, and the values that there will be."""
+    """Return the columns that tell rows apart, with the values that there will be."""
     columns: dict[str, list[Any]] = {
         "data": [data.name for data in comparison.data],
         "model": [model.name for model in comparison.models],
@@ -101,7 +110,7 @@ def columns_of(comparison: Comparison) -> dict[str, list[Any]]:
 
 
 def shown_metrics(comparison: Comparison, tasks: Iterable[Task]) -> tuple[str, ...]:
-    """The metrics of a comparison, or the usual ones, and whatever else is shown of it: all that is to be measured."""
+    """Return all that is to be measured: the metrics asked for or usual, and those shown."""
     layout = comparison.layout
     shown = [table.metric for table in layout.tables] + [figure.y for figure in layout.figures]
     shown += [test.metric for test in layout.statistics] + [
@@ -130,23 +139,24 @@ class _Metrics:
     tasks: Collection[Task]
     comparison: Comparison
 
-    def check(self, given: str, table: Table, key: str) -> None:
-        """A metric that there is, and that a data set has."""
+    def check(self, given: str, table: TomlTable, key: str) -> None:
+        """Check that a metric exists, and that a data set has it."""
         _one_of(given, self.known, table, key)
         own, metric = self.comparison.protocol.measures, METRICS.get(given)
         if self.tasks and metric is not None and given not in own and metric.task not in self.tasks:
             of_task = [name for name, each in METRICS.items() if each.task in self.tasks]
             raise table.wrong(
                 key,
-                f"is {given!r}, which is of {metric.task}, and no data set is: choose from {', '.join(of_task)}",
+                f"is {given!r}, which is of {metric.task}, and no data set is: choose from "
+                f"{', '.join(of_task)}",
             )
 
 
 def _check_names(key: str, names: Sequence[str], told: str) -> None:
-    """Files are named by them."""
+    """Check names that files will have."""
     folded = [name.casefold() for name in names]
     for name in names:
-        table = Table({}, told, f"{key}[{name!r}].")
+        table = TomlTable({}, told, f"{key}[{name!r}].")
         if not name.strip() or set(name) & set("/\\\0"):
             raise table.wrong(
                 "name", "cannot be the name of a file: give letters, without / and \\"
@@ -156,7 +166,7 @@ def _check_names(key: str, names: Sequence[str], told: str) -> None:
 
 
 def _check_figure(
-    figure: FigureSpec, comparison: Comparison, metrics: _Metrics, table: Table
+    figure: FigureSpec, comparison: Comparison, metrics: _Metrics, table: TomlTable
 ) -> None:
     columns = columns_of(comparison)
     curves = [CURVE + name for name in comparison.protocol.curves]
@@ -177,7 +187,7 @@ def _check_figure(
 
 
 def _check_expectation(
-    expectation: Expectation, comparison: Comparison, metrics: _Metrics, table: Table
+    expectation: Expectation, comparison: Comparison, metrics: _Metrics, table: TomlTable
 ) -> None:
     columns = columns_of(comparison)
     metrics.check(expectation.metric, table, "metric")
@@ -218,7 +228,7 @@ def _check_expectation(
 
 
 def _check_where(
-    where: Mapping[str, Any], columns: Mapping[str, list[Any]], table: Table, key: str
+    where: Mapping[str, Any], columns: Mapping[str, list[Any]], table: TomlTable, key: str
 ) -> None:
     for column, wanted in where.items():
         if column not in columns:
@@ -235,7 +245,7 @@ def _check_where(
                 raise table.wrong(f"{key}.{column}", f"is {value!r}, which no run will have{hint}")
 
 
-def _check_unit(unit: str, metric: str, table: Table) -> None:
+def _check_unit(unit: str, metric: str, table: TomlTable) -> None:
     if unit and unit not in UNITS:
         raise table.wrong(
             "unit",
@@ -247,7 +257,7 @@ def _check_unit(unit: str, metric: str, table: Table) -> None:
         )
 
 
-def _one_of(given: str, known: Iterable[str], table: Table, key: str) -> None:
+def _one_of(given: str, known: Iterable[str], table: TomlTable, key: str) -> None:
     known = list(known)
     if given not in known:
         raise table.wrong(key, f"is {given!r}, which is not known{near(given, known)}")

@@ -1,4 +1,4 @@
-"""What is compared: data sets x models x networks, as plain objects. A file says the same (lab.file.reading).
+"""What is compared: data sets x models x networks, as plain objects.
 
 >>> from peerlearn import Consensus, RVFLClassifier, graphs
 >>> from peerlearn.lab import Comparison, Data, Model, Net
@@ -42,15 +42,18 @@ MOST_RUNS = 100_000  # of a comparison: more are a slip of the pen, and writing 
 
 @dataclass(frozen=True)
 class Data:
-    """A data set by its name in peerlearn.data, or given as a DataSet; `settings` are for every model that has them."""
+    """A data set by its name in peerlearn.data, or given as a DataSet.
+
+    `settings` are for every model that has them.
+    """
 
     name: str
-    source: str = ""  # its name in peerlearn.data or of a generator of series or signals; empty: the same name
+    source: str = ""  # its name in peerlearn.data, or a generator; empty: the same name
     options: Settings = field(default_factory=dict)  # of a generator
-    scale: Scale = "as loaded"  # columns, fitted on training rows only; as loaded: to the range the set is known by
-    prepare: tuple[
-        Settings, ...
-    ] = ()  # transformers by import path ("kind") and settings, fitted on training rows too
+    # How columns are scaled, by training rows only. As loaded: to the range the set is known by.
+    scale: Scale = "as loaded"
+    # Transformers by import path ("kind") and settings, fitted to training rows too.
+    prepare: tuple[Settings, ...] = ()
     settings: Settings = field(default_factory=dict)
     given: DataSet | None = None
     swept: Settings = field(default_factory=dict)
@@ -59,7 +62,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Model:
-    """An estimator: by kind and settings as in a file, or given as an object, which every run clones.
+    """An estimator: by kind and settings as in a file, or an object that every run clones.
 
     kind: a class of peerlearn ("RVFLClassifier"), a family that follows the task ("RVFL",
     "VerticalRVFL"), or the
@@ -84,20 +87,19 @@ class Model:
 
 @dataclass(frozen=True)
 class Net:
-    """A network: a kind of graph with its parameters, drawn anew in every repetition, or a fixed graph."""
+    """A network: a kind of graph, drawn anew in every repetition, or a fixed graph."""
 
     name: str
     graph: str = ""  # a generator of peerlearn.graphs
     agents: int = 0
-    parameters: Settings = field(
-        default_factory=dict
-    )  # of the generator: p, k, ...; a seed fixes the graph
+    # Of the generator: p, k, ...; a seed fixes the graph.
+    parameters: Settings = field(default_factory=dict)
     weights: str = "metropolis"
     fixed: nx.Graph | None = None
     swept: Settings = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """How many agents there are is known without saying it of a fixed graph, and of a rectangle."""
+        """Count the agents of a fixed graph and of a grid."""
         sides = [self.parameters.get(side) for side in ("rows", "columns")]
         if isinstance(self.fixed, nx.Graph):
             object.__setattr__(self, "agents", len(self.fixed))
@@ -111,12 +113,12 @@ class Net:
 
 
 def protocols() -> dict[str, type[Any]]:
-    """Every protocol of lab.protocols by its name. A new file is found by itself."""
+    """Return every protocol of lab.protocols by its name. A new file is found by itself."""
     return named("peerlearn.lab.protocols", "run")
 
 
 def protocol_named(name: str, **settings: Any) -> Protocol:
-    """The protocol of that name, with settings."""
+    """Return the protocol of that name, with settings."""
     kinds = protocols()
     if name not in kinds:
         raise InputError(f"there is no protocol {name!r}{near(name, kinds)}")
@@ -129,7 +131,7 @@ def protocol_named(name: str, **settings: Any) -> Protocol:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything that is run. Sweeps are written out: one entry per value, each knowing what was swept."""
+    """Everything that is run: one entry per value of a sweep, each with what was swept."""
 
     data: tuple[Data, ...]
     models: tuple[Model, ...]
@@ -150,14 +152,17 @@ class Comparison:
 
     @property
     def runs(self) -> int:
-        """How many there are, counted without making them."""
+        """The number of runs, counted without making them."""
         per_fold = sum(
             1 if model.where == "centralised" else len(self.networks) for model in self.models
         )
         return len(self.data) * self.repetitions * self.folds * per_fold
 
     def trials(self) -> Iterator[Trial]:
-        """Every run, those of one data set, repetition and fold together; who needs no network is run once."""
+        """Yield every run, those of one data set, repetition and fold together.
+
+        A model that needs no network is run once.
+        """
         from peerlearn.lab.description.trial import Trial
 
         for data, repetition, fold in product(

@@ -1,4 +1,4 @@
-"""What must be known of a data set before the first run: its task, how many rows, the smallest class."""
+"""Facts of a data set that are needed before the first run: task, rows, smallest class."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ GENERATORS: Mapping[str, Any] = {**SERIES, **SIGNALS}  # by their names in peerl
 
 @dataclass(frozen=True)
 class Facts:
+    """Task and sizes of a data set."""
+
     task: Task
     rows: int  # sequences, of series; 0: as many as there are agents, of signals
     columns: int
@@ -40,7 +42,7 @@ def source_of(entry: Data) -> str:
 
 
 def facts_of(entry: Data) -> Facts:
-    """Loaded or counted once per process."""
+    """Return the facts of a data set, loaded or counted once per process."""
     if entry.given is not None:
         return _told(entry.given)
     source = source_of(entry)
@@ -48,14 +50,15 @@ def facts_of(entry: Data) -> Facts:
         return Facts("regression", options_of(entry).get("sequences", 0), 1, 0)
     if entry.options:
         raise InputError(
-            f"{source} is no generator, and only those take options: leave them out, or give as source one of "
+            f"{source} is no generator, and only those take options: leave them out, or give as "
+            f"source one of "
             f"{', '.join(sorted(GENERATORS))}"
         )
     return _loaded(source, entry.task)
 
 
 def as_task(table: DataSet, task: Task | None) -> DataSet:
-    """The same rows, their targets taken as classes or as numbers, whatever they were guessed to be."""
+    """Return the same rows with targets as classes or as numbers, whatever was guessed."""
     if task is None or task == table.task:
         return table
     y = table.y
@@ -65,14 +68,15 @@ def as_task(table: DataSet, task: Task | None) -> DataSet:
         )
     if task == "classification" and (y.ndim > 1 or not np.array_equal(y, np.round(y))):
         raise DataError(
-            f"the targets of {table.name} are measured, and classes are whole numbers: leave out task"
+            f"the targets of {table.name} are measured, and classes are whole numbers: leave out "
+            f"task"
         )
     y = y.astype(np.int64) if task == "classification" else y.astype(np.float64)
     return replace(table, y=y, task=task)
 
 
 def options_of(entry: Data) -> dict[str, Any]:
-    """The options of a generator, its defaults among them."""
+    """Return the options of a generator, its defaults among them."""
     takes = inspect.signature(GENERATORS[source_of(entry)]).parameters
     defaults = {name: each.default for name, each in takes.items() if name != "seed"}
     if stray := [key for key in entry.options if key not in defaults]:

@@ -1,4 +1,4 @@
-"""How good predictions are, and how much agents differ.
+"""Metrics of predictions, and measures of how much agents differ.
 
     error            share of rows with another class than theirs
     balanced_error   the same, averaged over classes
@@ -26,7 +26,7 @@ from peerlearn.errors import DataError
 
 @dataclass(frozen=True)
 class Metric:
-    """of: the targets y and one agent's predictions."""
+    """A metric of predictions. of: the targets y and one agent's predictions."""
 
     name: str
     task: Task
@@ -39,7 +39,8 @@ def _nrmse(y: AnyArray, predicted: AnyArray) -> float:
     variance = np.mean((y - y.mean(axis=0)) ** 2)
     if not np.ptp(y, axis=0).any():  # of equal numbers the variance may be a rounding error
         raise DataError(
-            f"the {len(y)} test rows have all the same target, and nrmse is relative to their variance: use fewer "
+            f"the {len(y)} test rows have all the same target, and nrmse is relative to their "
+            f"variance: use fewer "
             "folds, or the metric rmse"
         )
     return float(np.sqrt(np.mean((predicted - y) ** 2) / variance))
@@ -85,7 +86,7 @@ USUAL: Mapping[Task, tuple[str, ...]] = {"classification": ("error",), "regressi
 def measured(
     names: Iterable[str], task: Task, y: AnyArray, predictions: AnyArray, whose: str = "the model"
 ) -> tuple[dict[str, float], dict[str, list[float]]]:
-    """The mean over agents of each metric that is of this task, and the agents' own; predictions are agents x rows.
+    """Return the mean over agents of each metric of this task, and the agents' own values.
 
     Without names, the task's usual ones. Names that are no metrics of predictions are left to
     whoever knows them.
@@ -93,7 +94,8 @@ def measured(
     if predictions.shape[1:] != y.shape:  # numpy would compare every row with every other
         if predictions[0].size != y.size:
             raise DataError(
-                f"the predictions of {whose} have shape {predictions.shape[1:]}, but {len(y)} test rows have targets "
+                f"the predictions of {whose} have shape {predictions.shape[1:]}, but {len(y)} test "
+                f"rows have targets "
                 f"of shape {y.shape}: let predict answer with one target per row"
             )
         predictions = predictions.reshape(len(predictions), *y.shape)
@@ -109,20 +111,22 @@ def measured(
 
 
 def _check_classes(y: AnyArray, predictions: AnyArray, whose: str) -> None:
-    """What cannot be a class is no error of a model, but of its program."""
+    """Refuse predictions that cannot be classes: they are a mistake of a program."""
     if predictions.dtype.kind == "f" and np.isnan(predictions).any():
         raise DataError(
-            f"some predictions of {whose} are NaN, which is no class: let predict answer with classes"
+            f"some predictions of {whose} are NaN, which is no class: let predict answer with "
+            f"classes"
         )
     kinds = ["texts" if each.dtype.kind in "OUST" else "numbers" for each in (predictions, y)]
     if kinds[0] != kinds[1]:
         raise DataError(
-            f"the predictions of {whose} are {kinds[0]}, and the classes {kinds[1]}: let predict answer so"
+            f"the predictions of {whose} are {kinds[0]}, and the classes {kinds[1]}: let predict "
+            f"answer so"
         )
 
 
 def spread(stack: Array) -> float:
-    """How much agents' numbers differ, relative to their mean b:  sqrt(mean_k |b_k - b|^2) / |b|."""
+    """Return how much agents' numbers differ:  sqrt(mean_k |b_k - b|^2) / |b|, b their mean."""
     rows = stack.reshape(len(stack), -1)
     mean = rows.mean(axis=0)
     away = np.sqrt(np.mean(np.sum((rows - mean) ** 2, axis=1)))
@@ -130,7 +134,7 @@ def spread(stack: Array) -> float:
 
 
 def differing(labels: AnyArray) -> float:
-    """The share of answers, agents x rows, that are not the commonest one to their row."""
+    """Return the share of answers, agents x rows, that differ from the commonest of their row."""
     agents = len(labels)
     codes = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
     most = np.array([np.bincount(column).max() for column in codes.T])
@@ -138,18 +142,20 @@ def differing(labels: AnyArray) -> float:
 
 
 def distances(stack: Array, centre: Array) -> list[float]:
-    """Of each agent's numbers to the centre, relative to its size."""
+    """Return the distance of each agent's numbers to the centre, relative to its size."""
     size = float(np.linalg.norm(centre))
     return [relative(float(np.linalg.norm(own - centre)), size) for own in stack]
 
 
 def relative(distance: float, size: float) -> float:
-    """0 where there is no distance, also to nothing."""
-    return 0.0 if distance == 0 else distance / size if size else float("inf")
+    """Return a distance relative to a size; 0 where there is no distance, whatever the size."""
+    if distance == 0:
+        return 0.0
+    return distance / size if size else float("inf")
 
 
 def disagreement(coefficients: Any, predictions: AnyArray) -> float:
-    """Between agents: of their coefficients where they learn the same ones, else of what they predict."""
+    """Return how much agents' coefficients differ, or their predictions if those cannot."""
     if isinstance(coefficients, np.ndarray) and len(coefficients) == len(predictions):
         return spread(coefficients)
     return spread(predictions) if predictions.dtype.kind == "f" else differing(predictions)

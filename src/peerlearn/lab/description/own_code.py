@@ -1,4 +1,4 @@
-"""Code of one's own that a run follows from: under the same name it may be another tomorrow, as rows of a file may.
+"""Code of the user that a run follows from: under the same name it may change.
 
 What is installed is told by its name, for every row has its version.
 """
@@ -23,7 +23,10 @@ known = dict[
 
 
 def own_code(module: str) -> dict[str, str]:
-    """A digest of a module's file and of all others of one's own that it uses; nothing of one that is installed."""
+    """Return a digest of a module and of the user's modules that it uses.
+
+    An installed module has none.
+    """
     if module not in known and module in sys.modules:
         files = dict[str, str]()
         _read(sys.modules[module], files)
@@ -57,7 +60,7 @@ def _is_own(file: Path) -> bool:
 
 
 def _used(module: ModuleType, source: str) -> Iterator[str]:
-    """Modules that its text imports, and those that it may import from packages."""
+    """Yield the modules that a text imports, and those it may import from packages."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (part for each in node.names for part in _with_packages(each.name))
@@ -69,6 +72,6 @@ def _used(module: ModuleType, source: str) -> Iterator[str]:
 
 
 def _with_packages(name: str) -> list[str]:
-    """a, a.b and a.b.c, for all of them run."""
+    """Return a, a.b and a.b.c: importing the last runs all of them."""
     parts = name.split(".")
     return [".".join(parts[: k + 1]) for k in range(len(parts))]

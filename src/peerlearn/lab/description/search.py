@@ -15,7 +15,11 @@ from peerlearn.toml_reader import near
 
 @dataclass(frozen=True)
 class Search:
-    """grid: values to try, by setting; all combinations. metric: one of predictions; empty: the task's usual one."""
+    """A grid search.
+
+    grid: values to try, by setting; all combinations. metric: one of predictions; empty: the task's
+    usual one.
+    """
 
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     folds: int = 3
@@ -45,6 +49,6 @@ class Search:
             )
 
     def candidates(self, keys: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """All combinations of the values of these keys, in the order of the grid."""
+        """Yield all combinations of the values of these keys, in the order of the grid."""
         for chosen in product(*(self.grid[key] for key in keys)):
             yield dict(zip(keys, chosen, strict=True))

@@ -1,6 +1,8 @@
-"""Sweeps: a list where one value belongs stands for as many entries, each of which knows which value it has.
+"""Sweeps: a list in place of a value makes one entry per value, which keeps its value.
 
-    { kind: RVFL, solver: { name: admm, max_iterations: [5, 10] } }  ->  two, swept over "solver.max_iterations"
+    { kind: RVFL, solver: { name: admm, max_iterations: [5, 10] } }
+
+are two entries, swept over "solver.max_iterations".
 
 A list that is the value itself is written as the only item of another, [[1, 2]]. Several lists are
 combined.
@@ -16,7 +18,7 @@ from typing import Any
 
 
 def written_out(values: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every combination of the values listed: the values, and of those which were swept by dotted key."""
+    """Return every combination of the listed values, with the swept ones by dotted key."""
     lists = dict(_lists(values))
     axes = {key: listed for key, listed in lists.items() if not _is_value(listed)}
     for key, listed in lists.items():
@@ -32,23 +34,26 @@ def written_out(values: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[st
 
 
 def combinations(values: Mapping[str, Any]) -> int:
-    """How many there are, counted without writing them out."""
+    """Return how many combinations there are, without writing them out."""
     return prod(len(listed) for _, listed in _lists(values) if not _is_value(listed))
 
 
 def empty_lists(values: Mapping[str, Any]) -> list[str]:
-    """Dotted keys that leave nothing to run."""
+    """Return the dotted keys that leave nothing to run."""
     return [key for key, listed in _lists(values) if not listed]
 
 
 def repeated(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Dotted keys that list a value more than once, and that value."""
+    """Return the dotted keys that list a value more than once, with that value."""
     lists = [(key, listed) for key, listed in _lists(values) if not _is_value(listed)]
     return [(key, each) for key, listed in lists for each in _twice(listed)]
 
 
 def with_key(values: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """The same values but for that of a dotted key; a name alone becomes a table, as solver in "solver.tolerance"."""
+    """Return the values with another value at a dotted key.
+
+    A name alone becomes a table, as solver does for "solver.tolerance".
+    """
     first, _, rest = key.partition(".")
     if not rest:
         return {**values, first: value}
@@ -60,7 +65,7 @@ def with_key(values: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
 
 
 def has_key(values: Mapping[str, Any], key: str) -> bool:
-    """Whether there is a value under a dotted key."""
+    """Return whether there is a value under a dotted key."""
     first, _, rest = key.partition(".")
     if not rest:
         return first in values
@@ -69,12 +74,12 @@ def has_key(values: Mapping[str, Any], key: str) -> bool:
 
 
 def is_swept(values: Mapping[str, Any], key: str) -> bool:
-    """Whether the value under a dotted key is a list of values to run."""
+    """Return whether the value under a dotted key is a list of values to run."""
     return key in {each for each, listed in _lists(values) if not _is_value(listed)}
 
 
 def _lists(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, list[Any]]]:
-    """Every list by its dotted key."""
+    """Yield every list by its dotted key."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from _lists(value, f"{before}{key}.")
@@ -83,7 +88,7 @@ def _lists(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, l
 
 
 def _twice(listed: list[Any]) -> list[Any]:
-    """Lists and tables are compared one by one, which would take long of thousands of numbers."""
+    """Return the repeated values; lists and tables are compared one by one, which is slow."""
     compared = (list, tuple, dict)
     counts = Counter(each for each in listed if not isinstance(each, compared))
     return [

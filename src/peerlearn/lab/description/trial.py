@@ -23,7 +23,7 @@ Purpose = Literal["data", "split", "deal", "model", "graph"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run gave. Values are means over agents where agents differ; `agents` has them one by one."""
+    """Results of one run: means over agents in `values`, single agents in `agents`."""
 
     seconds: float  # of training alone
     values: Mapping[str, float] = field(default_factory=dict)
@@ -36,18 +36,17 @@ class Outcome:
 
 
 class Protocol(TypingProtocol):
-    """How a run is made. A frozen dataclass whose fields are the keys of [protocol] in a file."""
+    """The way a run is made: a frozen dataclass whose fields are the keys of [protocol]."""
 
     name: ClassVar[str]
     # A protocol that runs best_settings of a trial says so: `searches: ClassVar = True`; elsewhere
     # [search] is refused.
-    measures: ClassVar[
-        Mapping[str, str]
-    ]  # what it measures beside the metrics of predictions -> in words
+    # What it measures beside the metrics of predictions -> in words.
+    measures: ClassVar[Mapping[str, str]]
     curves: ClassVar[Mapping[str, str]]  # curves that it may leave -> in words
 
     def refuses(self, data: Data, model: Model) -> str:
-        """Why this model cannot do this task, which tables then show as not applicable; empty if it can."""
+        """Return why this model cannot do this task (shown as n/a), or an empty text."""
 
     def run(self, trial: Trial) -> Outcome:
         """Train and measure, once."""
@@ -55,7 +54,7 @@ class Protocol(TypingProtocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """One cell of a comparison, once: a data set, a model, a network (None: all rows in one place), a fold."""
+    """One run: a data set, a model, a network (None: all rows in one place) and a fold."""
 
     comparison: Comparison
     data: Data
@@ -63,13 +62,12 @@ class Trial:
     network: Net | None
     repetition: int
     fold: int
-    within: Trial | None = (
-        None  # in a search: the run of whose training rows this one has its folds
-    )
+    # In a search: the run whose training rows this one divides into folds.
+    within: Trial | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that its numbers follow from, in plain values: the same identity, the same numbers."""
+        """Everything that its numbers follow from, as plain values."""
         whole = self.comparison
         return {
             "seed": describe_value(whole.seed),
@@ -92,12 +90,13 @@ class Trial:
         return digest(self.identity)[:20]
 
     def seed(self, purpose: Purpose) -> int:
-        """data: of a generator; split: into folds; deal: of rows to agents; model: of what it draws; graph."""
-        whole, net, about = (
-            self.comparison,
-            self.network,
-            [self.data.name, describe_value(self.data.options)],
-        )
+        """Return the seed of a purpose.
+
+        data: of a generator; split: into folds; deal: of rows to agents; model: of what it draws;
+        graph: of its links.
+        """
+        net = self.network
+        about = [self.data.name, describe_value(self.data.options)]
         parts = {
             "data": about,
             "split": [*about, self.repetition],
@@ -109,7 +108,10 @@ class Trial:
                 self.repetition,
             ],
         }
-        return int(digest([describe_value(whole.seed), purpose, *parts[purpose]])[:8], 16) % 2**31
+        return (
+            int(digest([describe_value(self.comparison.seed), purpose, *parts[purpose]])[:8], 16)
+            % 2**31
+        )
 
 
 def _describe_rows(entry: Data) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A metric by model: a box of the runs, or a bar of their mean. They lie, so that names of any length can be read."""
+"""A metric by model: a box of the runs, or a bar of their mean, beside names of any length."""
 
 from __future__ import annotations
 

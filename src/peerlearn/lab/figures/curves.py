@@ -1,4 +1,4 @@
-"""What runs measured as they went on: the mean curve of each series, and a band of its runs."""
+"""Curves of runs: the mean curve of each series, and a band of its runs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def curves_figure(results: Results, spec: FigureSpec) -> Figure:
 
 
 def mean_curve(rows: Sequence[Row], name: str, spec: FigureSpec) -> Curve | None:
-    """Where runs have their points in different places they are joined by lines; who is at an end stays there."""
+    """Return the mean of curves; between the points of a run its values are interpolated."""
     runs = [
         (_at(row, name), np.asarray(row[name], dtype=float))
         for row in rows

@@ -29,5 +29,5 @@ KINDS: dict[str, Callable[[Results, FigureSpec], Figure]] = {
 
 
 def draw_figure(results: Results, spec: FigureSpec, folder: Path) -> tuple[Path, Path]:
-    """name.png and name.svg in the folder; a sentence (InputError) if there is nothing to draw."""
+    """Draw name.png and name.svg in the folder, or raise InputError if there is nothing to draw."""
     return saved(lambda: KINDS[spec.kind](results, spec), folder, file_name(spec.name))

@@ -13,7 +13,7 @@ from peerlearn.arrays import Array
 
 @dataclass(frozen=True)
 class End:
-    """Where a line ends, in data, and what is written beside it."""
+    """The end of a line in data coordinates, and the name written beside it."""
 
     name: str
     at: tuple[float, float]
@@ -26,7 +26,11 @@ class End:
 
 
 def name_ends(axes: Axes, ends: Sequence[End], line: float, beside: float = 1.05) -> None:
-    """line: the height of a line of letters, of the panel's height; beside: where names begin, of its width."""
+    """Write names beside the ends of lines.
+
+    line: the height of a line of letters, relative to the panel's; beside: where names begin,
+    relative to its width.
+    """
     heights = axes.transData.transform([end.at for end in ends])[:, 1]
     wished = axes.transAxes.inverted().transform(np.column_stack([heights, heights]))[:, 1]
     order = np.argsort(wished, kind="stable")
@@ -42,14 +46,26 @@ def name_ends(axes: Axes, ends: Sequence[End], line: float, beside: float = 1.05
             "relpos": (0, 0.5),
         }
         axes.annotate(
-            end.name, end.at, (beside, place), xycoords="data", textcoords="axes fraction", color=end.ink, size=9,
-            va="center", annotation_clip=False, arrowprops=leader, linespacing=1.0,
-        )  # fmt: skip
+            end.name,
+            end.at,
+            (beside, place),
+            xycoords="data",
+            textcoords="axes fraction",
+            color=end.ink,
+            size=9,
+            va="center",
+            annotation_clip=False,
+            arrowprops=leader,
+            linespacing=1.0,
+        )
 
 
 def spread(wished: Array, room: Array) -> Array:
-    """The places nearest to those wished, in order, each with its room: what would touch forms a block around the mean
-    of what it wishes. All stay on the panel as long as there is room for them."""
+    """Return the places nearest to those wished, in order, each with its room.
+
+    Names that would touch form a block around the mean of what they wish. All stay on the panel as
+    long as there is room for them.
+    """
     half, before = room / 2, np.concatenate([[0.0], np.cumsum(room)[:-1]])
     offset = before + half  # of a member's middle in a block that begins with the first
     blocks: list[list[float]] = []  # sum of wished bottom lines, members

@@ -1,4 +1,4 @@
-"""Filters over the network: the error that is left as agents hear more samples, one line per filter."""
+"""Errors of filters over the samples that agents have heard, one line per filter."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ PATHS_UP_TO = 5000  # links; more are dots in the .svg too, which would be slow 
 
 
 def places(graph: nx.Graph) -> Array:
-    """Where the agents say they are, or neighbors near each other; in points, filling the page's room for it."""
+    """Return where agents are in points: where they say, or near their neighbors."""
     own = np.array(
         [[graph.nodes[agent].get(axis, np.nan) for axis in "xy"] for agent in range(len(graph))]
     )
@@ -32,7 +32,10 @@ def places(graph: nx.Graph) -> Array:
 
 
 def _by_distances(graph: nx.Graph) -> Array:
-    """As far apart on the page as in the graph, as well as two dimensions can (classical scaling; Torgerson, 1952)."""
+    """Return places as far apart as in the graph, as well as two dimensions can.
+
+    Classical scaling; Torgerson, 1952.
+    """
     links = nx.to_scipy_sparse_array(graph, nodelist=range(len(graph)), weight=None)
     squares = csgraph.shortest_path(links, unweighted=True) ** 2
     rows = squares.mean(axis=0)
@@ -45,6 +48,6 @@ def _by_distances(graph: nx.Graph) -> Array:
 
 
 def diameter(places: Array) -> float:
-    """Of an agent's circle, in points: as large as its neighbors on the page allow."""
+    """Return the diameter of an agent's circle in points, as large as its neighbors allow."""
     nearest = KDTree(places).query(places, 2)[0][:, 1]
     return float(np.clip(0.75 * np.quantile(nearest, 0.05), 4.5, 19))

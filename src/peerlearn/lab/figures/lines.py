@@ -1,4 +1,4 @@
-"""A metric against what was swept: the mean over runs, its spread, and who has nothing of the sweep as a level line."""
+"""A metric against a swept key: mean and spread over runs, and levels of models without it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SINGLE, SMALL = (6.4, 4.0), (3.9, 3.1)  # inches of a panel
 
 @dataclass(frozen=True)
 class Curve:
-    """A line with its spread: a single point is a level that holds for all x."""
+    """A line with its spread; a single point is a level that holds for all x."""
 
     x: Array
     mean: Array
@@ -101,7 +101,7 @@ def _spread(found: list[Cell], at: Array, spec: FigureSpec, *, level: bool = Fal
 
 
 def _apart(curves: dict[Any, Curve], scale: _Scale) -> dict[Any, Curve]:
-    """Many series stand a little beside each other, so that their bars are told apart."""
+    """Shift many series a little beside each other, so that their bars are told apart."""
     rivals = [name for name, curve in curves.items() if not curve.level]
     if len(curves) <= BANDS or len(rivals) < 2:
         return curves
@@ -165,7 +165,7 @@ def _draw(
 
 @dataclass(frozen=True)
 class _Scale:
-    """The axis of x: where its values are, and how far on it series may stand apart."""
+    """The axis of x: where its values are, and how far series may be shifted."""
 
     at: Array
     values: tuple[Any, ...]  # where they are no numbers

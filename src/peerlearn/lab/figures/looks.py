@@ -1,4 +1,4 @@
-"""How series are told apart, in colour, in print and by eyes that see fewer colours: colour, line and marker at once.
+"""Looks of series: colour, line and marker at once, so that all readers tell them apart.
 
 The colours are Okabe and Ito's without the yellow, which white paper swallows; colours and lines
 repeat after a different number of series, so that no two look alike.
@@ -46,14 +46,14 @@ def look(place: int) -> Look:
 
 
 def looks(results: Results, column: str, values: list[Any]) -> dict[Any, Look]:
-    """A look per value; the same in all figures of a comparison, whichever of the values they show."""
+    """Return a look per value, the same in all figures of a comparison."""
     order = list(results.order.get(column, ()))
     order += [value for value in values if value not in order]
     return {value: look(order.index(value)) for value in values}
 
 
 def named(column: str, value: Any, width: int = LONG) -> str:
-    """A value of a column as matplotlib shows it letter by letter, in lines that are not too long."""
+    """Return a value as matplotlib shows it letter by letter, in lines of moderate length."""
     return wrapped(
         setting_said(column, value) if isinstance(value, int | float) else value_said(value), width
     )
@@ -65,13 +65,13 @@ def wrapped(name: str, width: int = LONG) -> str:
 
 
 def plain(text: str) -> str:
-    """No mathematics between dollars, and a leading underscore hides nothing."""
+    """Return a text in which dollars and a leading underscore are only letters."""
     escaped = text.replace("$", r"\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
 
 
 def axis_label(text: str, metric: str, results: Results, inches: float, unit: str = "") -> str:
-    """In as many lines as an axis of that length needs."""
+    """Return a label in as many lines as an axis of that length needs."""
     label = text or with_unit(said(metric, results.facts.get("words", {})), unit)
     return wrapped(label, round(HIGH * inches))
 

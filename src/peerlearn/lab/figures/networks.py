@@ -1,4 +1,4 @@
-"""Pictures of a comparison's networks, as they were in the first repetition: agents and who talks to whom."""
+"""Pictures of a comparison's networks as they were in the first repetition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Drawn = tuple[Any, nx.Graph]  # an entry of comparison.json, and its graph
 
 
 def draw_networks(results: Results, folder: Path) -> tuple[tuple[Path, Path] | None, str]:
-    """networks.png and networks.svg in the folder, if there is any to draw, and what they do not show in sentences."""
+    """Draw networks.png and networks.svg, and return them with sentences on what is missing."""
     known, same = distinct(results)
     drawn = [each for each in _some(known) if len(each[1]) <= LARGEST]
     told = [
@@ -42,7 +42,7 @@ def draw_networks(results: Results, folder: Path) -> tuple[tuple[Path, Path] | N
 
 
 def distinct(results: Results) -> tuple[list[Drawn], dict[str, list[str]]]:
-    """Each graph of a network once, with the swept values that are its own; the values of a key that share it."""
+    """Return each graph of a network once, with its own swept values, and the shared values."""
     found: dict[Any, list[Any]] = {}
     for entry in results.facts.get("graphs", ()):
         if (results.folder / entry["file"]).exists():
@@ -67,7 +67,7 @@ def distinct(results: Results) -> tuple[list[Drawn], dict[str, list[str]]]:
 
 
 def _some(known: list[Drawn]) -> list[Drawn]:
-    """All, or MOST of them, evenly from the first to the last."""
+    """Return all, or MOST of them, evenly from the first to the last."""
     if len(known) <= MOST:
         return known
     return [known[round(k * (len(known) - 1) / (MOST - 1))] for k in range(MOST)]
@@ -93,7 +93,7 @@ def _figure(drawn: list[Drawn]) -> Figure:
 
 
 def _draw(axes: Axes, graph: nx.Graph, points: float) -> None:
-    """points: of the page, in one of the places' units."""
+    """Draw a graph. points: of the page, in one of the places' units."""
     at, links = places(graph) if len(graph) > 1 else np.zeros((1, 2)), list(graph.edges)
     if links:
         width = min(1.1, max(0.15, 60 / len(links)))

@@ -1,4 +1,4 @@
-"""Panels of one figure: how many beside each other, what stands above and below them, and one legend for all."""
+"""Panels of one figure: their grid, titles, labels and one legend for all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TICKED = 9  # values on an axis that may each have a tick
 
 
 def grid(count: int, size: tuple[float, float], title: str = "") -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels of that size in inches."""
+    """Return a figure with so many panels of that size in inches."""
     across = across_of(count)
     down = math.ceil(count / across)
     space = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.04)
@@ -50,12 +50,12 @@ def grid(count: int, size: tuple[float, float], title: str = "") -> tuple[Figure
 
 
 def across_of(count: int) -> int:
-    """How many panels are beside each other: four are a square."""
+    """Return how many panels are beside each other: four are a square."""
     return 2 if count == 4 else min(count, ACROSS)
 
 
 def panels_of(cells: Cells, spec: FigureSpec) -> list[Any]:
-    """Values of the panels' column that have something to show; a sentence if none has."""
+    """Return the values of the panels' column that have something to show, or raise if none has."""
     columns = (spec.panels,) if spec.panels else ()
     shown = [place for place in cells.places(columns) if _has_numbers(cells, place)]
     if not shown:
@@ -64,7 +64,7 @@ def panels_of(cells: Cells, spec: FigureSpec) -> list[Any]:
 
 
 def _has_numbers(cells: Cells, panel: Place) -> bool:
-    """panel: the first of the cells' columns, or nothing."""
+    """Return whether a panel has numbers. panel: the first of the cells' columns, or nothing."""
     for place in cells.groups:
         if (not panel or place[0] in (panel[0], None)) and any(np.isfinite(cells.at(place).values)):
             return True
@@ -72,7 +72,7 @@ def _has_numbers(cells: Cells, panel: Place) -> bool:
 
 
 def legend(figure: Figure, handles: Sequence[Artist]) -> None:
-    """Below all panels, in as many columns as fit; the figure grows by as much as it takes."""
+    """Draw a legend below all panels; the figure grows by as much as it takes."""
     labels = [str(handle.get_label()) for handle in handles]
     letters, lines = (
         max(max(map(len, label.split("\n"))) for label in labels),
@@ -93,7 +93,7 @@ def legend(figure: Figure, handles: Sequence[Artist]) -> None:
 
 
 def label(axes: Sequence[Axes], x: str, y: str) -> None:
-    """x below the lowest panels, y left of the leftmost ones."""
+    """Write x below the lowest panels, and y left of the leftmost ones."""
     across = across_of(len(axes))
     for each in axes[::across]:
         each.set_ylabel(y)
@@ -111,7 +111,7 @@ def is_numeric(values: Sequence[Any]) -> bool:
 
 
 def number_axis(axes: Axes, which: str, log: bool) -> None:
-    """Ticks as people write numbers."""
+    """Write ticks as people write numbers."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     if log:
         axes.set(**{f"{which}scale": "log"})
@@ -136,7 +136,7 @@ def tick(value: float) -> str:
 
 
 def ticks_at(axes: Axes, values: Sequence[float], log: bool) -> None:
-    """At the values themselves as far as their names do not run into each other."""
+    """Put ticks at the values themselves as far as their names do not run into each other."""
     if log:
         axes.set_xscale("log")
     if len(values) > TICKED:

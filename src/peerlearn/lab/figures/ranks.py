@@ -1,4 +1,4 @@
-"""The critical-difference diagram: models at their mean ranks, a bar over those that Nemenyi's test holds for alike.
+"""The critical-difference diagram: models at their mean ranks, bars over those that are alike.
 
 Demšar, Statistical comparisons of classifiers over multiple data sets, JMLR 2006, figure 1.
 """
@@ -53,18 +53,18 @@ def ranks_figure(results: Results, spec: FigureSpec) -> Figure:
 
 @dataclass(frozen=True)
 class _Diagram:
-    """Heights are in inches above the axis of ranks."""
+    """A diagram; heights are in inches above the axis of ranks."""
 
     found: Friedman
 
     @cached_property
     def names(self) -> list[str]:
-        """From the best model."""
+        """The names from the best model."""
         return [wrapped(self.found.models[k], 34) for k in self.found.order]
 
     @property
     def half(self) -> int:
-        """Models that are named on the left."""
+        """The number of models that are named on the left."""
         return math.ceil(len(self.names) / 2)
 
     @property
@@ -78,7 +78,7 @@ class _Diagram:
 
     @property
     def first(self) -> float:
-        """Where names begin, below the bars."""
+        """The height where names begin, below the bars."""
         return 0.26 + BAR * len(self.found.alike)
 
     @property
@@ -131,7 +131,7 @@ class _Diagram:
         )
 
     def _difference(self, axes: Axes) -> None:
-        """The critical one as long as it is, and what it follows from."""
+        """Draw the critical difference at its length, and write what it follows from."""
         found, high = self.found, 0.5
         end = 1 + found.difference
         axes.plot([1, end], [high] * 2, color=VERMILION, linewidth=1.6, clip_on=False)
@@ -148,7 +148,10 @@ class _Diagram:
         )
         a, b = found.freedom
         f = "" if math.isinf(found.f) else f"F({a}, {b}) = {found.f:.3g}, "
-        text = f"{f}p {probability(found.p)} over {found.blocks} blocks; a bar joins models that are not told apart"
+        text = (
+            f"{f}p {probability(found.p)} over {found.blocks} blocks; "
+            "a bar joins models that are not told apart"
+        )
         axes.text(
             0.5,
             self.low,

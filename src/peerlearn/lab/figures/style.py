@@ -1,4 +1,4 @@
-"""What figures have in common: colours, style, where agents are drawn, and how a figure becomes files.
+"""What figures share: colours, style, places of agents, and saving.
 
 Colours are four of Okabe and Ito's (Color universal design, 2008) and viridis, which colour-blind
 eyes tell apart.
@@ -37,7 +37,7 @@ Rows = list[dict[str, Any]]
 
 
 def saved(draw: Callable[[], Figure], folder: Path, name: str) -> tuple[Path, Path]:
-    """The drawn figure as name.png and name.svg in the folder."""
+    """Save the drawn figure as name.png and name.svg in the folder."""
     # A context, and no pyplot: whoever calls this keeps their own backend and style.
     with matplotlib.style.context(["default", STYLE]):
         figure = draw()
@@ -54,7 +54,7 @@ def _rendered(figure: Figure, kind: str) -> bytes:
 
 
 def level(graph: nx.Graph) -> Array:
-    """Where to draw the agents: neighbors near each other, the longer side of the drawing level."""
+    """Return places of agents: neighbors near each other, the longer side level."""
     drawn = nx.kamada_kawai_layout(graph, weight=None)
     at = np.array([drawn[agent] for agent in range(len(graph))])
     at -= at.mean(axis=0)
@@ -66,7 +66,7 @@ def level(graph: nx.Graph) -> Array:
 
 
 def readable_on(colour: Sequence[float]) -> str:
-    """Dark ink on light fills, white on dark ones."""
+    """Return dark ink for light fills and white for dark ones."""
     return INK if np.dot(colour[:3], (0.299, 0.587, 0.114)) > 0.5 else "white"
 
 

@@ -1,1 +1,1 @@
-"""A comparison from its TOML file."""
+"""TOML files of comparisons, turned into objects."""

@@ -1,4 +1,4 @@
-"""One [[expect]] that speaks of many runs, written out: `each` lists values, and every combination of them is expected.
+"""One [[expect]] about many runs: `each` lists values, and every combination is expected.
 
     each = { alpha = [0.1, 0.01] }, where = { model = "ESN" }, value = [0.35, 0.21]
 
@@ -14,13 +14,13 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from peerlearn.toml_reader import Table
+from peerlearn.toml_reader import TomlTable
 
 OWN = ("source", "value", "spread", "within", "at", "reason")  # may differ between combinations
 
 
-def for_each(table: Table) -> list[Table]:
-    """As many tables as there are combinations; the table itself where it has no `each`."""
+def for_each(table: TomlTable) -> list[TomlTable]:
+    """Return one table per combination; the table itself if it has no `each`."""
     if "each" not in table.values:
         return [table]
     axes, where, to = (table.take(key, dict, {}) for key in ("each", "where", "to"))
@@ -35,16 +35,16 @@ def for_each(table: Table) -> list[Table]:
         values["where"] = where | conditions
         if to:
             values["to"] = conditions | to
-        found.append(Table(values, table.path, table.prefix))
+        found.append(TomlTable(values, table.path, table.prefix))
     return found
 
 
 def expected_in(entries: list[dict[str, Any]]) -> int:
-    """How many expectations these entries of a file are."""
+    """Return how many expectations these entries of a file are."""
     return sum(prod(len(listed) for listed in entry.get("each", {}).values()) for entry in entries)
 
 
-def _check(table: Table, axes: Mapping[str, Any], where: Mapping[str, Any]) -> None:
+def _check(table: TomlTable, axes: Mapping[str, Any], where: Mapping[str, Any]) -> None:
     if not axes:
         raise table.wrong(
             "each", "is empty: give lists of values, as in { alpha = [0.1, 0.01] }, or leave it out"
@@ -56,8 +56,8 @@ def _check(table: Table, axes: Mapping[str, Any], where: Mapping[str, Any]) -> N
             raise table.wrong(f"each.{key}", "stands in `where` as well: leave out one of them")
 
 
-def _own(table: Table, key: str, value: Any, place: int, count: int) -> Any:
-    """The item of this combination, of a list; else the value, which all share."""
+def _own(table: TomlTable, key: str, value: Any, place: int, count: int) -> Any:
+    """Return the item of this combination if the value is a list, else the shared value."""
     if key not in OWN or not isinstance(value, list):
         return value
     if len(value) != count:

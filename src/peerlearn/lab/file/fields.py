@@ -1,4 +1,4 @@
-"""An object from a table of a file: every field of its dataclass is a key, and the field's type says what it takes."""
+"""Objects from tables of a file: each field of a dataclass is a key of the field's type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from peerlearn.arrays import is_real, is_whole
-from peerlearn.toml_reader import Table, near
+from peerlearn.toml_reader import TomlTable, near
 
 WORDS: dict[Any, str] = {
     str: "a text in quotes",
@@ -19,8 +19,8 @@ WORDS: dict[Any, str] = {
 }
 
 
-def made_from(kind: Any, table: Table) -> Any:
-    """An object of this dataclass; a key that is none of its fields is refused."""
+def made_from(kind: Any, table: TomlTable) -> Any:
+    """Return an object of this dataclass; a key that is not one of its fields is refused."""
     hints, given = get_type_hints(kind), {}
     table.only(*(each.name for each in fields(kind)))
     for each in fields(kind):
@@ -32,8 +32,11 @@ def made_from(kind: Any, table: Table) -> Any:
         return kind(**given)
 
 
-def typed(given: Any, table: Table, *names: str) -> Any:
-    """An object made in Python, held to the types of its fields as one of a file is; only these fields, if named."""
+def typed(given: Any, table: TomlTable, *names: str) -> Any:
+    """Return an object made in Python, its fields checked and converted as those of a file.
+
+    names: only these fields.
+    """
     hints = get_type_hints(type(given))
     chosen = names or [each.name for each in fields(given)]
     return replace(
@@ -41,7 +44,7 @@ def typed(given: Any, table: Table, *names: str) -> Any:
     )
 
 
-def _checked(table: Table, key: str, value: Any, hint: Any) -> Any:
+def _checked(table: TomlTable, key: str, value: Any, hint: Any) -> Any:
     if not fits(value, hint):
         choices = (
             [each for each in get_args(hint) if isinstance(each, str)]
@@ -55,7 +58,7 @@ def _checked(table: Table, key: str, value: Any, hint: Any) -> Any:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of this type; files write a tuple as a list."""
+    """Return whether a value is of this type; files write a tuple as a list."""
     origin, inner = get_origin(hint) or hint, get_args(hint)
     if hint is Any:
         return True
@@ -73,7 +76,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def words(hint: Any) -> str:
-    """What a value of this type is, for a sentence that ends in it."""
+    """Return what a value of this type is, for the end of a sentence."""
     origin, inner = get_origin(hint) or hint, get_args(hint)
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
@@ -88,7 +91,7 @@ def words(hint: Any) -> str:
 
 
 def _converted(value: Any, hint: Any) -> Any:
-    """Lists as tuples, which do not change, and whole numbers as numbers where either will do: 1 is 1.0."""
+    """Return lists as tuples, and whole numbers as floats where those are meant: 1 is 1.0."""
     origin, inner = get_origin(hint) or hint, get_args(hint)
     if origin in (Union, UnionType):
         return next(_converted(value, each) for each in inner if fits(value, each))

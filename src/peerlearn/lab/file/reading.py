@@ -1,4 +1,4 @@
-"""A comparison from its file. docs/comparisons.md tells what stands in it.
+"""The keys of a comparison's file, turned into objects. docs/comparisons.md lists them.
 
 Reading is understanding every key; `checking` then sees that what it describes can be run.
 """
@@ -38,7 +38,7 @@ from peerlearn.lab.description.sweeps import combinations, empty_lists, repeated
 from peerlearn.lab.file.expecting import for_each
 from peerlearn.lab.file.fields import made_from
 from peerlearn.lab.file.sizes import SIZES
-from peerlearn.toml_reader import Table, near
+from peerlearn.toml_reader import TomlTable, near
 
 SPECS = ("tables", "figures", "statistics", "expect")
 NUMBERS = ("seed", "folds", "repetitions", "test_fraction")
@@ -59,9 +59,9 @@ DATA_KEYS = ("name", "source", "options", "scale", "prepare", "settings", "task"
 Instead = dict[str, str]  # data set -> the one that is used where it cannot be had
 
 
-def understand(values: dict[str, Any], file: Table) -> tuple[Comparison, Instead]:
-    """Every key of the file."""
-    top = Table(values, file.path).only(*KEYS)
+def understand(values: dict[str, Any], file: TomlTable) -> tuple[Comparison, Instead]:
+    """Return the comparison of a file's values, and which data sets stand in for which."""
+    top = TomlTable(values, file.path).only(*KEYS)
     for size in SIZES[1:]:
         top.table(size, needed=False)
     title, about = top.take("title", str), top.take("about", str, "")
@@ -100,12 +100,12 @@ def understand(values: dict[str, Any], file: Table) -> tuple[Comparison, Instead
     ), instead
 
 
-def _specs(top: Table, name: str, kind: Any) -> tuple[Any, ...]:
+def _specs(top: TomlTable, name: str, kind: Any) -> tuple[Any, ...]:
     return tuple(made_from(kind, table) for table in top.tables(name, needed=False))
 
 
-def _entries(top: Table, key: str, *, needed: bool = True) -> list[Table]:
-    """The tables of an array, each of which must have a name of its own."""
+def _entries(top: TomlTable, key: str, *, needed: bool = True) -> list[TomlTable]:
+    """Return the tables of an array, each of which must have a name of its own."""
     tables = top.tables(key, needed=needed)
     seen: set[str] = set()
     for table in tables:
@@ -121,8 +121,11 @@ def _entries(top: Table, key: str, *, needed: bool = True) -> list[Table]:
     return tables
 
 
-def _swept(table: Table, *whole: str) -> Iterator[tuple[Table, Settings]]:
-    """An entry per combination of the values that are lists, but for keys that are lists themselves."""
+def _swept(table: TomlTable, *whole: str) -> Iterator[tuple[TomlTable, Settings]]:
+    """Yield an entry per combination of the values that are lists.
+
+    whole: keys whose value is itself a list.
+    """
     given = {key: value for key, value in table.values.items() if key not in whole}
     for key in empty_lists(given):
         raise table.wrong(
@@ -130,28 +133,30 @@ def _swept(table: Table, *whole: str) -> Iterator[tuple[Table, Settings]]:
         )
     if (number := combinations(given)) > MOST_RUNS:
         raise InputError(
-            f"{table.prefix.rstrip('.')} in {table.path} has lists that make {number:,} combinations, and "
+            f"{table.prefix.rstrip('.')} in {table.path} has lists that make {number:,} "
+            f"combinations, and "
             f"{MOST_RUNS:,} are the most: give shorter lists"
         )
     for key, value in repeated(given):
         raise table.wrong(
             key,
-            f"has {value!r:.80}, which stands twice in the list: give each value once, or, if the list is one value, "
+            f"has {value!r:.80}, which stands twice in the list: give each value once, or, if the "
+            f"list is one value, "
             "write it in brackets of its own, [[..]]",
         )
     for values, swept in written_out(given):
         kept = {key: table.values[key] for key in whole if key in table.values}
-        yield Table({**values, **kept}, table.path, table.prefix), swept
+        yield TomlTable({**values, **kept}, table.path, table.prefix), swept
 
 
-def _one_of(table: Table, key: str, choices: Any, default: Any) -> Any:
+def _one_of(table: TomlTable, key: str, choices: Any, default: Any) -> Any:
     given = table.take(key, str, default)
     if given not in (*choices, default):
         raise table.wrong(key, f"is {given!r}, which is not known{near(given, choices)}")
     return given
 
 
-def _data(top: Table) -> tuple[tuple[Data, ...], Instead]:
+def _data(top: TomlTable) -> tuple[tuple[Data, ...], Instead]:
     found, instead = [], {}
     for table in _entries(top, "data"):
         if "instead" in table.values:
@@ -176,8 +181,8 @@ def _data(top: Table) -> tuple[tuple[Data, ...], Instead]:
     return tuple(found), instead
 
 
-def _own_table(entry: Table) -> DataSet:
-    """Rows of a file beside this one."""
+def _own_table(entry: TomlTable) -> DataSet:
+    """Read the rows of a file beside this one."""
     path, target = (
         _beside(entry),
         entry.take("target", str, what="the name of the column to predict"),
@@ -197,12 +202,12 @@ def _read_table(path: Path, changed: int, target: str) -> DataSet:
     )
 
 
-def _beside(entry: Table) -> Path:
-    """A path as seen from the folder of the comparison."""
+def _beside(entry: TomlTable) -> Path:
+    """Return a path relative to the folder of the comparison."""
     return Path(entry.path).parent / Path(entry.take("file", str)).expanduser()
 
 
-def _models(table: Table) -> Iterator[Model]:
+def _models(table: TomlTable) -> Iterator[Model]:
     for entry, swept in _swept(table):
         name = entry.take("name", str)
         kind = entry.take(
@@ -214,7 +219,7 @@ def _models(table: Table) -> Iterator[Model]:
         yield Model(name, kind, where, entry.rest(), swept=swept)
 
 
-def _networks(table: Table) -> Iterator[Net]:
+def _networks(table: TomlTable) -> Iterator[Net]:
     for entry, swept in _swept(table):
         name = entry.take("name", str)
         if "file" in entry.values:
@@ -229,9 +234,9 @@ def _networks(table: Table) -> Iterator[Net]:
         yield Net(name, kind, agents, entry.rest(), weights, swept=swept)
 
 
-def _protocol(table: Table) -> Any:
+def _protocol(table: TomlTable) -> Any:
     name, known = table.take("name", str, "rows"), protocols()
     if name not in known:
         raise table.wrong("name", f"is {name!r}, which is not known{near(name, known)}")
     settings = {key: value for key, value in table.values.items() if key != "name"}
-    return made_from(known[name], Table(settings, table.path, table.prefix))
+    return made_from(known[name], TomlTable(settings, table.path, table.prefix))

@@ -1,8 +1,9 @@
-"""A file at a smaller size: what [quick] changes, and what [tiny], for tests, changes on top of it.
+"""A file at a smaller size: what [quick] changes, and what [tiny], for tests, adds.
 
     repetitions, folds, test_fraction, metrics     in place of the file's
     data, models                    only those of these names
-    networks, protocol, search      tables of keys to set, dotted for what lies deeper: "solver.max_iterations" = 10
+    networks, protocol, search      tables of keys to set, dotted for what lies deeper, as in
+                                    "solver.max_iterations" = 10
     model                           likewise, in every model and in every data set's settings
     options                         likewise, in every data set's options
 
@@ -19,7 +20,7 @@ from typing import Any, Literal, get_args
 
 from peerlearn.errors import InputError
 from peerlearn.lab.description.sweeps import has_key, is_swept, with_key
-from peerlearn.toml_reader import Table, near
+from peerlearn.toml_reader import TomlTable, near
 
 Size = Literal["full", "quick", "tiny"]
 SIZES: tuple[Size, ...] = get_args(Size)
@@ -42,8 +43,8 @@ PLACES: dict[str, Places] = {
 KEYS = (*PLAIN, *NAMED, "protocol", "search", *PLACES)
 
 
-def sized(top: Table, size: Size) -> Values:
-    """The values of a file at this size."""
+def sized(top: TomlTable, size: Size) -> Values:
+    """Return the values of a file at this size."""
     if size not in SIZES:
         raise InputError(f"size is {size!r}{near(str(size), SIZES)}")
     values, names = dict(top.values), dict[str, list[str]]()
@@ -64,8 +65,8 @@ def sized(top: Table, size: Size) -> Values:
 
 
 @contextmanager
-def about_size(top: Table, size: Size) -> Iterator[None]:
-    """Objections to a smaller comparison name the keys that made it so."""
+def about_size(top: TomlTable, size: Size) -> Iterator[None]:
+    """Name in objections to a smaller comparison the keys that made it so."""
     try:
         yield
     except InputError as error:
@@ -76,12 +77,12 @@ def about_size(top: Table, size: Size) -> Iterator[None]:
 
 
 def _keys(change: Mapping[str, Any]) -> Iterator[str]:
-    """All keys of a size, those of its tables dotted."""
+    """Yield all keys of a size, those of its tables dotted."""
     for key, value in change.items():
         yield from [f"{key}.{inner}" for inner in value] if isinstance(value, Mapping) else [key]
 
 
-def _names(values: Values, change: Table, key: str) -> list[str] | None:
+def _names(values: Values, change: TomlTable, key: str) -> list[str] | None:
     known = [entry["name"] for entry in values[key]]
     asked: list[str] | None = change.take(key, list, None, what="a list of names")
     for name in asked or ():
@@ -96,8 +97,8 @@ def _names(values: Values, change: Table, key: str) -> list[str] | None:
     return asked
 
 
-def _changed(values: Values, change: Table) -> Values:
-    """Everything but who takes part."""
+def _changed(values: Values, change: TomlTable) -> Values:
+    """Return the values with all changes of a size, except which entries take part."""
     plain = {key: change.take(key, kind, None) for key, kind in PLAIN.items()}
     values = values | {key: value for key, value in plain.items() if value is not None}
     for key in ("protocol", "search"):
@@ -110,7 +111,9 @@ def _changed(values: Values, change: Table) -> Values:
     return values
 
 
-def _set_everywhere(values: Values, places: Places, key: str, value: Any, table: Table) -> Values:
+def _set_everywhere(
+    values: Values, places: Places, key: str, value: Any, table: TomlTable
+) -> Values:
     found = False
     for entries, inner in places:
         chosen = []
@@ -132,5 +135,5 @@ def _set_everywhere(values: Values, places: Places, key: str, value: Any, table:
 
 
 def _as_swept(values: Mapping[str, Any], key: str, value: Any) -> Any:
-    """What was a sweep stays one, of a single value, so that its column stays."""
+    """Return a sweep as a list of a single value, so that its column stays."""
     return [value] if is_swept(values, key) and not isinstance(value, list) else value

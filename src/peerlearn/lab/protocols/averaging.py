@@ -1,4 +1,4 @@
-"""Averaging alone: how many rounds agents need to agree on what each has found, and how near to the average they come.
+"""Averaging alone: how many rounds agents need to agree, and how near the average they come.
 
 Readouts are found by every agent alone, from its share of the training rows, and then averaged as
 the model's solver says: { name = "consensus", averaging = { method = .., tolerance = .., stopping =
@@ -34,7 +34,9 @@ from peerlearn.network import Network, SimulatedNetwork
 
 @dataclass(frozen=True)
 class Averages:
-    """start: what agents begin with, their readouts, or standard normal numbers in place of them.
+    """Averaging of what each agent has found alone.
+
+    start: what agents begin with, their readouts, or standard normal numbers in place of them.
 
     rows: training rows of the whole network, drawn at random; 0: all of them. watched: rounds of
     the curve.
@@ -43,7 +45,9 @@ class Averages:
     name: ClassVar = "averaging"
     measures: ClassVar[Mapping[str, str]] = {
         "left": "distance of the agents from the true average at the end, relative to the start",
-        "off": "distance of the worst agent from the true average at the end, relative to its length",
+        "off": (
+            "distance of the worst agent from the true average at the end, relative to its length"
+        ),
     }
     curves: ClassVar[Mapping[str, str]] = {
         "disagreement": "disagreement by round, relative to the start"
@@ -105,7 +109,9 @@ class Averages:
 
 
 def disagreements(network: Network, x: Array, method: Method) -> Iterator[float]:
-    """How far agents are from the average of x before the first round, after it, and so on; before, they are 1 away.
+    """Yield the distance of agents to the average of x, before the first round and after each.
+
+    Before the first round it is 1.
 
     As somebody sees it who can look at all agents at once. A tree is at its end when all have
     heard; others have none.

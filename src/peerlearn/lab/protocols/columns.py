@@ -1,8 +1,8 @@
-"""Columns: each agent has some columns of every row, and all agents know the targets (thesis, chapter 6).
+"""Columns: each agent has some columns of every row, and all know the targets (thesis, chapter 6).
 
 network        columns are dealt, and agents train and predict together
 centralised    all columns in one place
-alone          every agent trains a copy of the model, which may be any estimator, on its own columns
+alone          every agent trains a copy of the model, of any estimator, on its own columns
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ EXACT = DualConjugateGradient(tolerance=1e-8)
 
 @dataclass(frozen=True)
 class Columns:
-    """units: whether n_hidden counts the hidden units of each agent, or of all together: then each has its part of
-    them, rounded up, so that one number serves networks of any size."""
+    """Columns dealt to agents.
+
+    units: whether n_hidden counts the hidden units of each agent, or of all together. Together,
+    each has its part of them, rounded up, so that one number serves networks of any size.
+    """
 
     name: ClassVar = "columns"
     searches: ClassVar = True
@@ -96,7 +99,7 @@ class Columns:
 
 
 def _distance(trial: Trial, fold: Fold, tables: list[Array], estimator: Any) -> list[float]:
-    """How far the coefficients of all agents together are from the exact ones of their problem, if anybody asks."""
+    """Return how far all coefficients together are from the exact ones, if that is asked."""
     if "distance" not in trial.comparison.metrics:
         return []
     everybody = SimulatedNetwork(

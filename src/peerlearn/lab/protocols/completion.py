@@ -1,6 +1,8 @@
-"""Completion: how near agents come to the distances between all rows, how fast, and from how little (section 7.5).
+"""Completion: how near agents come to the distances between all rows (section 7.5).
 
-    E = |D~ - D| / |D|         D: squared distances between the rows of all agents; averaged over agents
+    E = |D~ - D| / |D|         D: squared distances between the rows of all agents
+
+averaged over agents.
 
 A model that learns from distances says how they are shared and completed; nothing is learned. After
 an exchange of n rounds of patterns and n of distances, for each n asked for, agents complete what
@@ -37,7 +39,9 @@ from peerlearn.network.base import Counts
 
 @dataclass(frozen=True)
 class Completions:
-    """rows: how many are dealt, for all data sets or by the name of each; 0: all there are.
+    """Completion of distances.
+
+    rows: how many are dealt, for all data sets or by the name of each; 0: all there are.
 
     rounds: of an exchange, as many for patterns as for distances; none: those that the model says.
     by_iteration:
@@ -107,7 +111,7 @@ class Completions:
         )
 
     def _shares(self, trial: Trial, agents: int) -> list[Array]:
-        """Rows at random, scaled by what they are like, evenly to all agents."""
+        """Deal rows at random, scaled by themselves, evenly to all agents."""
         X, rng = table_of(trial).X, np.random.default_rng(trial.seed("split"))
         wanted = self.rows.get(trial.data.name, 0) if isinstance(self.rows, Mapping) else self.rows
         if wanted > len(X):
@@ -132,7 +136,7 @@ class Completions:
 
 @dataclass(frozen=True)
 class _Found:
-    """What one exchange, or whatever took its place, led to."""
+    """The result of one exchange, or of what took its place."""
 
     known: Known
     errors: list[float]  # of each agent

@@ -1,4 +1,4 @@
-"""Convergence of semi-supervised support vector machines: where agents are after 1, 2, 3, .. iterations (chapter 8).
+"""Convergence of semi-supervised SVMs: where agents are after 1, 2, 3, .. iterations (chapter 8).
 
     F(w) = C1/(2L) sum over labelled rows of max(0, 1 - y f)^2 + C2/(2U) sum over the others of
     exp(-s f^2) + 1/2 |w|^2
@@ -36,7 +36,10 @@ WATCHED = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500)
 
 @dataclass(frozen=True)
 class Convergence(Labelling):
-    """Which rows have labels: see Labelling. watched: the iterations after which to look, in ascending order."""
+    """Convergence of models of which few rows have a label, see Labelling.
+
+    watched: the iterations after which to look, in ascending order.
+    """
 
     name: ClassVar = "convergence"
     measures: ClassVar[Mapping[str, str]] = {
@@ -91,13 +94,13 @@ class Convergence(Labelling):
         return replace(outcome, values={**outcome.values, **ends}, curves=curves)
 
     def _stopped(self, trial: Trial, n: int) -> Any:
-        """The model, whose solver has n iterations."""
+        """Return the model with a solver of n iterations."""
         estimator = estimator_of(trial, network_of(trial), **self.settings(trial.data, trial.model))
         return estimator.set_params(solver=replace(estimator.part("solver"), max_iterations=n))
 
 
 def _reached(model: Any, fold: Fold) -> tuple[float, float]:
-    """F and |grad F|^2 of all rows, averaged over the agents' w."""
+    """Return F and |grad F|^2 of all rows, averaged over the agents' w."""
     together, alpha = model.objective(fold.X, fold.y)
     w = [own[None] for own in model.coefficients_]
     objectives = [together.value(own)[0] + 0.5 * alpha * np.vdot(own, own) for own in w]

@@ -1,4 +1,4 @@
-"""Few labels: most training rows have none, and every agent is tested on rows that nobody had (chapters 7 and 8).
+"""Few labels: most training rows have none, and test rows are new (chapters 7 and 8).
 
 network        labelled rows are dealt evenly, the others too, and agents train together
 centralised    all training rows in one place
@@ -43,7 +43,7 @@ LEARN_FROM_ALL = "sklearn.semi_supervised"  # whose estimators know -1 too
 
 @dataclass(frozen=True)
 class FewLabels(Labelling):
-    """Which rows have labels: see Labelling."""
+    """Training on rows of which few have a label, see Labelling."""
 
     name: ClassVar = "few-labels"
     searches: ClassVar = True
@@ -71,7 +71,7 @@ class FewLabels(Labelling):
 
 
 def learned_from(estimator: Any, X: Array, y: Indices) -> partition.Share:
-    """All these rows, or the labelled ones where the estimator takes -1 for a class."""
+    """Return all these rows, or the labelled ones if the estimator takes -1 for a class."""
     partly_labelled = isinstance(estimator, NetworkModel) and estimator.partly_labelled
     if partly_labelled or type(estimator).__module__.startswith(LEARN_FROM_ALL):
         return X, y
@@ -79,7 +79,7 @@ def learned_from(estimator: Any, X: Array, y: Indices) -> partition.Share:
 
 
 def shares_of(trial: Trial, estimator: Any, fold: Fold) -> list[partition.Share]:
-    """Labelled rows evenly to all agents, whatever their class, and the others evenly too; the same for all models."""
+    """Deal labelled rows evenly to all agents, and the others too; the same for all models."""
     assert trial.network is not None
     rng = np.random.default_rng(trial.seed("deal"))
     dealt = partition.stratified_rows(fold.y != UNKNOWN, trial.network.agents, rng)
@@ -100,12 +100,13 @@ def _alone(trial: Trial, fold: Fold, settings: Mapping[str, Any]) -> Trained:
 
 
 def _of_some(trial: Trial, agent: int, X: Array, y: Indices) -> partition.Share:
-    """An agent's rows, without those that say nothing of classes where it knows but one of them."""
+    """Return an agent's rows, only the labelled ones if they are of one class."""
     known = y != UNKNOWN
     classes = len(np.unique(y[known]))
     if not classes:
         raise DataError(
-            f"agent {agent} has no labelled row of {trial.data.name}, from which {trial.model.name} could learn alone: "
+            f"agent {agent} has no labelled row of {trial.data.name}, from which "
+            f"{trial.model.name} could learn alone: "
             "label more rows, or deal them to fewer agents"
         )
     return (X, y) if classes > 1 else (X[known], y[known])

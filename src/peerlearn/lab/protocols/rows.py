@@ -1,4 +1,4 @@
-"""Rows: each agent has some of the rows, and every agent is tested on rows that nobody had (thesis, chapters 4 and 8).
+"""Rows: each agent has some of the rows; test rows are new to all (thesis, chapters 4 and 8).
 
 network        training rows are dealt, and agents train together
 centralised    all training rows in one place
@@ -36,7 +36,11 @@ DEALS = ("auto", "even", "stratified", "dirichlet")
 
 @dataclass(frozen=True)
 class Rows:
-    """deal: how training rows become shares; auto: every class evenly, or rows where targets are measured."""
+    """Rows dealt to agents.
+
+    deal: how training rows become shares; auto: every class evenly, or rows where targets are
+    measured.
+    """
 
     name: ClassVar = "rows"
     searches: ClassVar = True
@@ -57,7 +61,8 @@ class Rows:
             )
         if self.concentration != CONCENTRATION and self.deal != "dirichlet":
             raise InputError(
-                f"concentration is for deal = 'dirichlet', and deal is {self.deal!r}: leave out one of them"
+                f"concentration is for deal = 'dirichlet', and deal is {self.deal!r}: leave out "
+                f"one of them"
             )
 
     def refuses(self, data: Data, model: Model) -> str:

@@ -43,7 +43,7 @@ NO_ROWS: Array = np.empty((0, 0))
 
 @dataclass(frozen=True)
 class Sequences:
-    """Training sequences are dealt evenly."""
+    """Whole sequences dealt to agents, evenly many each."""
 
     name: ClassVar = "sequences"
     searches: ClassVar = True
@@ -67,7 +67,8 @@ class Sequences:
         settings, length = settings_of(data, model, kind), options_of(data)["length"]
         if is_whole(washout := settings.get("washout", 0)) and washout >= length:
             raise InputError(
-                f"washout is {washout}, and sequences of {data.name} have {length} samples: give a smaller one"
+                f"washout is {washout}, and sequences of {data.name} have {length} samples: give a "
+                f"smaller one"
             )
         return ""
 
@@ -108,7 +109,7 @@ class Sequences:
 
 
 def fold_of(trial: Trial) -> tuple[Series, Series]:
-    """Training and test sequences; the same for every model and network."""
+    """Return training and test sequences; the same for every model and network."""
     series = _all(trial) if trial.within is None else fold_of(trial.within)[0]
     train, test = split(trial, np.arange(len(series[0])), stratify=False)
     return _some(series, train), _some(series, test)
@@ -131,13 +132,13 @@ def _some(series: Series, which: Rows) -> Series:
 
 
 def dealt(trial: Trial, train: Series, agents: int) -> list[Series]:
-    """Each agent's sequences, evenly many."""
+    """Return each agent's sequences, evenly many."""
     rows = partition.even_rows(len(train[0]), agents, np.random.default_rng(trial.seed("deal")))
     return [_some(train, np.sort(own)) for own in rows]
 
 
 def _distances(trial: Trial, model: Any, shares: list[Series]) -> list[float]:
-    """How far agents are from the readout that all their states in one place would give, noise included: Gram's."""
+    """Return how far agents are from the readout of all their states in one place: Gram's."""
     if "distance" not in trial.comparison.metrics or trial.network is None:
         return []
     exact = clone(model).set_params(
@@ -149,7 +150,7 @@ def _distances(trial: Trial, model: Any, shares: list[Series]) -> list[float]:
 
 
 def _said(model: Any, test: Series) -> Array:
-    """What agents predict of all samples after the washout: agents x samples."""
+    """Return what agents predict of all samples after the washout: agents x samples."""
     (x, y), w, b = test, model.washout, model.coefficients_
     known = [d[:w] for d in y]
     if (b == b[:1]).all():  # one closed loop tells it of all

@@ -1,4 +1,4 @@
-"""Signals: agents listen to one system, each through signals of its own, and filters learn it sample by sample.
+"""Signals: agents hear one system through signals of their own, and filters learn it.
 
 A run is one recording (thesis, chapter 10): the system, its agents and their steps are the same in
 all of them. Powers are averaged over agents and samples before they are told in decibels; their
@@ -34,7 +34,10 @@ DEVIATIONS = ("msd", "msd_spline")
 
 @dataclass(frozen=True)
 class Signals:
-    """steps: LMS steps are drawn for each agent between these two, for models that set none; None: the models' own.
+    """Filters that learn a system sample by sample.
+
+    steps: LMS steps are drawn for each agent between these two, for models that set none; None: the
+    models' own.
 
     window: samples per point of a curve. tail: samples at the end over which the final errors are
     averaged. early: the
@@ -51,17 +54,27 @@ class Signals:
         "mse_db": "mean squared error over the last samples, in dB",
         "excess_db": "error against the signal without noise over the last samples, in dB",
         "early_excess_db": "error against the signal without noise early on, in dB",
-        "worst_excess_db": "error of the worst agent against the signal without noise over the last samples, in dB",
-        "msd_db": "squared deviation of the coefficients from the true ones over the last samples, in dB",
-        "msd_spline_db": "squared deviation of the nonlinearity at the usable knots over the last samples, in dB",
+        "worst_excess_db": (
+            "error of the worst agent against the signal without noise over the last samples, in dB"
+        ),
+        "msd_db": (
+            "squared deviation of the coefficients from the true ones over the last samples, in dB"
+        ),
+        "msd_spline_db": (
+            "squared deviation of the nonlinearity at the usable knots over the last samples, in dB"
+        ),
     }
     curves: ClassVar[Mapping[str, str]] = {  # powers, but for the two splines
         "mse": "mean squared error of all agents",
         "excess": "error of all agents against the signal without noise",
         "msd": "squared deviation of the coefficients, scale taken out",
         "msd_spline": "squared deviation of the nonlinearity at the usable knots",
-        "fastest_msd": "squared deviation of the coefficients of the agent with the smallest early error",
-        "fastest_msd_spline": "squared deviation of the nonlinearity of the agent with the smallest early error",
+        "fastest_msd": (
+            "squared deviation of the coefficients of the agent with the smallest early error"
+        ),
+        "fastest_msd_spline": (
+            "squared deviation of the nonlinearity of the agent with the smallest early error"
+        ),
         "best_spline": "nonlinearity of the best agent at the end",
         "worst_spline": "nonlinearity of the worst agent at the end",
         "spline_deviation": "squared deviation of the nonlinearity of all agents at the end",
@@ -72,7 +85,8 @@ class Signals:
             len(self.steps) == 2 and 0 <= self.steps[0] <= self.steps[1]
         ):
             raise InputError(
-                f"steps are {self.steps!r}: give the smallest and the largest step, as [0.001, 0.01]"
+                f"steps are {self.steps!r}: give the smallest and the largest step, as [0.001, "
+                f"0.01]"
             )
         for what in ("window", "tail", "early"):
             if not is_whole(getattr(self, what)) or getattr(self, what) < 1:
@@ -93,7 +107,10 @@ class Signals:
             return "would hear what only agents hear: give where = 'network' or 'alone'"
         samples, most = options_of(data)["samples"], max(self.window, self.tail, self.early)
         if samples < most:
-            return f"has {samples} samples to hear, and the protocol looks at {most}: record more, or look at fewer"
+            return (
+                f"has {samples} samples to hear, and the protocol looks at {most}: "
+                "record more, or look at fewer"
+            )
         return ""
 
     def run(self, trial: Trial) -> Outcome:
@@ -138,7 +155,7 @@ class Signals:
         )
 
     def _filter(self, trial: Trial, network: SimulatedNetwork) -> AdaptiveFilter:
-        """The file's, with drawn steps where it leaves them open."""
+        """Return the filter of the file, with drawn steps where it leaves them open."""
         model: AdaptiveFilter = estimator_of(trial, network)
         if trial.model.where == "alone":
             model.set_params(**model.alone)
@@ -152,7 +169,10 @@ class Signals:
         return model
 
     def _curve(self, powers: Array) -> Curve:
-        """One point per window, at the number of samples heard when it ends; what is left of the last is left out."""
+        """Return one point per window, at the number of samples heard when it ends.
+
+        An incomplete last window is left out.
+        """
         points = powers.shape[1] // self.window
         mean = (
             powers[:, : points * self.window].mean(axis=0).reshape(points, self.window).mean(axis=1)
@@ -161,7 +181,7 @@ class Signals:
 
 
 def recorded(trial: Trial, agents: int) -> WienerSignals:
-    """What the agents hear: the same system and agents in all runs, another recording in each."""
+    """Return what agents hear: the same system in all runs, another recording in each."""
     options = {**options_of(trial.data), "agents": agents}
     options["signals"] += trial.repetition * trial.comparison.folds + trial.fold
     return wiener(**options, seed=trial.seed("data"))
@@ -170,8 +190,10 @@ def recorded(trial: Trial, agents: int) -> WienerSignals:
 def _nonlinearities(
     model: Any, spline: Spline, heard: WienerSignals, errors: Array
 ) -> dict[str, Curve]:
-    """phi(s / a) against s, where a w is nearest w0: of the agents with the smallest and the largest of these errors,
-    and how far it is from f0(s)."""
+    """Return phi(s / a) against s, where a w is nearest w0, and how far it is from f0(s).
+
+    Shown are the agents with the smallest and the largest of these errors.
+    """
     w = model.coefficients_
     scale = (w**2).sum(axis=1) / (w @ heard.coefficients)  # 1 / a
     phi = np.array(

@@ -1,4 +1,4 @@
-"""A stream: training rows come in chunks, and models are tested on the way (thesis, chapter 5).
+"""Streams: training rows come in chunks, and models are tested on the way (thesis, chapter 5).
 
     network        each chunk is one partial_fit; row i of the stream is that of agent i mod L
     centralised    one model gets the same chunks
@@ -40,7 +40,10 @@ from peerlearn.lab.training.search import best_settings
 
 @dataclass(frozen=True)
 class Stream:
-    """chunk: rows of the whole network per chunk. repeat: how often the training rows come; test rows never do.
+    """Training rows that come in chunks.
+
+    chunk: rows of the whole network per chunk. repeat: how often the training rows come; test rows
+    never do.
 
     every: test after every so many chunks, and after the last. The rounds of the first chunk are
     also those in which
@@ -91,7 +94,8 @@ class Stream:
         )  # who have a model each
         if len(fold.y) < agents:
             raise DataError(
-                f"{len(fold.y)} training rows of {trial.data.name} cannot be dealt to {agents} agents, one each at "
+                f"{len(fold.y)} training rows of {trial.data.name} cannot be dealt to {agents} "
+                f"agents, one each at "
                 "least: use fewer agents"
             )
         network = network_of(trial) if where == "network" else None
@@ -116,7 +120,7 @@ class Stream:
         return replace(outcome, values={**outcome.values, **_per_chunk(rounds)}, curves=curves)
 
     def _arriving(self, trial: Trial) -> Fold:
-        """The training rows in the order in which they come."""
+        """Return the training rows in the order in which they come."""
         fold = fold_of(trial)
         order = np.random.default_rng(trial.seed("deal")).permutation(
             np.tile(np.arange(len(fold.y)), self.repeat)
@@ -125,7 +129,7 @@ class Stream:
 
 
 class _Listeners:
-    """Models that take turns at the rows of a stream, how long they took, and how good they were on the way."""
+    """Models that take turns at the rows of a stream, with their times and tests."""
 
     def __init__(self, models: Sequence[Any], fold: Fold, asked: Sequence[str]) -> None:
         self.models, self.fold, self.asked = models, fold, asked
@@ -137,7 +141,7 @@ class _Listeners:
         self.tested: dict[str, list[float]] = {}
 
     def learn(self, start: int, stop: int) -> None:
-        """One more chunk, these rows of the stream: of several models, each gets those that are its turn."""
+        """Learn one more chunk of rows; of several models, each gets the rows of its turn."""
         X, y, several = self.fold.X, self.fold.y, len(self.models)
         began = time.perf_counter()
         for k, model in enumerate(self.models):
@@ -171,7 +175,7 @@ class _Listeners:
 
 
 def _per_chunk(rounds: Array) -> dict[str, float]:
-    """Without the first chunk, if there are others."""
+    """Return the rounds per chunk, without the first chunk if there are others."""
     later = rounds[1:] if len(rounds) > 1 else rounds
     quarter = -(-len(later) // 4)
     kept = metrics.relative(float(later[-quarter:].mean()), float(later[:quarter].mean()))
@@ -183,7 +187,7 @@ def _per_chunk(rounds: Array) -> dict[str, float]:
 
 
 def _at_once(models: Sequence[Any], fold: Fold) -> Trained:
-    """Fitted to all rows that have come, in one place or by each agent to its own."""
+    """Fit to all rows that have come, in one place or by each agent to its own."""
     if len(models) == 1:
         seconds = fitted(models[0], fold.X, fold.y)
         return trained(models[0], fold.X_test, seconds)

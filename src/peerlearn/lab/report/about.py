@@ -1,4 +1,4 @@
-"""What was run, told from the rows: entries with their settings, and what went wrong."""
+"""What was run, from the rows: entries with their settings, and what went wrong."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Entry = tuple[str, str]  # a name, and its settings in words
 
 @dataclass(frozen=True)
 class Trouble:
-    """Runs that share a fault: who, how many of how many, what was said, and where in the code."""
+    """Runs that share a fault: whose, how many, the sentence, and where in the code."""
 
     model: str
     data: str
@@ -36,7 +36,7 @@ class Trouble:
 
 
 def entries(results: Results, part: str) -> list[Entry]:
-    """The data sets, models or networks (part: data, model, network), each with all values that its settings had."""
+    """Return the entries of a part (data, model, network) with all values of their settings."""
     found: dict[str, dict[str, list[str]]] = {}
     for identity in _identities(results):
         entry = identity[part]
@@ -56,7 +56,7 @@ def entries(results: Results, part: str) -> list[Entry]:
 
 
 def _identities(results: Results) -> Iterator[Mapping[str, Any]]:
-    """Each way to fill in data, model and network once; a run for each repetition and fold would say the same."""
+    """Yield each combination of data, model and network once, not per repetition and fold."""
     seen: set[tuple[Any, ...]] = set()
     keys = [column for column in results.order if column not in ("data", "model", "network")]
     for row in results.rows:
@@ -67,7 +67,7 @@ def _identities(results: Results) -> Iterator[Mapping[str, Any]]:
 
 
 def _shown(part: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings first-hand: what the file calls settings or parameters has no heading of its own."""
+    """Return an entry's settings; those under settings or parameters come without a heading."""
     shown = {
         key: value for key, value in entry.items() if key not in (*HIDDEN, "settings", "parameters")
     }
@@ -82,7 +82,7 @@ def _shown(part: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def common(results: Results) -> list[Entry]:
-    """What all runs share: the protocol, and the grid search if there is one."""
+    """Return what all runs share: the protocol, and the grid search if there is one."""
     found = []
     for name in ("protocol", "search"):
         if told := results.facts.get(name):
@@ -96,7 +96,7 @@ def _told(settings: Mapping[str, Any]) -> str:
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[Entry]:
-    """Dotted keys and values in words; of an object its class goes first."""
+    """Yield dotted keys and values in words; of an object its class comes first."""
     for key, value in values.items():
         if key == own_code.KEY:  # a digest, which only names runs
             continue
@@ -131,7 +131,7 @@ def unconverged(results: Results) -> list[Trouble]:
 
 
 def warned(results: Results) -> list[Trouble]:
-    """Warnings of runs that were not told already."""
+    """Return warnings of runs that converged."""
     return _troubles(
         results,
         [row for row in results.rows if row["warnings"] and row["converged"] is not False],
@@ -140,8 +140,11 @@ def warned(results: Results) -> list[Trouble]:
 
 
 def _troubles(results: Results, rows: Sequence[Row], told: str) -> list[Trouble]:
-    """By model and data set, and by what is said where that is the fault itself, else by the model's swept settings:
-    a warning has numbers of its run, and those of 20 iterations say nothing of those of 100."""
+    """Group rows by model, data set, and the failure or the model's swept settings.
+
+    A failure is the fault itself. A warning has numbers of its run, and one of 20 iterations says
+    nothing of those of 100.
+    """
     fault = told == "failure"
     every = Counter(
         (row["model"], row["data"], "" if fault else _own_sweep(results, row))
@@ -166,7 +169,7 @@ def _troubles(results: Results, rows: Sequence[Row], told: str) -> list[Trouble]
 
 
 def _own_sweep(results: Results, row: Row) -> str:
-    """The swept settings of a run's model, not those of its network."""
+    """Return the swept settings of a run's model, not those of its network."""
     keys = [
         key
         for key in results.order
@@ -177,7 +180,7 @@ def _own_sweep(results: Results, row: Row) -> str:
 
 
 def by_model(troubles: Sequence[Trouble]) -> list[tuple[str, int]]:
-    """How many runs of each."""
+    """Return how many runs of each model are concerned."""
     found = Counter[str]()
     for trouble in troubles:
         found[trouble.model] += trouble.runs
@@ -185,7 +188,7 @@ def by_model(troubles: Sequence[Trouble]) -> list[tuple[str, int]]:
 
 
 def unconverged_said(results: Results) -> list[str]:
-    """How many runs of whom did not converge, in a line; none if all did."""
+    """Return a line with the runs that did not converge; none if all did."""
     found = by_model(unconverged(results))
     told = ", ".join(
         f"{count:,} {'run' if count == 1 else 'runs'} of {model}" for model, count in found
@@ -198,7 +201,10 @@ def _first(rows: Sequence[Row], column: str) -> str:
 
 
 def notes(results: Results) -> list[Entry]:
-    """What runs said of themselves and who said it; of those that differ in numbers alone the first, and how many."""
+    """Return what runs noted, and the models that did.
+
+    Of notes that differ in numbers alone, the first is shown with how many more there are.
+    """
     found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for row in results.rows:
         if row["note"]:
@@ -215,7 +221,7 @@ def notes(results: Results) -> list[Entry]:
 
 
 def versions(results: Results) -> list[Entry]:
-    """Of everything that rows were made with; more than one where they were made at different times."""
+    """Return the versions that rows were made with, several if made at different times."""
     found: dict[str, dict[str, None]] = {}
     for text in dict.fromkeys(row["versions"] for row in results.rows):
         for name, version in json.loads(text).items():
@@ -224,7 +230,7 @@ def versions(results: Results) -> list[Entry]:
 
 
 def duration(seconds: float) -> str:
-    """12 s, 3 min 20 s, 2 h 5 min"""
+    """Return a time: 12 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"

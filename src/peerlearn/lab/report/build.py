@@ -1,4 +1,4 @@
-"""The report of a result folder, made of its files alone: tables, figures, and one page with everything."""
+"""The report of a result folder, from its files alone: tables, figures, and one page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from peerlearn.lab.report.about import unconverged_said
 from peerlearn.lab.report.defaults import drawable, shown_figures
 from peerlearn.lab.report.page import Picture, page
 from peerlearn.lab.report.table_text import as_csv, as_latex, as_markdown
-from peerlearn.lab.report.tables import Table, tables_of
+from peerlearn.lab.report.tables import MetricTable, tables_of
 from peerlearn.lab.results.results import PAGE, Results
 from peerlearn.system.files import file_name, result_folder, write
 
@@ -27,19 +27,19 @@ ENDINGS = {"tables": tuple(f".{ending}" for ending in FORMS), "figures": (".png"
 
 @dataclass(frozen=True)
 class Report:
-    """What was made, and what nobody should miss who does not open it."""
+    """The files of a report, and what readers of the terminal should know."""
 
     files: list[Path]  # the page last
     said: list[str]  # runs that did not converge, figures that were asked for and are not drawn
 
 
 def make_report(folder: str | os.PathLike[str]) -> list[Path]:
-    """tables/, figures/ and report.html of the runs in the folder; the files that were written, the page last."""
+    """Write tables/, figures/ and report.html, and return the files, the page last."""
     return report_of(folder).files
 
 
 def report_of(folder: str | os.PathLike[str]) -> Report:
-    """The same, and what there is to say of it."""
+    """Write the report, and return its files with what there is to say of it."""
     results = Results.read(folder)
     tables = tables_of(results)
     written, place = _write_tables(results, tables), result_folder(results.folder / "figures")
@@ -59,7 +59,7 @@ def report_of(folder: str | os.PathLike[str]) -> Report:
 
 
 def _remove_earlier(folder: Path, written: list[Path]) -> None:
-    """What an earlier report wrote and this one did not; files that no report wrote stay."""
+    """Delete files of an earlier report that this one did not write; other files stay."""
     kept, names = folder / WRITTEN, {f"{path.parent.name}/{path.name}" for path in written}
     before = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
     for name in before:
@@ -69,7 +69,7 @@ def _remove_earlier(folder: Path, written: list[Path]) -> None:
     write(kept, "".join(f"{name}\n" for name in sorted(names)))
 
 
-def _write_tables(results: Results, tables: list[Table]) -> list[Path]:
+def _write_tables(results: Results, tables: list[MetricTable]) -> list[Path]:
     place, written = result_folder(results.folder / "tables"), []
     for table in tables:
         for ending, form in FORMS.items():
@@ -80,7 +80,7 @@ def _write_tables(results: Results, tables: list[Table]) -> list[Path]:
 
 
 def _picture(results: Results, spec: FigureSpec, place: Path) -> Picture | None:
-    """None: one that nobody asked for cannot be drawn."""
+    """Draw a figure; None if it was not asked for and cannot be drawn."""
     from peerlearn.lab.figures.draw import draw_figure  # matplotlib is slow to import
 
     asked = spec.name in {figure.name for figure in results.layout.figures}
@@ -96,7 +96,7 @@ def _picture(results: Results, spec: FigureSpec, place: Path) -> Picture | None:
 
 
 def _captions(results: Results, spec: FigureSpec) -> tuple[str, str]:
-    """How it is drawn and over what its means run, for those who see it, and what it is for those who do not."""
+    """Return a caption (how it is drawn, over what means run) and a text for screen readers."""
     words = results.facts.get("words", {})
     spread = "mean over runs, and " + (
         f"the {MIDDLE[0]}th to {MIDDLE[1]}th percentile of the runs"
@@ -107,7 +107,10 @@ def _captions(results: Results, spec: FigureSpec) -> tuple[str, str]:
         "lines": spread,
         "curves": spread,
         "bars": spread,
-        "boxes": "quartiles of the runs, with whiskers to the last run within 1.5 box widths; dots are single runs",
+        "boxes": (
+            "quartiles of the runs, with whiskers to the last run within 1.5 box widths; "
+            "dots are single runs"
+        ),
         "ranks": "mean ranks, 1 the best, and their critical difference",
     }[spec.kind]
     what = said(spec.y, words) + (f" against {said(spec.x, words)}" if spec.kind == "lines" else "")
@@ -127,7 +130,7 @@ def _captions(results: Results, spec: FigureSpec) -> tuple[str, str]:
 
 
 def _missing(cells: Cells) -> list[str]:
-    """Runs that are not drawn where others of the same model and data set are."""
+    """Return sentences on runs that are not drawn where others of the same cell are."""
     every, failed, lost = Counter[Place](), Counter[Place](), Counter[Place]()
     for row in cells.rows:
         who, value = (row["model"], row["data"]), number(row, cells.metric)

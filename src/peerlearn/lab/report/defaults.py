@@ -1,4 +1,4 @@
-"""What is shown of a comparison that does not say: a table per metric, and figures over what was swept."""
+"""Tables and figures of a comparison that names none, and axes that can be logarithmic."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ ENOUGH = 4  # runs that a box is drawn of; fewer are a bar
 
 
 def shown_tables(results: Results) -> tuple[TableSpec, ...]:
+    """Return the tables of the layout, or one per metric."""
     if results.layout.tables:
         return results.layout.tables
     rows = ("data", *varied(results, "network"), *swept(results))
@@ -38,7 +39,7 @@ def shown_tables(results: Results) -> tuple[TableSpec, ...]:
 
 
 def shown_figures(results: Results) -> tuple[FigureSpec, ...]:
-    """The critical-difference diagram of every Friedman test is among them, whoever asked for the others."""
+    """Return the figures of the layout or the usual ones, and a diagram per Friedman test."""
     units = {table.metric: table.unit for table in shown_tables(results)}
     figures = tuple(
         replace(figure, unit=figure.unit or units.get(figure.y, unit_of(figure.y)))
@@ -57,8 +58,10 @@ def shown_figures(results: Results) -> tuple[FigureSpec, ...]:
 
 
 def _figures(results: Results) -> list[FigureSpec]:
-    """Lines over each swept key that a metric varies over, agents first; else boxes, or bars where runs are few. Each
-    network has its own."""
+    """Return lines over each swept key that a metric varies over, agents first; else boxes.
+
+    Where runs are few, boxes are bars. Each network has its own figures.
+    """
     keys = sorted(swept(results), key=lambda key: key != "agents")
     kind: FigureKind = "boxes" if _runs_per_cell(results) >= ENOUGH else "bars"
     drawn = list[FigureSpec]()
@@ -82,9 +85,11 @@ def _each_network(results: Results, figure: FigureSpec) -> list[FigureSpec]:
 
 
 def _against(results: Results, metric: str, key: str) -> list[FigureSpec]:
-    """The metric over a swept key, if it varies over it: of the models that have the key and, as levels, of those that
-    have no swept one. Who has another alone would be a mean over all its values, which says
-    nothing here."""
+    """Return the metric over a swept key, if it varies over it.
+
+    Shown are models that have the key and, as levels, those that have no swept key. A model that
+    has another one only would be a mean over all its values, which says nothing here.
+    """
     whole, others = (
         FigureSpec(f"{metric}-against-{key}", "lines", metric, key, unit=unit_of(metric)),
         swept(results),
@@ -112,7 +117,7 @@ def _against(results: Results, metric: str, key: str) -> list[FigureSpec]:
 
 
 def _varies(rows: Sequence[Row], metric: str, key: str, keys: Sequence[str]) -> bool:
-    """Whether runs that differ in that key alone have different numbers."""
+    """Return whether runs that differ in that key alone have different numbers."""
     same = [*APART, *(each for each in keys if each != key)]
     found: dict[Place, list[float]] = {}
     for row in rows:
@@ -129,7 +134,7 @@ def _several(rows: Sequence[Row], key: str) -> bool:
 
 
 def measured(results: Results) -> list[str]:
-    """The metrics that some run has, seconds, and what was sent if anything was."""
+    """Return the metrics that some run has, seconds, and what was sent if anything was."""
     asked = [*results.facts.get("metrics", ()), *METRICS, *results.facts.get("words", {})]
     found = [name for name in dict.fromkeys(asked) if _has(results, name)]
     if not any(row["status"] == "done" for row in results.rows):
@@ -146,7 +151,7 @@ def curves(results: Results) -> list[str]:
 
 
 def swept(results: Results) -> list[str]:
-    """Keys that have more than one value."""
+    """Return the keys that have more than one value."""
     return [
         key
         for key in results.order
@@ -155,7 +160,7 @@ def swept(results: Results) -> list[str]:
 
 
 def varied(results: Results, column: str) -> tuple[str, ...]:
-    """The column if it tells runs apart, else none."""
+    """Return the column if it tells runs apart, else none."""
     return (column,) if _several(results.rows, column) else ()
 
 
@@ -176,7 +181,7 @@ def _runs_per_cell(results: Results) -> int:
 
 
 def drawable(results: Results, spec: FigureSpec) -> tuple[FigureSpec, list[str]]:
-    """The figure with those of its logarithmic axes that can be drawn, and a sentence for each other one."""
+    """Return the figure with the logarithmic axes it can have, and why others are linear."""
     drawn = {"x": _across, "y": _up}
     linear = [
         axis for axis in spec.log if any(number <= 0 for number in drawn[axis](results, spec))
@@ -200,7 +205,7 @@ def _across(results: Results, spec: FigureSpec) -> Iterator[float]:
 
 
 def _up(results: Results, spec: FigureSpec) -> Iterator[float]:
-    """What is drawn: means, but of boxes all runs."""
+    """Yield what is drawn: means, or all runs of boxes."""
     cells = _cells(results, spec)
     for place, rows in cells.groups.items():
         cell = cells.at(place)

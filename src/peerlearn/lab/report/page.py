@@ -1,4 +1,4 @@
-"""report.html: everything of a comparison on one page that needs no other file, no script and no network."""
+"""report.html: a comparison on one page that needs no other file, script or network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from peerlearn.lab.analysis.expectations import counted, judged
 from peerlearn.lab.analysis.significance import Examined, examined, probability
 from peerlearn.lab.report import about
 from peerlearn.lab.report.table_text import unrepeated
-from peerlearn.lab.report.tables import Table
+from peerlearn.lab.report.tables import MetricTable
 from peerlearn.lab.results.version_check import of_other_versions
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ TEMPLATE = Path(__file__).with_name("page.html")
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as the page has it; without an image, the caption says why it is not drawn."""
+    """A figure of the page; without an image, the caption says why it is not drawn."""
 
     name: str
     caption: str
@@ -37,9 +37,9 @@ class Picture:
 
 
 def page(
-    results: Results, tables: list[Table], pictures: list[Picture], networks: Picture | None
+    results: Results, tables: list[MetricTable], pictures: list[Picture], networks: Picture | None
 ) -> str:
-    """The page as text."""
+    """Return the page as text."""
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError:
@@ -106,7 +106,7 @@ def _troubles(results: Results) -> list[tuple[str, list[about.Trouble]]]:
 
 
 def _shown(found: Examined) -> dict[str, Any]:
-    """A test with its pairs as lines of a table."""
+    """Return a test with its pairs as lines of a table."""
     ranks = found.friedman
     pairs = []
     for pair in found.pairs:

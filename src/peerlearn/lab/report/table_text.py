@@ -1,4 +1,4 @@
-"""A table as text: in the terminal, as CSV, Markdown and LaTeX."""
+"""Tables as text: in the terminal, as CSV, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table as Grid
+from rich.table import Table
 
 if TYPE_CHECKING:
-    from peerlearn.lab.report.tables import Entry, Table
+    from peerlearn.lab.report.table_entries import Entry
+    from peerlearn.lab.report.tables import MetricTable
 
 LATEX = {
     **{each: f"\\{each}" for each in "#$%&_{}"},
@@ -34,8 +35,8 @@ NARROW = (
 MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&])")
 
 
-def printed(console: Console, table: Table) -> None:
-    """Columns that do not fit beside each other follow below, each with the labels of its lines."""
+def printed(console: Console, table: MetricTable) -> None:
+    """Print a table; columns that do not fit follow below, with the labels of their lines."""
     first, columns = 0, len(table.names)
     while first < columns or first == 0:
         last = columns
@@ -51,8 +52,8 @@ def printed(console: Console, table: Table) -> None:
     console.print()
 
 
-def _grid(table: Table, first: int, last: int) -> Grid:
-    grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+def _grid(table: MetricTable, first: int, last: int) -> Table:
+    grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     grid.show_edge = False
     for head in table.heads:
         grid.add_column(escape(_key(head)), overflow="fold")
@@ -69,11 +70,11 @@ def _grid(table: Table, first: int, last: int) -> Grid:
 
 
 def _key(head: str) -> str:
-    """A long key in several lines, after its dots."""
+    """Return a long key in several lines, broken after its dots."""
     return head.replace(".", ".\n") if len(head) > LONG else head
 
 
-def _width(console: Console, grid: Grid) -> int:
+def _width(console: Console, grid: Table) -> int:
     return console.measure(grid, options=console.options.update(width=10_000)).maximum
 
 
@@ -90,15 +91,15 @@ def plain(entry: Entry) -> str:
 
 
 def unrepeated(labels: tuple[str, ...], before: tuple[str, ...]) -> list[str]:
-    """Labels that are those of the line above are not said again."""
+    """Return labels, empty where they equal those of the line above."""
     same = 0
     while same < len(labels) - 1 and labels[: same + 1] == before[: same + 1]:
         same += 1
     return [""] * same + list(labels[same:])
 
 
-def as_csv(table: Table) -> str:
-    """A line per cell with numbers as they were measured: no unit, no rounding."""
+def as_csv(table: MetricTable) -> str:
+    """Return a line per cell with numbers as they were measured: no unit, no rounding."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(
@@ -129,7 +130,7 @@ def _digits(number: float) -> str:
     return repr(float(number))
 
 
-def as_markdown(table: Table) -> str:
+def as_markdown(table: MetricTable) -> str:
     heads = [*table.heads, *table.names]
     rule = ["---"] * len(table.heads) + ["---:"] * len(table.names)
     lines = [f"**{_markdown(table.title)}**", "", _bar(map(_markdown, heads)), _bar(rule)]
@@ -140,7 +141,7 @@ def as_markdown(table: Table) -> str:
     return "\n".join([*lines, "", *(f"- {_markdown(note)}" for note in notes)]) + "\n"
 
 
-def _bold(table: Table) -> tuple[str, ...]:
+def _bold(table: MetricTable) -> tuple[str, ...]:
     return (f"Bold: {table.marks}.",) if table.marks else ()
 
 
@@ -152,14 +153,15 @@ def _markdown(text: str) -> str:
     return MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
-def as_latex(table: Table) -> str:
-    """To be read by \\input; wider than a line it is made smaller."""
+def as_latex(table: MetricTable) -> str:
+    """Return a text for \\input; a table wider than a line is made smaller."""
     heads = [*table.heads, *table.names]
+    notes = " ".join(latex(note) for note in (*_bold(table), *table.notes))
     lines = [
         r"% \usepackage{booktabs,graphicx}",
         r"\begin{table}[htbp]",
         r"\centering",
-        rf"\caption{{{latex(table.title)}. {' '.join(latex(note) for note in (*_bold(table), *table.notes))}}}",
+        rf"\caption{{{latex(table.title)}. {notes}}}",
         rf"\label{{tab:{re.sub('[^A-Za-z0-9:-]+', '-', table.spec.name)}}}",
         r"\smallskip",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
@@ -193,7 +195,7 @@ def latex(text: str) -> str:
 
 
 def _greek(letter: str) -> str:
-    """$\\beta$, for pdflatex knows no such letters; empty for all others."""
+    r"""Return $\beta$ for a Greek letter, which pdflatex does not know; empty for others."""
     _, _, name = unicodedata.name(letter, "").partition("GREEK SMALL LETTER ")
     known = "LAMBDA" if name == "LAMDA" else name
     return f"$\\{known.lower()}$" if known.isalpha() and known != "OMICRON" else ""

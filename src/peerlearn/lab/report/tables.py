@@ -1,67 +1,35 @@
-"""Tables: the mean over runs and its spread, the best model of each line marked, and what is missing told apart.
-
-n/a      the model cannot do that task
-failed   all runs have; where some have, their number stands beside the mean of the others
--        nothing was run, or the run measures no such thing
-"""
+"""Tables of a comparison: mean and spread of a metric over runs, and notes on what is missing."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
-from peerlearn.lab.analysis.cells import SENT, Cell, Cells, Place, Row, chosen, of_its_task
+from peerlearn.lab.analysis.cells import Cells, Row, chosen, of_its_task
 from peerlearn.lab.analysis.labels import (
     factor,
     only_said,
     said,
-    smaller_is_better,
     value_said,
     with_unit,
 )
 from peerlearn.lab.analysis.significance import examined
 from peerlearn.lab.description.specs import TableSpec
 from peerlearn.lab.report.defaults import shown_tables
+from peerlearn.lab.report.table_entries import Line, explain_marks, mark_best, write_lines
 from peerlearn.lab.report.table_text import printed
-from peerlearn.lab.results.results import CHOSEN, Results
+from peerlearn.lab.results.results import Results
 
 NAMED = ("data", "model", "network")  # columns that are no keys of the file
-FEWER = ", but for models that have fewer runs than others"
-ALIKE = 300.0  # largest mean over smallest: up to here all are written with the same decimals
-PLAIN = (1e-3, 1e7)  # between these, no exponents
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A cell as it is written."""
+class MetricTable:
+    """A table of one metric, ready to be written."""
 
-    cell: Cell
-    mean: str = ""
-    spread: str = ""  # empty: of a single run
-    best: bool = False
-
-    @property
-    def word(self) -> str:
-        """Where there is no mean."""
-        return {"failed": f"failed ({self.cell.failed})", "not applicable": "n/a"}.get(
-            self.cell.status, "-"
-        )
-
-
-@dataclass(frozen=True)
-class Line:
-    place: Place
-    labels: tuple[str, ...]
-    entries: tuple[Entry, ...]
-
-
-@dataclass(frozen=True)
-class Table:
     spec: TableSpec
     title: str
     heads: tuple[str, ...]  # of the labels
@@ -73,13 +41,13 @@ class Table:
     failures: tuple[str, ...] = ()  # who failed or refused, and why
 
 
-def tables_of(results: Results) -> list[Table]:
-    """Those that the layout asks for; one per metric if it asks for none."""
+def tables_of(results: Results) -> list[MetricTable]:
+    """Return the tables of the layout, or one per metric."""
     return [table_of(results, spec) for spec in shown_tables(results)]
 
 
 def show(console: Console, results: Results) -> None:
-    """All tables in the terminal, what is missing in them, and what the tests say."""
+    """Print all tables, what is missing in them, and the tests."""
     for table in tables_of(results):
         printed(console, table)
     for line in (*(missing := _failures(results.rows)), *([""] if missing else [])):
@@ -90,7 +58,7 @@ def show(console: Console, results: Results) -> None:
             console.print(line, markup=False, style="bold" if line.startswith("Tests of") else None)
 
 
-def table_of(results: Results, spec: TableSpec) -> Table:
+def table_of(results: Results, spec: TableSpec) -> MetricTable:
     words = results.facts.get("words", {})
     rows = of_its_task(chosen(results, spec.where), spec.metric)
     cells = Cells(results, spec.metric, (*spec.rows, spec.columns), rows)
@@ -109,11 +77,11 @@ def table_of(results: Results, spec: TableSpec) -> Table:
     ]
     columns = [across[k] for k in kept]
     grid = {place: [own[k] for k in kept] for place, own in grid.items()}
-    lines = _marked(spec, _written(grid, factor(spec.unit)))
+    lines = mark_best(spec, write_lines(grid, factor(spec.unit)))
     title = spec.title or _capital(with_unit(said(spec.metric, words), spec.unit))
     if spec.unit and spec.unit not in title:
         title += f", {spec.unit}"
-    return Table(
+    return MetricTable(
         spec,
         title,
         tuple(_head(column) for column in spec.rows),
@@ -121,131 +89,18 @@ def table_of(results: Results, spec: TableSpec) -> Table:
         tuple(value_said(column) for column in columns),
         tuple(lines),
         tuple(_notes(spec, cells, lines)),
-        _marks(spec.metric, lines),
+        explain_marks(spec.metric, lines),
         tuple(_failures(cells.rows)),
     )
 
 
 def _head(column: str) -> str:
-    """Names in words; keys as they are in the file."""
+    """Return a heading: names in words, keys as they are in the file."""
     return _capital(said(column)) if column in NAMED else column
 
 
 def _capital(text: str) -> str:
     return text if "." in text else text[:1].upper() + text[1:]
-
-
-def _written(grid: dict[Place, list[Cell]], times: float) -> list[Line]:
-    """Numbers of one size have the same decimals: in the whole table, else in a line, else each has its own."""
-    every = [cell for cells in grid.values() for cell in cells]
-    whole = _decimals(every, times)
-    lines = []
-    for place, cells in grid.items():
-        labels, decimals = tuple(value_said(value) for value in place), whole
-        if decimals is None:
-            decimals = _decimals(cells, times)
-        entries = [
-            _entry(cell, times, _decimals([cell], times) if decimals is None else decimals)
-            for cell in cells
-        ]
-        lines.append(Line(place, labels, tuple(entries)))
-    return lines
-
-
-def _decimals(cells: Sequence[Cell], times: float) -> int | None:
-    """How many, or None if the means differ too much in size, or need exponents."""
-    means = np.array(
-        [abs(cell.mean) * times for cell in cells if math.isfinite(cell.mean) and cell.mean != 0]
-    )
-    if not len(means):
-        return 0
-    if means.max() > ALIKE * means.min() or means.min() < PLAIN[0] or means.max() >= PLAIN[1]:
-        return None
-    spreads = [cell.spread * times for cell in cells if math.isfinite(cell.spread)]
-    if all(float(number).is_integer() for number in (*means, *spreads)):
-        return 0
-    least, most = (math.floor(math.log10(number)) for number in (means.min(), means.max()))
-    return max(
-        0, min(2 - least, 3 - most)
-    )  # three digits of the smallest, unless the largest has four already
-
-
-def _entry(cell: Cell, times: float, decimals: int | None) -> Entry:
-    if not cell.runs:
-        return Entry(cell)
-    if cell.lost:
-        return Entry(
-            cell,
-            f"{cell.mean} ({cell.lost} of {cell.runs} runs)" if cell.runs > 1 else f"{cell.mean}",
-        )
-    if cell.mean == 0 and cell.spread == 0:
-        return Entry(cell, "0")
-    spread = _number(cell.spread * times, decimals) if math.isfinite(cell.spread) else ""
-    return Entry(cell, _number(cell.mean * times, decimals), spread)
-
-
-def _number(value: float, decimals: int | None) -> str:
-    if decimals is None:
-        return (
-            f"{value:.2e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
-            if value
-            else "0"
-        )
-    return f"{value:,.{decimals}f}"
-
-
-def _marked(spec: TableSpec, lines: list[Line]) -> list[Line]:
-    """The best model of each line; equal as written is as good. Models in lines have no marks, for a mark would be of
-    its column, and look as if it were of its line."""
-    if spec.columns != "model" or spec.metric.startswith(CHOSEN):  # a setting is not good or bad
-        return lines
-    return [replace(line, entries=_best(spec.metric, line.entries)) for line in lines]
-
-
-def _best(metric: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    if any(entry.cell.status == "not run" for entry in entries):
-        return entries  # a model stands in other lines, swept over a key of its own, and may be better there
-    rivals = [entry for entry in entries if math.isfinite(entry.cell.mean)]
-    if metric in SENT:  # who sends nothing at all does not take part
-        rivals = [entry for entry in rivals if entry.cell.mean]
-    if rivals:  # who was measured on fewer rows, or failed more often, is compared with nobody
-        most, least = (
-            max(entry.cell.splits for entry in rivals),
-            min(entry.cell.failed for entry in rivals),
-        )
-        rivals = [
-            entry for entry in rivals if (entry.cell.splits, entry.cell.failed) == (most, least)
-        ]
-    if len({entry.mean for entry in rivals}) < 2:
-        return entries  # nobody to be better than
-    first = (min if smaller_is_better(metric) else max)(rivals, key=lambda entry: entry.cell.mean)
-    return tuple(
-        replace(entry, best=entry in rivals and entry.mean == first.mean) for entry in entries
-    )
-
-
-def _marks(metric: str, lines: Sequence[Line]) -> str:
-    """What a mark says, if there is one."""
-    if not any(entry.best for line in lines for entry in line.entries):
-        return ""
-    most = "smallest" if smaller_is_better(metric) else "largest"
-    who = " of models that send" if metric in SENT else ""
-    return f"the best of its line, which is the {most} mean{who}" + (
-        FEWER if _passed_over(metric, lines) else ""
-    )
-
-
-def _passed_over(metric: str, lines: Sequence[Line]) -> bool:
-    """Whether some mean is better than the marked one of its line."""
-    sign = 1 if smaller_is_better(metric) else -1
-    for line in lines:
-        marked = [sign * entry.cell.mean for entry in line.entries if entry.best]
-        others = [sign * entry.cell.mean for entry in line.entries if not entry.best]
-        if metric in SENT:
-            others = [mean for mean in others if mean]
-        if marked and any(mean < min(marked) for mean in others):
-            return True
-    return False
 
 
 def _notes(spec: TableSpec, cells: Cells, lines: list[Line]) -> list[str]:
@@ -267,7 +122,7 @@ def _notes(spec: TableSpec, cells: Cells, lines: list[Line]) -> list[str]:
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
-    """Who failed or refused, how often, and what the first of them said."""
+    """Return who failed or refused, how often, and the first sentence."""
     found: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row["status"] in ("failed", "not applicable"):

@@ -29,7 +29,7 @@ PARTS = {
 
 
 def description(layout: Layout, order: Mapping[str, list[Any]], facts: Mapping[str, Any]) -> str:
-    """comparison.json: what is shown and in which order."""
+    """Return the text of comparison.json."""
     return (
         json.dumps(
             {"layout": asdict(layout), "order": order, **facts}, indent=2, ensure_ascii=False
@@ -39,6 +39,7 @@ def description(layout: Layout, order: Mapping[str, list[Any]], facts: Mapping[s
 
 
 def read_description(folder: Path) -> tuple[Layout, dict[str, list[Any]], dict[str, Any]]:
+    """Read comparison.json: the layout, the order of values, and facts."""
     file = folder / COMPARISON
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
@@ -69,7 +70,7 @@ def read_description(folder: Path) -> tuple[Layout, dict[str, list[Any]], dict[s
 
 
 def _make_spec(kind: type[Any], values: Mapping[str, Any]) -> Any:
-    """A spec of its values in JSON, where tuples have become lists."""
+    """Return a spec from its values in JSON, where tuples have become lists."""
     texts = {each.name for each in fields(kind) if "tuple" in str(each.type)}
     return kind(
         **{name: tuple(value) if name in texts else value for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""Rows as Parquet: the columns of every run have the same types, also where a value is missing."""
+"""Rows as Parquet: columns have the same types in all rows, also where values are missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ TAKEN = ALWAYS_THERE - {"agents"}  # names that no swept key may have; agents ar
 
 
 def content(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str] | None = None) -> bytes:
-    """A file with these rows. Columns that are not known by name are numbers, but for those that `types` names."""
+    """Return the bytes of a file with these rows.
+
+    Columns that are not known by name are numbers, unless `types` names them.
+    """
     pa, pq = arrow()
     known = {**TYPES, **(types or {})}
     lists = pa.list_(pa.float64())
@@ -69,7 +72,7 @@ def _type(values: Sequence[Any]) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """A Parquet file to read; a sentence if it is none."""
+    """Open a Parquet file to read; a damaged one raises a sentence."""
     _, pq = arrow()
     try:
         with path.open("rb") as stream, pq.ParquetFile(stream) as file:
@@ -85,7 +88,7 @@ def opened(path: Path) -> Iterator[Any]:
 
 
 def arrow() -> tuple[Any, Any]:
-    """pyarrow and its Parquet part, or a sentence."""
+    """Import pyarrow and its Parquet part, or raise a sentence."""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -1,4 +1,4 @@
-"""The rows of a comparison, read again from its folder: everything that is shown is made of them."""
+"""The rows of a comparison, read from its folder: all that is shown is made of them."""
 
 from __future__ import annotations
 
@@ -38,12 +38,17 @@ MOST_TOLD = 10  # kinds of failure that are told one by one
 class Results:
     """One row per run, in the order of the file, and what is to be shown of them.
 
-    order: the values of data, model, network and every swept key, as the file has them. facts:
-    seed, folds,
-    test_fraction, repetitions, metrics (if the file names none, those that were measured),
-    protocol, search, swept, runs (how many there should be), words (of the protocol's measures and
-    curves) and graphs (of the first repetition: each with its file, its network and the swept
-    values of that).
+    Attributes
+    ----------
+    folder: where the files are.
+    rows: one dictionary per run, by column.
+    layout: the tables, figures, tests and expectations of the comparison.
+    order: the values of data, model, network and every swept key, as the file has them.
+    facts: seed, folds, test_fraction, repetitions, metrics (if the file names none, those that were
+        measured), protocol, search, swept, runs (how many there should be), words (of the
+        protocol's measures and curves) and graphs (of the first repetition: each with its file, its
+        network and the swept values of that).
+    columns: the names of the rows' columns, also where there are no rows.
     """
 
     folder: Path
@@ -51,17 +56,18 @@ class Results:
     layout: Layout
     order: dict[str, list[Any]]
     facts: dict[str, Any]
-    columns: tuple[str, ...] = ()  # of the rows, though there be none
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Results:
-        """What `run` left there."""
+        """Read what `run` left in a folder."""
         place = Path(folder).expanduser()
         layout, order, facts = read_description(place)
         file = place / ROWS
         if not file.exists():
             raise InputError(
-                f"{place} has no {ROWS}, for none of its runs has ended: give the same run command again"
+                f"{place} has no {ROWS}, for none of its runs has ended: give the same run command "
+                f"again"
             )
         with opened(file) as stored:
             names = stored.schema_arrow.names
@@ -70,9 +76,8 @@ class Results:
             rows: list[dict[str, Any]] = stored.read().to_pylist()
             measured = [name for name in names if _is_metric(name, order)]
         _check_rows(file, rows, names, order)
-        chosen = [
-            name for name in measured if name.startswith(CHOSEN)
-        ]  # nobody asks for them, and all want to know
+        # What a search chose is shown though no file asks for it.
+        chosen = [name for name in measured if name.startswith(CHOSEN)]
         metrics = list(dict.fromkeys([*(facts["metrics"] or measured), *chosen]))
         return cls(place, rows, layout, order, {**facts, "metrics": metrics}, tuple(names))
 
@@ -80,10 +85,11 @@ class Results:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        return f"Results({_counted(self.rows)} of {self.folder.name or self.folder}{_statuses(self.rows)})"
+        folder = self.folder.name or self.folder
+        return f"Results({_count_runs(self.rows)} of {folder}{_count_statuses(self.rows)})"
 
     def frame(self) -> Any:
-        """The rows as a data frame of pandas."""
+        """Return the rows as a data frame of pandas."""
         try:
             import pandas
         except ImportError:
@@ -93,7 +99,7 @@ class Results:
         return pandas.DataFrame(self.rows, columns=list(self.columns) or None)
 
     def where(self, conditions: Conditions) -> Results:
-        """Only the rows that have these values; a list stands for any of its values."""
+        """Return the rows that have these values; a list stands for any of its values."""
         for column in conditions:
             self._check_known(column, "column")
         wanted = {
@@ -108,7 +114,10 @@ class Results:
         return replace(self, rows=kept)
 
     def values(self, metric: str, at: float | None = None) -> Array:
-        """One number per run that is done and has it; of a curve its last point, or the one at or before `at`."""
+        """Return one number per run that is done and has it.
+
+        Of a curve it is the last point, or the one at or before `at`.
+        """
         self._check_known(metric, "metric")
         if metric in TEXTS:
             raise InputError(
@@ -118,17 +127,22 @@ class Results:
         return np.array([number for number in found if number is not None], dtype=float)
 
     def mean(self, metric: str, at: float | None = None) -> float:
-        """Over runs; not a number where there is none."""
+        """Return the mean over runs; NaN if there is none."""
         values = self.values(metric, at)
         return float(values.mean()) if len(values) else float("nan")
 
     def spread(self, metric: str, at: float | None = None) -> float:
-        """The standard deviation over runs; zero of a single one."""
+        """Return the standard deviation over runs; 0 of a single one."""
         values = self.values(metric, at)
-        return deviation(values) if len(values) > 1 else 0.0 if len(values) else float("nan")
+        if not len(values):
+            return float("nan")
+        return deviation(values) if len(values) > 1 else 0.0
 
     def _check_known(self, name: str, what: str) -> None:
-        """A name of some row, or one that the description has: at a smaller size a run may lack what others measure."""
+        """Check that a row or the description has this name.
+
+        At a smaller size a run may lack what others measure.
+        """
         if name in self.columns or any(name in row for row in self.rows):
             return
         known = {*self.columns, *(key for row in self.rows for key in row), *self._described()}
@@ -148,15 +162,15 @@ class Results:
 
 
 def deviation(values: Array) -> float:
-    """The standard deviation of a sample; of equal numbers none at all, where a rounded mean would leave some."""
+    """Return the standard deviation of a sample; exactly 0 of equal numbers."""
     return 0.0 if (values == values[0]).all() else float(np.std(values, ddof=1))
 
 
-def _counted(rows: list[dict[str, Any]]) -> str:
+def _count_runs(rows: list[dict[str, Any]]) -> str:
     return "1 run" if len(rows) == 1 else f"{len(rows):,} runs"
 
 
-def _statuses(rows: list[dict[str, Any]]) -> str:
+def _count_statuses(rows: list[dict[str, Any]]) -> str:
     found = Counter(row["status"] for row in rows)
     return (
         ": " + ", ".join(f"{number:,} {status}" for status, number in found.items())
@@ -168,7 +182,7 @@ def _statuses(rows: list[dict[str, Any]]) -> str:
 def _check_rows(
     file: Path, rows: list[dict[str, Any]], names: list[str], order: Mapping[str, list[Any]]
 ) -> None:
-    """They are of this description."""
+    """Check that the rows are those of this description."""
     if not rows:
         raise _not_ours(file, "it has no rows")
     if lacking := [key for key in order if key not in names]:
@@ -180,7 +194,8 @@ def _check_rows(
 
 def _not_ours(file: Path, why: str) -> InputError:
     return InputError(
-        f"{file} does not hold the rows of {COMPARISON} beside it ({why}): name a folder that a run has left, or give "
+        f"{file} does not hold the rows of {COMPARISON} beside it ({why}): name a folder that a "
+        f"run has left, or give "
         "its run command again"
     )
 
@@ -205,7 +220,7 @@ def _is_metric(name: str, order: Mapping[str, list[Any]]) -> bool:
 
 
 def counts(results: Results) -> str:
-    """96 runs: 90 done, 4 not applicable, 2 failed"""
+    """Return how runs ended: "96 runs: 90 done, 4 not applicable, 2 failed"."""
     found = Counter(row["status"] for row in results.rows)
     missing = results.facts["runs"] - len(results.rows)
     parts = [f"{found['done']:,} done"]
@@ -216,7 +231,7 @@ def counts(results: Results) -> str:
 
 
 def failures(results: Results) -> list[str]:
-    """A line for each kind of failure; where there are many, how many more there are."""
+    """Return a line for each kind of failure; of many, how many more there are."""
     found = Counter(
         (row["model"], row["data"], row["network"], row["failure"])
         for row in results.rows

@@ -47,6 +47,7 @@ class Store:
 
     @classmethod
     def at(cls, folder: Path) -> Store:
+        """Open the store of a folder, and delete what killed processes left half written."""
         arrow()
         place = result_folder(folder / "runs")
         for left in place.glob(".*"):  # by a process that was killed
@@ -54,11 +55,11 @@ class Store:
         return cls(place)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """One row, for good: whoever looks sees all of it, or nothing."""
+        """Write one row at once: readers see all of it, or nothing."""
         write(self._part(row["run"]), content([row]))
 
     def read(self) -> dict[str, Row]:
-        """All rows by their key; runs that are by themselves, as after a kill, are put together."""
+        """Return all rows by their key; single runs, as after a kill, are put together."""
         batches, parts = self._files()
         rows = self._rows([*batches, *parts])
         if len(parts) > 1 or len(batches) > MOST_BATCHES:
@@ -66,12 +67,12 @@ class Store:
         return rows
 
     def find(self, key: str) -> Row | None:
-        """The row that another process may have left."""
+        """Return the row that another process may have left."""
         part = self._part(key)
         return self._rows([part]).get(key) if part.exists() else None
 
     def merge(self, rows: Mapping[str, Row]) -> None:
-        """Put rows that are on disk together in one file, and remove those that hold nothing else."""
+        """Put rows into one file, and delete the files that hold nothing else."""
         if len(rows) < 2:
             return
         batch = self._part(BATCH + hashlib.sha256("".join(sorted(rows)).encode()).hexdigest()[:20])
@@ -86,13 +87,13 @@ class Store:
         return self.folder / f"{key}.parquet"
 
     def _files(self) -> tuple[list[Path], list[Path]]:
-        """Batches, and runs that are by themselves, which are newer."""
+        """Return batches and single runs, which are newer."""
         files = sorted(self.folder.glob("*.parquet"))
         batches = [file for file in files if file.name.startswith(BATCH)]
         return batches, [file for file in files if file not in batches]
 
     def _rows(self, files: list[Path]) -> dict[str, Row]:
-        """A file that cannot be read is named and put aside, so that its runs are done again."""
+        """Read rows; a damaged file is named and put aside, so that its runs are done again."""
         found: dict[str, Row] = {}
         for file in files:
             try:
@@ -114,7 +115,10 @@ class Store:
 
 
 class ResultsFile:
-    """The file of a folder. keys: of all runs, in order; columns: what was swept, of each of them."""
+    """results.parquet of a folder.
+
+    keys: of all runs, in order; columns: what was swept, of each of them.
+    """
 
     def __init__(
         self, folder: Path, keys: Sequence[str], columns: Sequence[Mapping[str, Any]]
@@ -124,7 +128,7 @@ class ResultsFile:
         self._next = 0.0
 
     def write(self, rows: Mapping[str, Row]) -> None:
-        """Those of `rows` that are of this comparison; no file where there is none."""
+        """Write the rows that are of this comparison; delete the file if there is none."""
         start = time.monotonic()
         both = zip(self._keys, self._columns, strict=True)
         if flat := [_flat(rows[key], swept) for key, swept in both if key in rows]:
@@ -135,13 +139,13 @@ class ResultsFile:
         self._next = end + max(PAUSE, (end - start) / SHARE) if flat else end
 
     def write_now_and_then(self, rows: Mapping[str, Row]) -> None:
-        """The same, unless it was done a moment ago: many rows take long to write."""
+        """Write unless it was done a moment ago: many rows take long."""
         if time.monotonic() >= self._next:
             self.write(rows)
 
 
 def _own(row: Row) -> Row:
-    """Without the columns that only other rows of its file have."""
+    """Return a row without the columns that only other rows of its file have."""
     return {
         name: value
         for name, value in row.items()
@@ -159,7 +163,7 @@ def _keys(batch: Path) -> set[str]:
 
 
 def _flat(row: Row, swept: Mapping[str, Any]) -> Row:
-    """Swept keys stand behind the names; the agents of a network are there already."""
+    """Return a row with its swept keys behind the names; agents are there already."""
     names = list(row)
     before, after = names[: names.index("repetition")], names[names.index("repetition") :]
     added = {key: value for key, value in swept.items() if key != "agents"}

@@ -1,1 +1,1 @@
-"""All runs of a comparison: one after another or at once, each kept as a row."""
+"""All runs of a comparison, in parallel, each kept as a row."""

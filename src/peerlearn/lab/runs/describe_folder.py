@@ -1,4 +1,4 @@
-"""What a run leaves in its folder before it begins: comparison.json, and a graph of every network."""
+"""Files of a result folder before the first run: comparison.json and graphs of networks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def describe(
     trials: Sequence[Trial],
     columns: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Everything but the rows; rows of another description are no longer results, though they stay in runs/."""
+    """Write everything but the rows.
+
+    Rows of another description are no longer results, though they stay in runs/.
+    """
     protocol, keys = comparison.protocol, list(columns[0])
     facts = {
         "seed": comparison.seed,
@@ -58,7 +61,7 @@ def describe(
 
 
 def _names_of_graphs(file: Path) -> list[str]:
-    """Graphs that an earlier description names; those of a file that is none of ours are not our business."""
+    """Return the graphs that an earlier description names; none of a foreign file."""
     try:
         found = read_description(file.parent)[2].get("graphs", ())
     except InputError:
@@ -67,7 +70,7 @@ def _names_of_graphs(file: Path) -> list[str]:
 
 
 def _graphs(folder: Path, trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """graphs/NAME.graphml of every network, as in the first repetition, and which network it is."""
+    """Write graphs/NAME.graphml of every network, as in the first repetition."""
     seeds: dict[int, tuple[Net, int]] = {}
     for trial in trials:
         if trial.network is not None and id(trial.network) not in seeds:
@@ -88,7 +91,7 @@ def _graphs(folder: Path, trials: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _bare(graph: nx.Graph) -> nx.Graph:
-    """Agents and links alone: GraphML cannot hold every attribute, such as places in the plane."""
+    """Return agents and links alone: GraphML cannot hold every attribute."""
     bare = nx.Graph()
     bare.add_nodes_from(list(graph))
     bare.add_edges_from(graph.edges())

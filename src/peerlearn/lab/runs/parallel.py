@@ -1,4 +1,4 @@
-"""Runs at the same time, in processes of joblib's. Whoever makes a run leaves its row on disk before it tells of it."""
+"""Parallel runs in processes of joblib; each row is on disk before its run is reported."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from peerlearn.lab.runs.attempt import attempt, row_of
 from peerlearn.lab.runs.progress import told
 from peerlearn.lab.runs.shared_comparison import Shared
 
-KILLED = "its process was ended from outside, twice, the second time with no other run beside it: is memory short?"
+KILLED = (
+    "its process was ended from outside, twice, the second time with no other run beside it: "
+    "is memory short?"
+)
 log = logging.getLogger("peerlearn.lab")
 
 
 def finished(shared: Shared, numbers: Sequence[int], jobs: int) -> Generator[tuple[int, Row]]:
-    """The runs of these numbers, begun in this order, each with its row as soon as it has ended.
+    """Yield runs in the order in which they end, each with its row.
 
     Where a process is ended from outside, the runs that it may have been at are made one by one
     when all others are done, and fail if it happens again.

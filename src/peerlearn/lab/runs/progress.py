@@ -1,4 +1,4 @@
-"""How far a comparison is, and how long it may still take."""
+"""Progress of a comparison: how far it is, and how long it may still take."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ Kind = tuple[
 
 @dataclass
 class Progress:
-    """Runs that are left are in the order in which they are begun, so those of now are the first of them."""
+    """Counts and times of runs.
+
+    Runs that are left are in the order in which they are begun: those under way are the first.
+    """
 
     trials: Sequence[Trial]
     jobs: int = 1
@@ -31,11 +34,12 @@ class Progress:
     _seconds: dict[Kind, list[float]] = field(default_factory=dict)  # that runs of a kind took
 
     def keep(self, number: int, row: Mapping[str, Any]) -> None:
-        """A row that was there before tells how long such a run takes."""
+        """Count a row that was there before, and its time."""
         self.kept += 1
         self._took(number, row)
 
     def finish(self, number: int, row: Mapping[str, Any]) -> None:
+        """Count a run that has ended, and its time."""
         self.left.pop(number)
         self._took(number, row)
         self.done += 1
@@ -46,11 +50,11 @@ class Progress:
         return time.monotonic() - self.began
 
     def now(self) -> list[str]:
-        """The runs under way, in words."""
+        """Return the runs under way, in words."""
         return [told(trial) for trial in islice(self.left.values(), self.jobs)]
 
     def seconds_left(self) -> float | None:
-        """By what runs of the same kind took, else all of them; None as long as there is none."""
+        """Return the time left, by runs of the same kind or of all; None before the first."""
         if not self._seconds:
             return None
         means = {kind: sum(each) / len(each) for kind, each in self._seconds.items()}
@@ -62,7 +66,7 @@ class Progress:
 
 
 def told(trial: Trial) -> str:
-    """A run in words: its names, what is swept, and which time it is."""
+    """Return a run in words: its names, what is swept, and which time it is."""
     whole, names = trial.comparison, [trial.data.name, trial.model.name]
     if trial.network is not None:
         names.append(trial.network.name)

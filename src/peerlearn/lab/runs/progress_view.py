@@ -1,4 +1,4 @@
-"""A comparison in the terminal while it runs: what is running, how much is done, and how long it may still take."""
+"""Progress of a comparison in the terminal: what runs, how much is done, how long it takes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_SHOWN = 8  # runs under way that are named
 
 @contextmanager
 def watched(console: Console) -> Iterator[Callable[[Progress], None]]:
-    """Yields what `run` tells of its progress: a line at the start; then alive on a terminal, else one now and then."""
+    """Yield a function that shows progress: live on a terminal, else a line now and then."""
     if not console.is_terminal:
         yield _Lines(console).watch
         return
@@ -31,8 +31,12 @@ def watched(console: Console) -> Iterator[Callable[[Progress], None]]:
 
 
 def begun(progress: Progress) -> str:
-    """96 runs: 12 are there already, 84 are made now, 2 at a time"""
-    left, whole = len(progress.left), progress.kept + progress.done + len(progress.left)
+    """Return how many runs there are and are made.
+
+    "96 runs: 12 are there already, 84 are made now, 2 at a time"
+    """
+    left = len(progress.left)
+    whole = progress.kept + progress.done + left
     runs = f"{whole:,} {'run' if whole == 1 else 'runs'}"
     if not left:
         return f"{runs}, there already"
@@ -40,11 +44,12 @@ def begun(progress: Progress) -> str:
     if left == whole:
         return f"{runs}, {now}"
     there = "1 is" if whole - left == 1 else f"{whole - left:,} are"
-    return f"{runs}: {there} there already, {f'{left:,} are made now, {now}' if left > 1 else '1 is made now'}"
+    made = f"{left:,} are made now, {now}" if left > 1 else "1 is made now"
+    return f"{runs}: {there} there already, {made}"
 
 
 def said(progress: Progress) -> str:
-    """12 of 96 runs, 1 failed, 34 s, about 2 min left"""
+    """Return how far it is: "12 of 96 runs, 1 failed, 34 s, about 2 min left"."""
     done, left = progress.kept + progress.done, progress.seconds_left()
     parts = [f"{done:,} of {done + len(progress.left):,} runs"]
     if progress.failed:
@@ -56,7 +61,7 @@ def said(progress: Progress) -> str:
 
 
 class _View:
-    """Drawn again and again by rich, from the same object that the runs change."""
+    """A view that rich draws again and again, from the object that the runs change."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -85,6 +90,8 @@ class _View:
 
 
 class _Lines:
+    """A line now and then, where there is no terminal."""
+
     def __init__(self, console: Console) -> None:
         self._console = console
         self._last: float | None = None

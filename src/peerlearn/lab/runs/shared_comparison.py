@@ -1,4 +1,4 @@
-"""A comparison sent to other processes once, as a file in its folder, however many runs they make of it.
+"""A comparison sent to other processes once, as a file, however many runs they make.
 
 A run holds the whole comparison, and that may hold data sets: pickled with every run, it would cost
 more than many a
@@ -24,7 +24,7 @@ from peerlearn.system.files import write
 
 
 class Shared:
-    """The runs of a comparison and where their rows go; pickled, it is no more than the name of a file."""
+    """The runs of a comparison and their store; pickled, it is only the name of a file."""
 
     def __init__(self, comparison: Comparison, store: Store, file: Path | None = None) -> None:
         self.comparison, self.store, self.file = comparison, store, file
@@ -43,7 +43,7 @@ class Shared:
         return found
 
     def send(self) -> None:
-        """Leave the file that other processes read."""
+        """Write the file that other processes read."""
         try:
             whole = wrap_non_picklable_objects(
                 (self.comparison, self.store, own_code.known), keep_wrapper=False
@@ -68,7 +68,10 @@ class Shared:
 
 @lru_cache(maxsize=2)
 def received(file: str) -> Shared:
-    """In another process: read once, for all runs that it makes; it may send it on, as Dask does."""
+    """Read the comparison once in another process, for all runs that it makes.
+
+    That process may send it on, as Dask does.
+    """
     comparison, store, known = pickle.loads(Path(file).read_bytes())
     own_code.known |= known  # a script, which runs are named by, is another one here
     return Shared(comparison, store, Path(file))

@@ -1,4 +1,4 @@
-"""Swept keys as columns: a value per run, of one type in all rows, in the order of the file."""
+"""Swept keys as columns: a value per run, of one type in all rows, in file order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from peerlearn.lab.results.parquet import NAMES
 
 
 def swept_of(trial: Trial) -> dict[str, Any]:
-    """What a run has of the swept keys; lists and tables as text."""
+    """Return the swept keys of a run; lists and tables as text."""
     found = {
         **trial.data.swept,
         **trial.model.swept,
@@ -30,7 +30,10 @@ def swept_keys(comparison: Comparison) -> list[str]:
 
 
 def columns_of(trials: Sequence[Trial], keys: Iterable[str]) -> list[dict[str, Any]]:
-    """A value per key and run, None where the run has none; text throughout where a key has text and numbers."""
+    """Return a value per key and run, None where there is none.
+
+    A key that has texts and numbers becomes text throughout.
+    """
     columns = [swept_of(trial) for trial in trials]
     for key in keys:
         kinds = {type(each[key]) for each in columns if key in each}
@@ -44,7 +47,7 @@ def columns_of(trials: Sequence[Trial], keys: Iterable[str]) -> list[dict[str, A
 def order_of(
     trials: Sequence[Trial], columns: Sequence[Mapping[str, Any]], keys: Iterable[str]
 ) -> dict[str, list[Any]]:
-    """The values of names and swept keys, in the file's order."""
+    """Return the values of names and swept keys, in the file's order."""
     entries = {
         name: [entry.name for trial in trials if (entry := getattr(trial, name))] for name in NAMES
     }

@@ -1,4 +1,4 @@
-"""The reproductions: one file per table or figure of the thesis, in the folder experiments/ of the project.
+"""The files of reproductions: one per table or figure of the thesis, in experiments/.
 
 An installed peerlearn carries them along; in a checkout they are read where they are edited.
 """
@@ -29,7 +29,7 @@ FREE = {*RECIPES, *GENERATORS}  # data sets that are no files
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What one file says of itself before it is run."""
+    """What a file says of itself before it is run."""
 
     name: str
     path: Path
@@ -47,12 +47,12 @@ class Reproduction:
 
     @property
     def fetched(self) -> tuple[str, ...]:
-        """Of those, the ones that OpenML has, and that running it fetches."""
+        """Absent data sets that OpenML has, which running it fetches."""
         return tuple(name for name in self.absent if name in SOURCES)
 
 
 def reproductions() -> list[Reproduction]:
-    """All of them, by chapter."""
+    """Return all reproductions, by chapter."""
     place = CHECKOUT if (CHECKOUT.parent / "pyproject.toml").exists() else PACKAGED
     took = _seconds(place / SECONDS)
     found = [_described(path, took.get(path.stem, {})) for path in sorted(place.glob("*.toml"))]
@@ -62,7 +62,7 @@ def reproductions() -> list[Reproduction]:
 
 
 def named(name: str) -> Reproduction:
-    """The one of that name."""
+    """Return the reproduction of that name."""
     known = {each.name: each for each in reproductions()}
     if name in known:
         return known[name]
@@ -72,7 +72,7 @@ def named(name: str) -> Reproduction:
 
 
 def chapter_of(name: str) -> int:
-    """As names begin: ch4-agents is of chapter 4."""
+    """Return the chapter that a name begins with: 4 of ch4-agents."""
     found = re.match(r"ch(\d+)", name)
     return int(found[1]) if found else 0
 
@@ -98,7 +98,7 @@ def _source(entry: Mapping[str, Any]) -> str:
 
 
 def _shown(sources: Iterable[str]) -> tuple[str, ...]:
-    """Tables and figures, each once and without the letter of a part."""
+    """Return tables and figures, each once and without the letter of a part."""
     return tuple(
         dict.fromkeys(
             found
@@ -113,7 +113,7 @@ def _tables(values: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def _seconds(file: Path) -> dict[str, dict[str, float]]:
-    """Name -> size -> seconds, as lab.thesis.page noted them."""
+    """Read name -> size -> seconds, as lab.thesis.page wrote them."""
     found: dict[str, dict[str, float]] = {}
     if file.exists():
         with file.open(newline="", encoding="utf-8") as lines:

@@ -31,7 +31,7 @@ CORES = 2  # of the machine that times are told for
 
 
 def page(folder: Path) -> str:
-    """The thesis against ours, number by number, as Markdown."""
+    """Return the thesis against ours, number by number, as Markdown."""
     found = results_in(folder)
     chapters = sorted({chapter_of(name) for name in found})
     parts = [_top(found), *(_chapter(chapter, found) for chapter in chapters)]
@@ -39,11 +39,12 @@ def page(folder: Path) -> str:
 
 
 def results_in(folder: Path) -> dict[str, Results]:
-    """Name of the reproduction -> its results, by chapter."""
+    """Return the results in a folder by the name of the reproduction, in order of chapters."""
     names = [path.parent.name for path in folder.glob(f"*/{COMPARISON}")]
     if not names:
         raise InputError(
-            f"{folder} holds no reproductions: make them with peerlearn reproduce all --output {folder}"
+            f"{folder} holds no reproductions: make them with peerlearn reproduce all --output "
+            f"{folder}"
         )
     return {
         name: Results.read(folder / name)
@@ -52,12 +53,12 @@ def results_in(folder: Path) -> dict[str, Results]:
 
 
 def seconds_of(results: Results) -> float:
-    """What all runs took, on two cores, whenever they were made."""
+    """Return what all runs took, on two cores, whenever they were made."""
     return sum(row["total_seconds"] or 0.0 for row in results.rows) / CORES
 
 
 def note_seconds(file: Path, found: dict[str, Results]) -> None:
-    """Put the times of these reproductions, at their size, beside those that the file has."""
+    """Write the times of these reproductions, at their size, beside those of the file."""
     times: dict[tuple[str, str], float] = {}
     if file.exists():
         with file.open(newline="", encoding="utf-8") as lines:
@@ -88,14 +89,15 @@ def _top(found: dict[str, Results]) -> str:
     rows = [_summary(name, results) for name, results in found.items()]
     return f"""# The thesis and ours
 
-Every table and figure of the thesis with results is run again by a file in `experiments/`; this page is written from
-those runs ({told}), by `python -m peerlearn.lab.thesis.page`. A number of the thesis is *within* if
-the mean of our runs is no farther from it than the spread that the thesis prints, or, where it prints none, than the
-file allows. A claim is within if the means of our runs stand in that relation; how much is "comparable" or "slightly"
-is ours to say where the thesis does not. *Explained* is outside with a reason, which was mostly looked for once the
-number was seen. A source that begins with "beside" is not the thesis's word: it is what its formulas give when
-corrected, or what a model of ours should reach there. Our spread is one standard deviation over runs. `peerlearn
-reproduce` lists all of them, and `--quick` runs any in a minute or less.
+Every table and figure of the thesis with results is run again by a file in `experiments/`; this
+page is written from those runs ({told}), by `python -m peerlearn.lab.thesis.page`. A number of the
+thesis is *within* if the mean of our runs is no farther from it than the spread that the thesis
+prints, or, where it prints none, than the file allows. A claim is within if the means of our runs
+stand in that relation; how much is "comparable" or "slightly" is ours to say where the thesis does
+not. *Explained* is outside with a reason, which was mostly looked for once the number was seen. A
+source that begins with "beside" is not the thesis's word: it is what its formulas give when
+corrected, or what a model of ours should reach there. Our spread is one standard deviation over
+runs. `peerlearn reproduce` lists all of them, and `--quick` runs any in a minute or less.
 
 Made with {_versions(found)}.
 
@@ -153,7 +155,7 @@ def _line(each: Judgement) -> tuple[str, ...]:
 
 
 def _absent(name: str, results: Results) -> str:
-    """Without the folder that it was looked for in."""
+    """Return why a data set is absent, without the folder it was looked for in."""
     known, other = KNOWN_FILES.get(name.casefold()), stand_in(results, name)
     told = f"{name} was not at hand" + (f", {other} was used in its place" if other else "")
     return f"{told}; {known.came_from}" if known else told
@@ -166,7 +168,7 @@ def _often(results: Results) -> str:
 
 
 def _versions(found: dict[str, Results]) -> str:
-    """Of all rows, but for the machine."""
+    """Return the versions of all rows, without the machine."""
     told = dict.fromkeys(
         ", ".join(
             f"{name} {version}"

@@ -26,7 +26,7 @@ ERROR = "error.txt"  # in the folder of a reproduction that broke down
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What became of one reproduction. Without results there is a sentence why: data not to be had, or trouble."""
+    """The result of one reproduction, or a sentence on why there is none."""
 
     reproduction: Reproduction
     size: Size
@@ -58,7 +58,7 @@ class Reproduced:
 
     @property
     def note(self) -> str:
-        """What a line of the summary has to add to the numbers."""
+        """What a line of the summary adds to the numbers."""
         parts = [self.why_not] if self.why_not else []
         parts += [f"without {', '.join(self.missing)}"] if self.missing else []
         parts += ["some runs failed"] if self.failed else []
@@ -73,7 +73,10 @@ def reproduce(
     jobs: int | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Reproduced:
-    """Run it into a folder of its name, make its report, and judge it. Data sets that are not at hand are fetched."""
+    """Run a reproduction into a folder of its name, report it, and judge it.
+
+    Data sets that are not at hand are fetched.
+    """
     start, folder = time.perf_counter(), Path(output).expanduser() / reproduction.name
     comparison, reports = read(reproduction.path, size=size, without_missing=True), list[Report]()
     results = make_runs(
@@ -92,7 +95,7 @@ def reproduce(
 def attempt(
     make: Callable[[], Reproduced], reproduction: Reproduction, output: Path, size: Size
 ) -> Reproduced:
-    """What `make` makes of it; whatever goes wrong is told in the result, so that others can follow."""
+    """Call `make`; an error becomes a result, so that other reproductions can follow."""
     start, folder = time.perf_counter(), output.expanduser() / reproduction.name
     try:
         return make()
@@ -110,7 +113,7 @@ def attempt(
 
 @dataclass(frozen=True)
 class _Line:
-    """Of summary.csv."""
+    """A line of summary.csv."""
 
     name: str
     size: str
@@ -124,7 +127,7 @@ class _Line:
 
 
 def write_summary(folder: Path, done: Sequence[Reproduced]) -> list[Path]:
-    """summary.csv and summary.md: a line for each reproduction."""
+    """Write summary.csv and summary.md: a line for each reproduction."""
     files = [folder / "summary.csv", folder / "summary.md"]
     write_table(files[0], [_line(each) for each in done])
     heads = ("Name", *(verdict.capitalize() for verdict in VERDICTS), "Time", "Note")

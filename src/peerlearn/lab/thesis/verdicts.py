@@ -1,4 +1,4 @@
-"""Reproductions in the terminal: the list, the thesis's numbers beside ours, and the summary of many."""
+"""Reproductions in the terminal: the list, the thesis's numbers beside ours, the summary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STYLES: dict[Verdict, str] = {
 
 
 def show_reproductions(console: Console, known: Sequence[Reproduction]) -> None:
-    """The list: what each shows, the data it needs and whether they are at hand, and about how long it takes."""
+    """Show what each reproduction shows, the data it needs, and how long it takes."""
     table = terminal_table(
         "Reproductions of the thesis",
         ("Name", "Thesis", "What it shows", "Data"),
@@ -48,7 +48,7 @@ def show_reproductions(console: Console, known: Sequence[Reproduction]) -> None:
 
 
 def _place(each: Reproduction) -> str:
-    """figures 4.3, 4.4"""
+    """Return tables or figures in words: "figures 4.3, 4.4"."""
     told = []
     for kind in ("table", "figure"):
         if numbers := [shown.split()[1] for shown in each.shows if shown.startswith(kind)]:
@@ -57,7 +57,7 @@ def _place(each: Reproduction) -> str:
 
 
 def _not_at_hand(known: Sequence[Reproduction]) -> list[str]:
-    """Data sets that this machine does not have, and what becomes of the reproductions that need them."""
+    """Return the absent data sets, and what becomes of the reproductions that need them."""
     absent = dict.fromkeys(name for each in known for name in each.absent)
     fetched = [name for name in absent if any(name in each.fetched for each in known)]
     replaced = [
@@ -81,7 +81,10 @@ def _not_at_hand(known: Sequence[Reproduction]) -> list[str]:
 
 
 def show_reproduced(console: Console, done: Reproduced, *, brief: bool = False) -> None:
-    """Every expectation with its verdict, then the reasons and what was left out; brief: only what is not within."""
+    """Show every expectation with its verdict, reasons, and what was left out.
+
+    brief: only what is not within.
+    """
     if done.results is None:
         say(console, f"Not run   {done.why_not}")
         return
@@ -104,7 +107,7 @@ def show_reproduced(console: Console, done: Reproduced, *, brief: bool = False) 
 
 
 def _reasons(judgements: Sequence[Judgement]) -> list[str]:
-    """Each reason once, with what it is about; of many, and of what was not run, where in the thesis they stand."""
+    """Return each reason once, with what it is about; of many, their places in the thesis."""
     about: dict[tuple[Verdict, str], list[Judgement]] = {}
     for each in judgements:
         if each.reason:
@@ -128,7 +131,7 @@ def _told(done: Reproduced) -> str:
 
 
 def _verdict(each: Reproduced) -> str:
-    """The worst of a reproduction's verdicts on what was run, in its colour."""
+    """Return the worst of a reproduction's verdicts on what was run, in its colour."""
     if each.broken:
         return "[bold red]broke down[/]"
     worst: Verdict = next((verdict for verdict in BADNESS if each.counts[verdict]), "not run")
@@ -136,7 +139,7 @@ def _verdict(each: Reproduced) -> str:
 
 
 def show_summary(console: Console, done: Sequence[Reproduced]) -> None:
-    """Names and verdicts."""
+    """Show names and verdicts."""
     table = terminal_table(
         "\nThe thesis and ours", ("Name", "Verdict"), (*map(str.capitalize, VERDICTS), "Time")
     )

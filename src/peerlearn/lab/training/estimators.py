@@ -32,7 +32,7 @@ SEEDED, OVER = "random_state", "network"  # parameters that a run gives to whoev
 
 
 def kind_of(model: Model, task: Task) -> type[Any]:
-    """The class of a model: for a family that which the task asks for, or the only one there is."""
+    """Return the class of a model; of a family, the one for the task or the only one."""
     if model.estimator is not None:
         return type(model.estimator)
     if model.kind in FAMILIES:
@@ -45,7 +45,7 @@ def kind_of(model: Model, task: Task) -> type[Any]:
 
 @lru_cache(maxsize=256)
 def imported(path: str) -> type[Any]:
-    """A class by its import path, such as sklearn.svm.SVC."""
+    """Import a class by its path, such as sklearn.svm.SVC."""
     module, _, name = path.rpartition(".")
     if not module.strip(".") or path.startswith("."):
         raise InputError(
@@ -55,7 +55,8 @@ def imported(path: str) -> type[Any]:
         found = getattr(import_module(module), name, None)
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{path} cannot be imported ({error}): check the path, or install what it needs; of a file of your own, "
+            f"{path} cannot be imported ({error}): check the path, or install what it needs; of a "
+            f"file of your own, "
             "name the folder in PYTHONPATH"
         ) from None
     except (Exception, SystemExit) as error:  # a module may do anything while it is imported
@@ -75,7 +76,7 @@ def imported(path: str) -> type[Any]:
 
 
 def parameters_of(kind: type[Any]) -> list[str]:
-    """The names of its parameters, as scikit-learn has them."""
+    """Return the names of a class's parameters, as scikit-learn has them."""
     try:
         names: list[str] = kind._get_param_names() if hasattr(kind, "_get_param_names") else []
     except RuntimeError as error:  # it takes any number of arguments
@@ -84,8 +85,10 @@ def parameters_of(kind: type[Any]) -> list[str]:
 
 
 def takes(model: Model, kind: type[Any], settings: Settings, key: str) -> bool:
-    """Whether a model with these settings has one under this key, which may lead into a table, solver.tolerance, or
-    into an estimator within, svc__C."""
+    """Return whether a model with these settings has one under this key.
+
+    A key may lead into a table, solver.tolerance, or into an estimator within, svc__C.
+    """
     first, _, rest = key.partition(".")
     if first not in parameters_of(kind):
         return not rest and DEEP in key and key in within(model, kind, settings)
@@ -101,13 +104,15 @@ def takes(model: Model, kind: type[Any], settings: Settings, key: str) -> bool:
 
 
 def within(model: Model, kind: type[Any], settings: Settings) -> set[str]:
-    """The parameters of a model and of the estimators within it, as scikit-learn writes them."""
+    """Return the parameters of a model and of the estimators within it, as in scikit-learn."""
     own = {key: value for key, value in settings.items() if key in parameters_of(kind)}
     return set(configured(model, kind, own).get_params(deep=True))
 
 
 def estimator_of(trial: Trial, network: SimulatedNetwork | None = None, **more: Any) -> Any:
-    """The unfitted estimator of a run: settings of its data set, then of its model, then `more`.
+    """Return the unfitted estimator of a run.
+
+    Its settings are those of its data set, then of its model, then `more`.
 
     Of the first and the last those that the estimator has: one search serves several models, as one
     data set does.
@@ -126,7 +131,7 @@ def estimator_of(trial: Trial, network: SimulatedNetwork | None = None, **more: 
 
 
 def settings_of(data: Data, model: Model, kind: type[Any]) -> dict[str, Any]:
-    """Those of the data set that such a model has, and its own, which win."""
+    """Return the settings of the data set that such a model has, replaced by its own."""
     taken = parameters_of(kind)
     return {key: value for key, value in data.settings.items() if key in taken} | dict(
         model.settings
@@ -134,14 +139,17 @@ def settings_of(data: Data, model: Model, kind: type[Any]) -> dict[str, Any]:
 
 
 def configured(model: Model, kind: type[Any], settings: Mapping[str, Any]) -> Any:
-    """The estimator of a model, or a copy of the one it was given, with these settings."""
+    """Return the estimator of a model, or a copy of the given one, with these settings."""
     if model.estimator is None:
         return made(kind, settings)
     return clone(model.estimator).set_params(**_objects(kind, settings))
 
 
 def made(kind: type[Any], settings: Mapping[str, Any]) -> Any:
-    """An estimator with settings; tables among them are algorithms of ours, or estimators by the import path `kind`."""
+    """Return an estimator with settings.
+
+    Tables among them are algorithms of ours, or estimators by the import path `kind`.
+    """
     objects, own = _objects(kind, settings), parameters_of(kind)
     deep = {key: objects.pop(key) for key in list(objects) if DEEP in key and key not in own}
     estimator = kind(**objects)
@@ -167,7 +175,7 @@ def _has_kind(value: Any) -> bool:
 
 
 def objection(data: Data, model: Model) -> str:
-    """Why the model cannot learn the targets of a table, or not where it should; empty if it can."""
+    """Return why the model cannot learn the targets of a table there; empty if it can."""
     facts = facts_of(data)
     kind = kind_of(model, facts.task)
     if what_it_takes(kind) == "sequences":
@@ -189,19 +197,22 @@ def objection(data: Data, model: Model) -> str:
 
 
 def what_it_takes(kind: type[Any]) -> Takes:
-    """Return what an agent must have for a model of this class: rows for estimators that are not ours."""
+    """Return what an agent must have for a model of this class: rows if it is not ours."""
     return kind.takes if issubclass(kind, NetworkModel) else "rows"
 
 
 def _abilities(model: Model, kind: type[Any]) -> tuple[bool, bool]:
-    """Whether it classifies, and whether it predicts numbers; of one that leaves it open, neither."""
+    """Return whether it classifies and whether it predicts numbers; neither if it is open."""
     if model.estimator is not None:
         return is_classifier(model.estimator), is_regressor(model.estimator)
     return issubclass(kind, ClassifierMixin), issubclass(kind, RegressorMixin)
 
 
 def _takes_many_classes(model: Model, kind: type[Any]) -> bool:
-    """As its tags say, which hang on no setting but those of scikit-learn's combinations, given or left to the run."""
+    """Return what the tags say; settings do not change them.
+
+    Only combinations of scikit-learn have tags that follow from what is given or left to the run.
+    """
     if model.estimator is None and not issubclass(kind, NetworkModel):
         return True
     tags = get_tags(kind() if model.estimator is None else model.estimator)

@@ -1,4 +1,4 @@
-"""Rows of which few have a label: what a run trains on, which of these rows say their class, what it is tested on.
+"""Rows of which few have a label: training rows, which of them keep a label, test rows.
 
     tested       rows that are held out: a fold, or so many drawn at random
     labelled     of the other rows so many, any of them or as many of each class
@@ -39,8 +39,9 @@ Count = int | Mapping[str, int]
 
 @dataclass(frozen=True)
 class Labelling:
-    """labelled, unlabelled, tested: numbers of rows, for all data sets or by the name of each. 0 unlabelled: all that
-    are left; 0 tested: those that the comparison holds out.
+    """Numbers of labelled, unlabelled and tested rows, for all data sets or by name.
+
+    0 unlabelled: all that are left; 0 tested: those that the comparison holds out.
 
     labels: which rows keep theirs. classes: by data set, the labels of the classes to tell apart;
     rows of others are
@@ -72,22 +73,24 @@ class Labelling:
                 isinstance(each, Mapping) for each in models.values()
             ):
                 raise InputError(
-                    f"tuned.{name} is {models!r:.80}: give a table of settings by the name of the model"
+                    f"tuned.{name} is {models!r:.80}: give a table of settings by the name of the "
+                    f"model"
                 )
 
     def count(self, key: str, entry: Data) -> int:
-        """How many rows of one kind are to be drawn from this data set."""
+        """Return how many rows of one kind are drawn from this data set."""
         given: Count = getattr(self, key)
         if not isinstance(given, Mapping):
             return given
         if LEAST[key] and entry.name not in given:
             raise InputError(
-                f"{key} of the protocol says nothing of data set {entry.name}: give it a number there"
+                f"{key} of the protocol says nothing of data set {entry.name}: give it a number "
+                f"there"
             )
         return given.get(entry.name, 0)
 
     def only(self, entry: Data) -> Data:
-        """The data set without the classes that are left out, if it has rows enough."""
+        """Return the data set without the classes that are left out, if it has rows enough."""
         if entry.name in self.classes:
             kept = tuple(self.classes[entry.name])
             given = entry.given and of_classes(entry.given, kept)
@@ -95,13 +98,14 @@ class Labelling:
         asked, rows = sum(self.count(key, entry) for key in LEAST), facts_of(entry).rows
         if asked > rows:
             raise InputError(
-                f"data set {entry.name} has {rows} rows, and the protocol asks for {asked}, labelled, unlabelled and "
+                f"data set {entry.name} has {rows} rows, and the protocol asks for {asked}, "
+                f"labelled, unlabelled and "
                 "tested ones together: ask for fewer"
             )
         return entry
 
     def settings(self, entry: Data, model: Model) -> dict[str, Any]:
-        """What the model has for this data set alone; what it cannot have is refused."""
+        """Return the model's settings for this data set alone, or refuse them."""
         tuned, kind = (
             dict(self.tuned.get(entry.name, {}).get(model.name, {})),
             kind_of(model, "classification"),
@@ -118,11 +122,11 @@ class Labelling:
         return tuned
 
     def fold(self, trial: Trial) -> Fold:
-        """Training rows, most of which have the label -1, and test rows; the last ones asked for are kept."""
+        """Return training rows, most with the label -1, and test rows; the last are kept."""
         return _fold(Asked(key_of(fold_key(trial), self), (self, trial)))
 
     def drawn(self, trial: Trial) -> Fold:
-        """As `fold`, made anew."""
+        """Return a new fold."""
         if trial.within is not None:
             return _of_the_labelled(trial, self.fold(trial.within))
         table = table_of(trial)
@@ -150,7 +154,7 @@ class Labelling:
         return Fold("classification", X, y, X_test, codes[test])
 
     def _known(self, codes: Indices, entry: Data) -> Indices:
-        """Which of the training rows, which are in random order, keep their label: the first that will do."""
+        """Return which training rows keep their label: the first, in their random order."""
         wanted, classes = self.count("labelled", entry), int(codes.max()) + 1
         if self.labels == "at random":
             parts = [np.arange(len(codes))[:wanted]]
@@ -160,19 +164,24 @@ class Labelling:
         known = np.concatenate(parts)
         if len(known) < wanted:
             raise DataError(
-                f"data set {entry.name} has {len(codes)} training rows, too few for {wanted} labels drawn "
+                f"data set {entry.name} has {len(codes)} training rows, too few for {wanted} "
+                f"labels drawn "
                 f"{self.labels}: ask for fewer"
             )
         return known
 
 
 def _of_the_labelled(trial: Trial, whole: Fold) -> Fold:
-    """A fold of the labelled training rows of a run is tested, without which the others and those without label are
-    trained on. All stay as they were prepared, for rows without a label were there too."""
+    """Return a fold of the labelled training rows of a run, for a search.
+
+    One fold of the labelled rows is tested; the other labelled rows and those without a label are
+    trained on. All stay as they were prepared, for rows without a label were there too.
+    """
     known, X, y = np.flatnonzero(whole.y != UNKNOWN), whole.X, whole.y
     if np.unique(y[known], return_counts=True)[1].min() < 2:
         raise DataError(
-            f"a class of {trial.data.name} has one labelled row, which a search cannot both learn and test: give more "
+            f"a class of {trial.data.name} has one labelled row, which a search cannot both learn "
+            f"and test: give more "
             "rows a label, or labels = 'per class'"
         )
     rng = np.random.default_rng(trial.seed("split"))
@@ -184,7 +193,7 @@ def _of_the_labelled(trial: Trial, whole: Fold) -> Fold:
 
 
 def of_classes(table: DataSet, kept: tuple[Any, ...]) -> DataSet:
-    """Only the rows of these classes."""
+    """Return only the rows of these classes."""
     there = np.unique(table.y).tolist()
     if missing := [label for label in kept if label not in there]:
         raise DataError(

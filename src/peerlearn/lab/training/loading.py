@@ -1,4 +1,4 @@
-"""The rows of a run: loaded once per process, split into folds, and scaled by what the training rows are like."""
+"""The rows of a run: loaded once per process, split into folds, scaled by training rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RANGES: Mapping[Scale, tuple[float, float]] = {"unit": (0.0, 1.0), "signed": (-1
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """What models are trained and tested on: the same for every model and network."""
+    """Training and test rows, the same for every model and network."""
 
     task: Task
     X: Array
@@ -42,12 +42,12 @@ class Fold:
 
 
 def fold_of(trial: Trial) -> Fold:
-    """The trial's training and test rows, prepared; the last ones asked for are kept."""
+    """Return the trial's training and test rows, prepared; the last ones are kept."""
     return _fold(Asked(fold_key(trial), trial))
 
 
 def fold_key(trial: Trial) -> str:
-    """What training and test rows follow from: equal keys, equal rows."""
+    """Return a text that training and test rows follow from: equal keys, equal rows."""
     whole, rows_alone = trial.comparison, replace(trial.data, settings={}, swept={})
     drawn = (whole.seed, whole.protocol, whole.folds, whole.test_fraction)
     outer = None if trial.within is None else fold_key(trial.within)
@@ -70,8 +70,10 @@ def _fold(asked: Asked[Trial]) -> Fold:
 
 
 def table_of(trial: Trial) -> DataSet:
-    """The data set as found, not scaled; a generated one is the same in all repetitions. Of a run within another, the
-    other's training rows."""
+    """Return the data set as found, not scaled; a generated one is the same in all repetitions.
+
+    Of a run within another, these are the other's training rows.
+    """
     if trial.within is not None:
         table = table_of(trial.within)
         train, _ = split(trial.within, table.y, stratify=table.task == "classification")
@@ -89,7 +91,7 @@ def _loaded(name: str, seed: int) -> DataSet:
 
 
 def split(trial: Trial, y: Any, *, stratify: bool) -> tuple[Rows, Rows]:
-    """Training and test rows of the trial's fold; the same for every model and network."""
+    """Return training and test rows of the trial's fold; the same for every model and network."""
     whole, seed = trial.comparison, trial.seed("split")
     if whole.folds == 1:
         kind = StratifiedShuffleSplit if stratify else ShuffleSplit
@@ -105,7 +107,10 @@ def split(trial: Trial, y: Any, *, stratify: bool) -> tuple[Rows, Rows]:
 def prepared(
     entry: Data, X: Array, *others: Array, y: AnyArray | None = None, seed: int = 0
 ) -> tuple[Array, ...]:
-    """Training rows X and other rows, scaled and then transformed, by what X (and y, of the same rows) is like."""
+    """Return training rows X and other rows, scaled and transformed.
+
+    Scaling and transformers are fitted to X, and to y of the same rows.
+    """
     tables = (X, *others)
     scale = scale_of(entry, X)
     if scale == "standard":
@@ -122,13 +127,17 @@ def prepared(
         except ValueError as error:
             why = " ".join(str(error).split())
             raise DataError(
-                f"{settings['kind']} in prepare of {entry.name} cannot take its {len(X)} training rows: {why}"
+                f"{settings['kind']} in prepare of {entry.name} cannot take its {len(X)} training "
+                f"rows: {why}"
             ) from error
     return tables
 
 
 def scale_of(entry: Data, X: Array) -> Scale:
-    """How columns are scaled; as loaded: to the range that the set is known by, and a set that is given as it is."""
+    """Return how columns are scaled.
+
+    as loaded: to the range that the set is known by; a given set stays as it is.
+    """
     if entry.scale != "as loaded":
         return entry.scale
     known = None if entry.given is not None else data.known_range(entry.source or entry.name, X)

@@ -1,4 +1,4 @@
-"""Keeping what was computed once: lru_cache by a text that says all that it follows from."""
+"""Memory of what was computed once: lru_cache by a text that the result follows from."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ About = TypeVar("About")
 
 @dataclass(frozen=True)
 class Asked(Generic[About]):
-    """Equal keys count as one question, though they be about other objects."""
+    """A question with a key; equal keys are the same question, whatever it is about."""
 
     key: str
     about: About = field(compare=False)
 
 
 def key_of(*parts: Any) -> str:
-    """Objects as one text, equal where they are."""
+    """Return objects as one text, equal if they are."""
     return json.dumps(describe_value(parts), sort_keys=True)

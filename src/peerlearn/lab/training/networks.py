@@ -17,7 +17,7 @@ from peerlearn.network import SimulatedNetwork
 
 
 def network_of(trial: Trial) -> SimulatedNetwork | None:
-    """The network of a run, its graph drawn from the run's seed unless it has one of its own; None: centralised."""
+    """Return the network of a run, its graph drawn from the run's seed; None: centralised."""
     if trial.network is None:
         return None
     net, seed = trial.network, trial.seed("graph")
@@ -28,12 +28,12 @@ def network_of(trial: Trial) -> SimulatedNetwork | None:
 
 @lru_cache(maxsize=32)
 def _fastest(asked: Asked[nx.Graph]) -> Any:
-    """Minutes of work on a large graph, which all models of a repetition share."""
+    """Compute the fastest weights once for all models of a repetition: it takes minutes."""
     return mixing.fastest(asked.about)
 
 
 def graph_of(net: Net, seed: int) -> nx.Graph:
-    """The fixed graph, or one of its kind."""
+    """Return the fixed graph, or one of its kind."""
     if net.fixed is not None:
         return net.fixed
     generator = graphs.GENERATORS[net.graph]

@@ -35,7 +35,10 @@ CENTRES_KEPT = 64
 
 @dataclass(frozen=True)
 class Trained:
-    """What training left. distances: of each agent's coefficients to the centralised ones, or of all together."""
+    """Predictions, coefficients and report that training left.
+
+    distances: of each agent's coefficients to the centralised ones, or of all together.
+    """
 
     seconds: float
     predictions: AnyArray  # agents x test rows
@@ -51,7 +54,7 @@ class Trained:
 def trained(
     estimator: Any, X_test: Any, seconds: float, distances: Sequence[float] = ()
 ) -> Trained:
-    """A fitted estimator, tested: as every agent of its network, or as the only one."""
+    """Test a fitted estimator, as every agent of its network or as the only one."""
     many = hasattr(estimator, "agent_predictions")
     return Trained(
         seconds,
@@ -66,7 +69,10 @@ def trained(
 
 
 def outcome_of(trial: Trial, fold: Fold, found: Trained, best: Mapping[str, Any]) -> Outcome:
-    """Metrics of the predictions, and of the rest what the comparison asks for; best: settings that a search found."""
+    """Return the metrics of the predictions, and what else the comparison asks for.
+
+    best: settings that a search found.
+    """
     asked, agents, report = trial.comparison.metrics, len(found.predictions), found.report
     values, own = metrics.measured(
         asked, fold.task, fold.y_test, found.predictions, trial.model.name
@@ -93,7 +99,7 @@ def outcome_of(trial: Trial, fold: Fold, found: Trained, best: Mapping[str, Any]
 
 
 def curves_of(report: Report, vote_every: int) -> dict[str, Curve]:
-    """The residuals against iterations; a solver that votes has one per vote, and one at the end."""
+    """Return the residuals against iterations, one per vote of a solver that votes."""
     n, residuals = report.iterations, report.residuals
     if not residuals:
         return {}
@@ -103,7 +109,7 @@ def curves_of(report: Report, vote_every: int) -> dict[str, Curve]:
 
 
 def centralised_distances(trial: Trial, fold: Fold, estimator: Any) -> list[float]:
-    """How far each agent's coefficients are from those of the same model with all rows in one place.
+    """Return how far each agent's coefficients are from the centralised ones.
 
     None where nobody asks, or where coefficients mean something else over a network.
     """
@@ -118,12 +124,12 @@ def centralised_distances(trial: Trial, fold: Fold, estimator: Any) -> list[floa
 
 @lru_cache(maxsize=CENTRES_KEPT)
 def centre(asked: Asked[Callable[[], Array]]) -> Array:
-    """Coefficients that several runs of a fold are compared with, computed once."""
+    """Compute once the coefficients that several runs of a fold are compared with."""
     return asked.about()
 
 
 def fitted(estimator: Any, *given: Any) -> float:
-    """The seconds that fit took."""
+    """Fit, and return the seconds that it took."""
     start = time.perf_counter()
     estimator.fit(*given)
     return time.perf_counter() - start
@@ -132,7 +138,9 @@ def fitted(estimator: Any, *given: Any) -> float:
 def fitted_alone(
     estimator: Any, shares: Sequence[Share], fold: Fold, tests: Sequence[Any] = ()
 ) -> Trained:
-    """One copy per agent, on its share; whoever has rows of one class only always says that class.
+    """Fit one copy per agent to its share.
+
+    An agent with rows of one class only always predicts that class.
 
     tests: what each agent sees of the test rows, if not all of them.
     """

@@ -6,7 +6,8 @@ ADMM stops by another number, which bounds the distance to the answer, and keeps
 one. What the agents' own steps are given, p[n] = z[n-1] - u[n-1], and what they give, b[n], tell
 z[n] where b is not over-relaxed:
 
-    p[n+1] = z[n] - u[n],   u[n] = u[n-1] + b[n] - z[n]     =>     z[n] = (z[n-1] + b[n] + p[n+1] - p[n]) / 2
+    p[n+1] = z[n] - u[n],   u[n] = u[n-1] + b[n] - z[n]
+    =>   z[n] = (z[n-1] + b[n] + p[n+1] - p[n]) / 2
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from peerlearn.network.base import Network
 
 @dataclass
 class WatchedADMM:
-    """ADMM, the same in all it computes and sends. In simulation alone is everybody's residual at hand."""
+    """ADMM that computes and sends the same, with a record of all agents' residuals.
+
+    Only a simulation has the residuals of all agents.
+    """
 
     watched: ADMM
     residuals: list[float] = field(default_factory=list, compare=False, repr=False)
@@ -37,7 +41,7 @@ class WatchedADMM:
 
     @property
     def curve(self) -> Curve:
-        """Against iterations."""
+        """The residuals against iterations."""
         return np.arange(1.0, len(self.residuals) + 1).tolist(), self.residuals
 
     def must_take(self, penalty: Penalty) -> None:
@@ -52,14 +56,14 @@ class WatchedADMM:
 
 
 def watched(solver: object) -> WatchedADMM | None:
-    """The solver, if it is one whose primal residual can be told."""
+    """Return a watched solver, or None if its primal residual cannot be computed."""
     if isinstance(solver, ADMM) and (solver.relaxation == 1.0 or solver.variant == "thesis"):
         return WatchedADMM(solver)
     return None
 
 
 class _Steps(LeastSquares):
-    """The agents' problems, and what became of each step."""
+    """The agents' problems, with a record of each step."""
 
     def __init__(self, problems: LeastSquares) -> None:
         super().__init__(problems.groups, problems.rows, problems.shape)

@@ -29,7 +29,10 @@ FOUND_KEPT = 4096
 
 
 def best_settings(trial: Trial) -> dict[str, Any]:
-    """The best of the grid for this run's training rows, as far as its model has such settings; empty: no search."""
+    """Return the best of the grid that the model has, for this run's training rows.
+
+    Without a search there is none.
+    """
     search = trial.comparison.search
     if search is None:
         return {}
@@ -42,14 +45,17 @@ def best_settings(trial: Trial) -> dict[str, Any]:
 
 
 def keys_of(search: Search, data: Data, model: Model) -> list[str]:
-    """The keys of the grid that a model has."""
+    """Return the keys of the grid that a model has."""
     kind = kind_of(model, facts_of(data).task)
     settings = settings_of(data, model, kind)
     return [key for key in search.grid if takes(model, kind, settings, key)]
 
 
 def _searching(trial: Trial, search: Search) -> Trial:
-    """The run of the model that searches: in one place, unless the search and both models are over the network."""
+    """Return the run of the model that searches.
+
+    It is in one place, unless the search and both models are over the network.
+    """
     model = _searching_model(trial, search)
     together = (
         search.where == "network" and model.where != "centralised" and trial.network is not None
