@@ -21,7 +21,7 @@ from peerlearn.cli import main
 from peerlearn.cli.graph import figure
 from peerlearn.cli.graph import report as graph_report
 from peerlearn.cli.graph.figure import draw_graph
-from peerlearn.cli.graph.kinds import KINDS, MOST, SHOWN, named
+from peerlearn.cli.graph.kinds import KINDS, MOST, SHOWN, make_graph
 from peerlearn.cli.graph.report import describe, run_graph
 from peerlearn.errors import GraphError, InputError, MissingExtra, WeightsError
 from peerlearn.lab.figures import graph_places
@@ -182,7 +182,7 @@ def test_what_the_sentence_about_missing_options_suggests_works(no_work, kind):
         option.removeprefix("--"): text
         for option, text in zip(words[1::2], words[2::2], strict=True)
     }
-    graph = named(
+    graph = make_graph(
         words[0],
         {name: float(text) if "." in text else int(text) for name, text in options.items()},
     )
@@ -376,7 +376,7 @@ def test_an_output_that_is_a_file(no_work, tmp_path):
 def test_a_file_of_too_many_agents(no_work, tmp_path):
     nx.write_edgelist(graphs.linear(MOST + 1), tmp_path / "long.txt")
     with pytest.raises(GraphError, match="1,001 agents are more than can be drawn"):
-        named(str(tmp_path / "long.txt"), {})
+        make_graph(str(tmp_path / "long.txt"), {})
 
 
 def test_without_cvxpy_the_other_weights_are_compared(no_cvxpy, tmp_path):

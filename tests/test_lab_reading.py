@@ -20,7 +20,7 @@ from peerlearn.lab import (
     TableSpec,
     read,
 )
-from peerlearn.lab.file.sizes import sized
+from peerlearn.lab.file.sizes import values_at_size
 from peerlearn.lab.protocols.rows import Rows
 
 ROOT = Path(__file__).parent.parent
@@ -274,8 +274,8 @@ def test_what_a_size_leaves_out_is_checked_all_the_same(written):
 
 def test_a_file_is_the_same_at_its_own_size_after_a_smaller_one(written):
     top = toml_reader.read(written(SHORT))
-    assert sized(top, "quick")["repetitions"] == 1
-    assert "repetitions" not in sized(top, "full")
+    assert values_at_size(top, "quick")["repetitions"] == 1
+    assert "repetitions" not in values_at_size(top, "full")
 
 
 FROM_FILES = SHORT.replace('name = "g50c"', 'name = "G50C"') + '[[data]]\nname = "iris"\n'

@@ -24,7 +24,7 @@ from peerlearn.lab.runs.progress import Progress
 from peerlearn.lab.runs.run import make_runs as run
 from peerlearn.lab.runs.run import run as run_checked
 from peerlearn.system import files
-from peerlearn.system.folder_lock import alone
+from peerlearn.system.folder_lock import lock_folder
 from tests.lab_tiny import rows_on_disk, table, tiny, watched
 
 
@@ -310,7 +310,7 @@ def test_a_full_disk_ends_in_a_sentence_and_the_rest_comes_later(
 
 def test_one_run_at_a_time_in_a_folder(tmp_path):
     with (
-        alone(tmp_path, "a comparison"),
+        lock_folder(tmp_path, "a comparison"),
         pytest.raises(InputError, match=r"a comparison runs in .* already, as process"),
     ):
         run(tiny(), tmp_path, jobs=1)

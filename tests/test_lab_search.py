@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 
 from peerlearn.data import DataSet
 from peerlearn.errors import InputError
-from peerlearn.lab.checking.comparison import checked
+from peerlearn.lab.checking.comparison import check_comparison
 from peerlearn.lab.description.search import Search
 from peerlearn.lab.description.trial import Outcome, Trial
 from peerlearn.lab.runs.attempt import attempt
-from peerlearn.lab.training.loading import prepared, split, table_of
-from peerlearn.lab.training.search import _found as searches
+from peerlearn.lab.training.loading import prepare, split, table_of
+from peerlearn.lab.training.search import _search_grid as searches
 from peerlearn.lab.training.search import best_settings
 from tests.lab_given import RING, classes, comparison, model, numbers, ran
 
@@ -43,7 +43,7 @@ def test_the_best_is_that_of_folds_by_hand():
         for k in GRID["n_neighbors"]:
             scores = []
             for fit, score in folds:
-                X_fit, X_score = prepared(entry, X[fit], X[score])
+                X_fit, X_score = prepare(entry, X[fit], X[score])
                 scores.append(
                     1 - KNeighborsClassifier(k).fit(X_fit, y[fit]).score(X_score, y[score])
                 )
@@ -199,7 +199,7 @@ def test_regression_goes_by_its_own_metric():
         InputError,
         match=r"^search.metric in the comparison is 'error', but numbers is a regression: leave it",
     ):
-        checked(whole)
+        check_comparison(whole)
 
 
 def test_without_a_search_nothing_is_found():

@@ -40,8 +40,8 @@ def only_made_up_data(made_up, monkeypatch):
 
 def _forget():
     """Data sets are kept by their names, and those of other tests are others."""
-    facts._loaded.cache_clear()
-    loading._loaded.cache_clear()
+    facts._load_facts.cache_clear()
+    loading._load.cache_clear()
 
 
 def test_every_file_is_a_reproduction_and_every_chapter_with_results_has_some():

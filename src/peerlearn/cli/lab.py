@@ -90,14 +90,14 @@ def run(
     from peerlearn.lab.checking.read import read
     from peerlearn.lab.report.build import report_of
     from peerlearn.lab.results.results import failures
-    from peerlearn.lab.runs.progress_view import watched
+    from peerlearn.lab.runs.progress_view import show_progress
     from peerlearn.lab.runs.run import make_runs
-    from peerlearn.system.stop_signals import ended_by_signals
+    from peerlearn.system.stop_signals import stop_on_signals
     from peerlearn.system.terminal import console_of_terminal, say
 
     folder = output or Path(f"peerlearn-{file.stem}{'-quick' if quick else ''}")
     reports: list[Report] = []
-    with ended_by_signals(), watched(Console(stderr=True)) as watch:
+    with stop_on_signals(), show_progress(Console(stderr=True)) as watch:
         comparison = read(file, size="quick" if quick else "full")
         results = make_runs(
             comparison,
@@ -133,13 +133,13 @@ def report(folder: Path) -> None:
     _show(folder, report_of(folder))
 
 
-def _expected(results: Results) -> list[str]:
+def _judge_expectations(results: Results) -> list[str]:
     """Return how many expectations were met, and the sentences of those that were not."""
-    from peerlearn.lab.analysis.expectations import counted, judged
+    from peerlearn.lab.analysis.expectations import count_verdicts, judge
 
-    judgements = judged(results)
+    judgements = judge(results)
     told = ", ".join(
-        f"{count} {verdict}" for verdict, count in counted(judgements).items() if count
+        f"{count} {verdict}" for verdict, count in count_verdicts(judgements).items() if count
     )
     outside = [each.sentence for each in judgements if each.verdict == "outside"]
     return [f"Expectations: {told}", *outside] if judgements else []
@@ -157,7 +157,7 @@ def _show(folder: Path, made: Report) -> None:
         console,
         counts(results),
         *made.said,
-        *_expected(results),
+        *_judge_expectations(results),
         "",
         f"Folder   {folder}",
         f"Report   {folder / 'report.html'}",

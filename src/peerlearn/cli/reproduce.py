@@ -65,7 +65,7 @@ def reproduce(
       NAME/                   what peerlearn run leaves: rows, tables, figures
       summary.csv, .md        verdicts of all (of reproduce all)
     """
-    from peerlearn.lab.thesis.files import named, reproductions
+    from peerlearn.lab.thesis.files import find_reproduction, reproductions
 
     if name is None:
         _list()
@@ -74,7 +74,7 @@ def reproduce(
         raise InputError(f"there cannot be {jobs} jobs: choose 1 or more")
     size: Size = "quick" if quick else "full"
     folder = output or Path("peerlearn-reproduction-quick" if quick else "peerlearn-reproduction")
-    chosen = reproductions() if name == ALL else [named(name)]
+    chosen = reproductions() if name == ALL else [find_reproduction(name)]
     done = _run(chosen, folder, size, jobs, one=name != ALL)
     if any(each.broken or each.failed for each in done):
         context.exit(FAILURES)
@@ -99,17 +99,17 @@ def _run(
 ) -> list[Reproduced]:
     from rich.console import Console
 
-    from peerlearn.lab.runs.progress_view import watched
+    from peerlearn.lab.runs.progress_view import show_progress
     from peerlearn.lab.thesis import reproducing
     from peerlearn.lab.thesis.verdicts import show_reproduced, show_summary
     from peerlearn.system.files import result_folder
-    from peerlearn.system.stop_signals import ended_by_signals
+    from peerlearn.system.stop_signals import stop_on_signals
     from peerlearn.system.terminal import console_of_terminal, say
 
     console = console_of_terminal()
     done: list[Reproduced] = []
     result_folder(folder)
-    with ended_by_signals():
+    with stop_on_signals():
         for number, each in enumerate(chosen, 1):
             of_all = "" if one else f" ({number} of {len(chosen)})"
             say(console, f"\n{each.name}{of_all}: {each.title}")
@@ -119,7 +119,7 @@ def _run(
                     f"Fetching {', '.join(each.fetched)} from OpenML, which may take minutes the "
                     f"first time.",
                 )
-            with watched(Console(stderr=True)) as watch:
+            with show_progress(Console(stderr=True)) as watch:
                 make = partial(
                     reproducing.reproduce, each, folder, size=size, jobs=jobs, watch=watch
                 )

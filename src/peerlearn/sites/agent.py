@@ -36,8 +36,8 @@ from peerlearn.sites.refusals import refusals_in_the_log
 from peerlearn.sites.status import told
 from peerlearn.sites.training import compared, make_model, may_lack_labels
 from peerlearn.system.files import result_folder, write
-from peerlearn.system.folder_lock import alone
-from peerlearn.system.stop_signals import ended_by_signals
+from peerlearn.system.folder_lock import lock_folder
+from peerlearn.system.stop_signals import stop_on_signals
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -55,7 +55,7 @@ def run_agent(
     file: Path, *, insecure_loopback: bool = False, give_up_after: float | None = None
 ) -> Done:
     """Train as the site's file says, together with the neighbors, to the end."""
-    with ended_by_signals() as stops:
+    with stop_on_signals() as stops:
         allow_many_files()
         site = read_site(file)
         if give_up_after is not None:
@@ -64,7 +64,7 @@ def run_agent(
         table = _rows(site)
         output = result_folder(site.output, private=True)
         with (
-            alone(output, f"agent {site.name}", private=True),
+            lock_folder(output, f"agent {site.name}", private=True),
             _logged(output / "agent.log") as note,
             refusals_in_the_log(note),
         ):

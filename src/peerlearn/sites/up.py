@@ -20,8 +20,8 @@ from peerlearn.sites.layout import lay_out
 from peerlearn.sites.lifeline import STOP_WITHIN, lifeline
 from peerlearn.sites.plan import Plan, read_plan
 from peerlearn.system.files import result_folder
-from peerlearn.system.folder_lock import alone, is_taken
-from peerlearn.system.stop_signals import CODES, ended_by_signals
+from peerlearn.system.folder_lock import is_taken, lock_folder
+from peerlearn.system.stop_signals import CODES, stop_on_signals
 
 LOOK_EVERY = 0.25  # seconds
 MOST_STARTS = 4  # of one agent that somebody keeps killing
@@ -107,11 +107,11 @@ class View(Protocol):
 
 def run_up(file: Path, view: View) -> tuple[Plan, list[Agent]]:
     """Run a whole network to its end. Agents that are killed are started again; one that fails ends all."""
-    with ended_by_signals() as stops:
+    with stop_on_signals() as stops:
         view.say("reading the data")
         plan = read_plan(file)
         with (
-            alone(result_folder(plan.output, private=True), "this network", private=True),
+            lock_folder(result_folder(plan.output, private=True), "this network", private=True),
             lifeline() as line,
         ):
             lay_out(plan, view.say)

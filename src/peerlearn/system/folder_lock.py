@@ -16,7 +16,7 @@ log = logging.getLogger("peerlearn.peers")
 
 
 @contextmanager
-def alone(folder: Path, who: str, *, private: bool = False) -> Iterator[None]:
+def lock_folder(folder: Path, who: str, *, private: bool = False) -> Iterator[None]:
     """Hold the folder's lock, or raise if another process has it; a killed process has not.
 
     private: the lock is a file for its owner alone, see `private_files`.

@@ -28,7 +28,7 @@ class Ended(Stopped):
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[Callable[[Callable[[str], None]], None]]:
+def stop_on_signals() -> Iterator[Callable[[Callable[[str], None]], None]]:
     """Yield a place for the function that stops the work in order.
 
     A second signal, or one before there is such a function, stops at once.

@@ -31,7 +31,7 @@ from peerlearn.lab.figures.style import (
     column,
     level,
     readable_on,
-    saved,
+    save_figure,
 )
 from peerlearn.system.files import read_table
 from peerlearn.system.number_words import megabytes
@@ -81,7 +81,9 @@ def draw_demo(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
     files = _Files.of(place)
     figures = {"demo": _agents_figure, "costs": _costs_figure, "rounds": _rounds_figure}
     return tuple(
-        path for name, draw in figures.items() for path in saved(partial(draw, files), place, name)
+        path
+        for name, draw in figures.items()
+        for path in save_figure(partial(draw, files), place, name)
     )
 
 

@@ -218,7 +218,7 @@ def _learn(
                 name, agent, demo.graph.degree[agent], len(own_y), row_bytes, alone, together
             )
         )
-    demo.rounds.extend(_watched(name, SimulatedNetwork(demo.graph), coefficients["alone"]))
+    demo.rounds.extend(_watch_averaging(name, SimulatedNetwork(demo.graph), coefficients["alone"]))
 
 
 def _on_the_first(number: float, hosted: int) -> Array:
@@ -228,7 +228,7 @@ def _on_the_first(number: float, hosted: int) -> Array:
     return entries
 
 
-def _watched(name: str, network: Network, x: Array) -> Iterator[Disagreement]:
+def _watch_averaging(name: str, network: Network, x: Array) -> Iterator[Disagreement]:
     """Average x by each method, and yield the disagreement after each round."""
     for method in AVERAGES:
         for n, left in enumerate(islice(disagreements(network, x, method), MOST_ROUNDS + 1)):

@@ -101,7 +101,7 @@ def graph(
       summary.json            the other numbers
       graph.png, graph.svg    the figure, drawn from these files alone
     """
-    from peerlearn.cli.graph.kinds import named
+    from peerlearn.cli.graph.kinds import make_graph
     from peerlearn.cli.graph.report import run_graph
     from peerlearn.cli.graph.table import show_graph
     from peerlearn.system.terminal import console_of_terminal, progress_bar, say
@@ -109,7 +109,9 @@ def graph(
     given = {name: value for name, value in parameters.items() if value is not None}
     with progress_bar("linking the agents") as watch:
         drawn = (
-            named(kind, given) if kind is not None else named("erdos_renyi", {"p": 0.2, **given})
+            make_graph(kind, given)
+            if kind is not None
+            else make_graph("erdos_renyi", {"p": 0.2, **given})
         )
         report = run_graph(
             output, drawn, weights=weights, payload=payload, accuracy=accuracy, watch=watch

@@ -34,7 +34,7 @@ from peerlearn.lab.figures.style import (
     Rows,
     column,
     readable_on,
-    saved,
+    save_figure,
 )
 from peerlearn.system.files import read_table
 from peerlearn.system.number_words import short
@@ -80,7 +80,7 @@ class _Files:
 def draw_graph(folder: str | os.PathLike[str]) -> tuple[Path, Path]:
     """Draw graph.png and graph.svg from the other files of the folder."""
     files = _Files.of(Path(folder))
-    return saved(lambda: _graph_figure(files), Path(folder), "graph")
+    return save_figure(lambda: _graph_figure(files), Path(folder), "graph")
 
 
 def _graph_figure(files: _Files) -> Figure:

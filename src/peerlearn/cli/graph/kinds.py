@@ -29,7 +29,7 @@ SHOWN = {
 KINDS = {name: inspect.signature(each).parameters for name, each in graphs.GENERATORS.items()}
 
 
-def named(kind: str, options: Mapping[str, Any]) -> nx.Graph:
+def make_graph(kind: str, options: Mapping[str, Any]) -> nx.Graph:
     """Return the graph of this kind with options of a command as parameters, or that of a file.
 
     >>> print(named("ring", {"n": 12}))
@@ -37,7 +37,7 @@ def named(kind: str, options: Mapping[str, Any]) -> nx.Graph:
     """
     name, path = kind.lower().replace("-", "_"), Path(kind).expanduser()
     if name in KINDS:
-        return _not_too_many(_generated(name, options))
+        return _not_too_many(_generate(name, options))
     if path.suffix or len(path.parts) > 1 or path.exists():
         return _not_too_many(_read(path, options))
     raise GraphError(
@@ -46,7 +46,7 @@ def named(kind: str, options: Mapping[str, Any]) -> nx.Graph:
     )
 
 
-def _generated(kind: str, options: Mapping[str, Any]) -> nx.Graph:
+def _generate(kind: str, options: Mapping[str, Any]) -> nx.Graph:
     takes = KINDS[kind]
     if stray := [name for name in options if name not in takes]:
         raise InputError(

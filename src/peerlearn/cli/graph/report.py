@@ -171,7 +171,7 @@ def save(report: GraphReport, folder: Path) -> None:
     from peerlearn.cli.graph.figure import draw_graph
 
     write(folder / "summary.json", json.dumps(_summary(report), indent=2) + "\n")
-    write(folder / "graph.graphml", "\n".join(nx.generate_graphml(_weighted(report))) + "\n")
+    write(folder / "graph.graphml", "\n".join(nx.generate_graphml(_weight_links(report))) + "\n")
     write_table(folder / "weightings.csv", report.weightings, DIGITS)
     write_table(folder / "disagreement.csv", report.disagreement)
     draw_graph(folder)
@@ -241,7 +241,7 @@ def _chebyshev(n: int, eigenvalues: Array) -> Array:
     return at
 
 
-def _weighted(report: GraphReport) -> nx.Graph:
+def _weight_links(report: GraphReport) -> nx.Graph:
     """Return the graph with the attributes that are drawn; GraphML cannot hold all others."""
     C, weighted = report.mixing, nx.Graph()
     for agent, known in report.graph.nodes(data=True):

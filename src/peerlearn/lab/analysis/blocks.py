@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peerlearn.arrays import Array
-from peerlearn.lab.analysis.cells import Cells, Place, Row, known, of_its_task
-from peerlearn.lab.analysis.labels import setting_said
+from peerlearn.lab.analysis.cells import Cells, Place, Row, known_value, rows_of_task
+from peerlearn.lab.analysis.labels import setting_label
 from peerlearn.lab.description.specs import StatisticsSpec
 from peerlearn.lab.description.sweeps import has_key
 
@@ -55,7 +55,7 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
     apart, shared = _swept_settings(results)
     rows = [
         {**row, TREATMENT: _treatment(row, apart)}
-        for row in of_its_task(results.rows, spec.metric) or results.rows
+        for row in rows_of_task(results.rows, spec.metric) or results.rows
     ]
     names = list(
         dict.fromkeys(row[TREATMENT] for row in sorted(rows, key=lambda row: _rank(results, row)))
@@ -63,10 +63,10 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
     averaged = len({row["data"] for row in rows if row["status"] == "done"}) > 1
     columns = list(dict.fromkeys([*spec.over, *(() if averaged else RUNS)]))
     values, unpaired, runs = list[Array](), 0, 0
-    found = _measured(results, spec.metric, rows, names, columns, shared)
+    found = _measure_blocks(results, spec.metric, rows, names, columns, shared)
     for place in Cells(results, spec.metric, (*columns, TREATMENT), rows).places(columns):
         measured = found[place]
-        mean, lacking = _paired(
+        mean, lacking = _average_pairs(
             np.array([numbers for numbers, _ in measured]), np.array([has for _, has in measured])
         )
         values.append(mean)
@@ -79,7 +79,7 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
         table[kept][:, has],
         tuple(column for k, column in enumerate(columns) if len({place[k] for place in found}) > 1),
         averaged,
-        tuple(key for key in ("network", *shared) if key not in columns and _varied(rows, key)),
+        tuple(key for key in ("network", *shared) if key not in columns and _varies(rows, key)),
         tuple(
             (name, _why(rows, name))
             for name, own in zip(names, has.tolist(), strict=True)
@@ -90,7 +90,7 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
     )
 
 
-def _measured(
+def _measure_blocks(
     results: Results,
     metric: str,
     rows: Sequence[Row],
@@ -121,7 +121,7 @@ def _by_run(rows: Iterable[Row]) -> Iterable[list[Row]]:
     return found.values()
 
 
-def _paired(values: Array, has: NDArray[np.bool_]) -> tuple[Array, int]:
+def _average_pairs(values: Array, has: NDArray[np.bool_]) -> tuple[Array, int]:
     """Return each model's mean over the runs that all models have, and how many runs are lost.
 
     Models without any run are left out of the pairing.
@@ -143,8 +143,8 @@ def _why(rows: Sequence[Row], name: str) -> str:
     return "no run of it has a number that the others can be compared with"
 
 
-def _varied(rows: Sequence[Row], key: str) -> bool:
-    return len({known(row, key) for row in rows} - {None}) > 1
+def _varies(rows: Sequence[Row], key: str) -> bool:
+    return len({known_value(row, key) for row in rows} - {None}) > 1
 
 
 def _swept_settings(results: Results) -> tuple[list[str], list[str]]:
@@ -162,7 +162,7 @@ def _swept_settings(results: Results) -> tuple[list[str], list[str]]:
 
 
 def _treatment(row: Row, apart: Sequence[str]) -> str:
-    settings = [setting_said(key, row[key]) for key in apart if row.get(key) is not None]
+    settings = [setting_label(key, row[key]) for key in apart if row.get(key) is not None]
     return ", ".join([str(row["model"]), *settings])
 
 

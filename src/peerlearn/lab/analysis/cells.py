@@ -88,7 +88,7 @@ class Cell:
         return "not measured" if self.splits else "not run"
 
 
-def known(row: Row, column: str) -> Any:
+def known_value(row: Row, column: str) -> Any:
     """Return the value of a run in a column, or None if it has none.
 
     A run with all rows in one place has no agents.
@@ -109,16 +109,16 @@ def number(row: Row, metric: str) -> float | None:
     return None if value is None else float(value)
 
 
-def chosen(results: Results, where: Conditions) -> list[Row]:
+def select_rows(results: Results, where: Conditions) -> list[Row]:
     """Return the rows that meet the conditions; a list of values means any of them."""
     return [
         row
         for row in results.rows
-        if all(_fits(known(row, key), value) for key, value in where.items())
+        if all(_fits(known_value(row, key), value) for key, value in where.items())
     ]
 
 
-def of_its_task(rows: Sequence[Row], metric: str) -> list[Row]:
+def rows_of_task(rows: Sequence[Row], metric: str) -> list[Row]:
     """Return the rows of data sets whose task has this metric."""
     done = [row for row in rows if row["status"] == "done"]
     without = {row["data"] for row in done} - {
@@ -146,13 +146,15 @@ class Cells:
     def of(
         cls, results: Results, metric: str, columns: Sequence[str], where: Conditions | None = None
     ) -> Cells:
-        return cls(results, metric, tuple(columns), chosen(results, where or {}))
+        return cls(results, metric, tuple(columns), select_rows(results, where or {}))
 
     @cached_property
     def groups(self) -> dict[Place, list[Row]]:
         found: dict[Place, list[Row]] = {}
         for row in self.rows:
-            found.setdefault(tuple(known(row, column) for column in self.columns), []).append(row)
+            found.setdefault(tuple(known_value(row, column) for column in self.columns), []).append(
+                row
+            )
         return found
 
     def at(self, place: Place) -> Cell:
@@ -209,10 +211,10 @@ class Cells:
         found = {}
         for column in others:
             if any(
-                len({known(row, column) for row in rows} - {None}) > 1
+                len({known_value(row, column) for row in rows} - {None}) > 1
                 for rows in self.groups.values()
             ):
-                values = {known(row, column) for row in self.rows} - {None}
+                values = {known_value(row, column) for row in self.rows} - {None}
                 found[column] = sorted(values, key=partial(self._rank, column))
         return found
 

@@ -50,15 +50,15 @@ class Judgement:
     @property
     def found(self) -> str:
         """Ours in the same form: "0.0612 ± 0.01", "0.06 against 0.16"; empty if not run."""
-        return _found(self.ours, self.spread, self.runs, self.other)
+        return _write_found(self.ours, self.spread, self.runs, self.other)
 
 
-def judged(results: Results) -> list[Judgement]:
+def judge(results: Results) -> list[Judgement]:
     """Judge every expectation of the comparison, in the file's order."""
     return [_judge(results, expectation) for expectation in results.layout.expectations]
 
 
-def counted(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
+def count_verdicts(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
     """Count the judgements of each verdict."""
     return {verdict: sum(each.verdict == verdict for each in judgements) for verdict in VERDICTS}
 
@@ -85,12 +85,12 @@ def _judge(results: Results, expectation: Expectation) -> Judgement:
         reason = expectation.reason or (f"of other data: {instead}" if instead else "")
         verdict = "explained" if reason else "outside"
     found, failed = (
-        _found(ours.mean, ours.spread, ours.runs, compared),
+        _write_found(ours.mean, ours.spread, ours.runs, compared),
         ours.failed + (other.failed if other else 0),
     )
-    sentence = f"{about} is {found} ({_counted(ours.runs)}), expected {theirs(expectation)}: "
+    sentence = f"{about} is {found} ({_count_runs(ours.runs)}), expected {theirs(expectation)}: "
     sentence += f"outside, and explained: {reason}" if verdict == "explained" else verdict
-    sentence += f"; {_counted(failed)} failed and not counted" if failed else ""
+    sentence += f"; {_count_runs(failed)} failed and not counted" if failed else ""
     return Judgement(
         expectation, ours.mean, ours.spread, verdict, sentence, ours.runs, compared, reason, instead
     )
@@ -193,7 +193,7 @@ def _nowhere(results: Results, where: Conditions) -> str:
 def _none_done(rows: list[dict[str, Any]], failed: list[dict[str, Any]]) -> str:
     first = (failed or rows)[0]
     if failed:
-        return f"{_counted(len(failed))} failed, the first with: {first['failure']}"
+        return f"{_count_runs(len(failed))} failed, the first with: {first['failure']}"
     return f"it is not applicable: {first['failure'] or first['note']}"
 
 
@@ -241,11 +241,11 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}".replace("e-0", "e-")
 
 
-def _found(ours: float | None, spread: float | None, runs: int, other: float | None) -> str:
+def _write_found(ours: float | None, spread: float | None, runs: int, other: float | None) -> str:
     if other is not None:
         return f"{number(ours)} against {number(other)}"
     return number(ours) + (f" ± {number(spread)}" if runs > 1 else "")
 
 
-def _counted(runs: int) -> str:
+def _count_runs(runs: int) -> str:
     return "1 run" if runs == 1 else f"{runs} runs"

@@ -29,7 +29,7 @@ LARGER = {
 }  # of others, less is
 
 
-def said(metric: str, words: Mapping[str, str] | None = None) -> str:
+def in_words(metric: str, words: Mapping[str, str] | None = None) -> str:
     """Return a column, metric or curve in words.
 
     words: those of the protocol, for its measures and for all curves.
@@ -53,29 +53,29 @@ def smaller_is_better(metric: str) -> bool:
     return metric.removeprefix(CURVE) not in LARGER
 
 
-def value_said(value: Any) -> str:
+def value_label(value: Any) -> str:
     """Return a value as a label: numbers without needless digits, a dash for nothing."""
     if value is None or value == "":
         return "-"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def only_said(where: Mapping[str, Any]) -> str:
+def conditions_label(where: Mapping[str, Any]) -> str:
     """Return conditions as one text."""
     told = []
     for column, wanted in where.items():
         values = wanted if isinstance(wanted, list | tuple) else [wanted]
         told.append(
-            setting_said(column, values[0])
-            + "".join(f" or {value_said(value)}" for value in values[1:])
+            setting_label(column, values[0])
+            + "".join(f" or {value_label(value)}" for value in values[1:])
         )
     return ", ".join(told)
 
 
-def setting_said(column: str, value: Any) -> str:
+def setting_label(column: str, value: Any) -> str:
     """Return one of several settings as text: names alone, numbers with their column."""
     return (
-        value_said(value)
+        value_label(value)
         if column in ("data", "model", "network")
-        else f"{column} = {value_said(value)}"
+        else f"{column} = {value_label(value)}"
     )

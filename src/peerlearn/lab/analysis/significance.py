@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from peerlearn.lab.analysis.blocks import Blocks, blocks_of
-from peerlearn.lab.analysis.labels import said, smaller_is_better
+from peerlearn.lab.analysis.labels import in_words, smaller_is_better
 from peerlearn.lab.analysis.statistics import (
     Friedman,
     Pair,
@@ -35,11 +35,11 @@ class Examined:
     sentences: tuple[str, ...]
 
 
-def examined(results: Results, spec: StatisticsSpec) -> Examined:
+def examine(results: Results, spec: StatisticsSpec) -> Examined:
     """Make the tests that a specification asks for, and put them into sentences."""
     blocks, sentences = blocks_of(results, spec), []
     models, complete = blocks.models, blocks.complete
-    title = said(spec.metric, results.facts.get("words", {}))
+    title = in_words(spec.metric, results.facts.get("words", {}))
     left_out = [f"{model} is left out: {why}." for model, why in blocks.left_out]
     if len(models) < 2:
         who = f"{models[0]} alone has" if models else "no model has"
@@ -55,10 +55,10 @@ def examined(results: Results, spec: StatisticsSpec) -> Examined:
         sentences.append(
             f"{len(blocks.values) - len(complete)} of {len(blocks.values)} blocks are left out of "
             f"Friedman's test, for "
-            f"they have no value of {_listed(lacking)}."
+            f"they have no value of {_join(lacking)}."
         )
     if diverged := [model for k, model in enumerate(models) if np.isinf(blocks.values[:, k]).any()]:
-        sentences.append(f"Infinite values of {_listed(diverged)} are ranked as such.")
+        sentences.append(f"Infinite values of {_join(diverged)} are ranked as such.")
     pairs, ranked = list[Pair](), None
     if "wilcoxon" in spec.tests:
         pairs, told = _in_pairs(blocks, spec)
@@ -70,23 +70,23 @@ def examined(results: Results, spec: StatisticsSpec) -> Examined:
 
 
 def _what_a_block_is(blocks: Blocks) -> str:
-    count, names = len(blocks.values), [said(column) for column in blocks.columns]
+    count, names = len(blocks.values), [in_words(column) for column in blocks.columns]
     if not blocks.averaged:
         mean = (
-            f" averaged over {_listed([said(key) for key in blocks.mixed])},"
+            f" averaged over {_join([in_words(key) for key in blocks.mixed])},"
             if blocks.mixed
             else ""
         )
         return (
-            f"A block of the tests is one run ({_listed(names) or 'there is one'}),{mean} {count} "
+            f"A block of the tests is one run ({_join(names) or 'there is one'}),{mean} {count} "
             f"in all. They share "
             "rows, so that p-values speak of this data set alone."
         )
-    mean = f"averaged over {_listed(['its runs', *(said(key) for key in blocks.mixed)])}"
+    mean = f"averaged over {_join(['its runs', *(in_words(key) for key in blocks.mixed)])}"
     if set(blocks.columns) <= {"data"}:
         return f"A block of the tests is a data set, {mean}: {count} in all."
     return (
-        f"A block of the tests is one combination of {_listed(names)}, {mean}: {count} in all. "
+        f"A block of the tests is one combination of {_join(names)}, {mean}: {count} in all. "
         f"Those of one data set "
         "depend on each other, so that true p-values are larger."
     )
@@ -111,7 +111,7 @@ def _in_pairs(blocks: Blocks, spec: StatisticsSpec) -> tuple[list[Pair], list[st
             f"Wilcoxon's signed-rank test, corrected by Holm, tells no two models apart at level "
             f"{spec.level:g}."
         ]
-    told = [f"{winner} is better than {_listed(names)}" for winner, names in losers.items()]
+    told = [f"{winner} is better than {_join(names)}" for winner, names in losers.items()]
     return pairs, [
         f"By Wilcoxon's signed-rank test, corrected by Holm for {len(pairs)} pairs: "
         f"{'; '.join(told)}."
@@ -150,7 +150,7 @@ def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None
             for k in found.order
         }
         readings = [
-            f"{model} ranks better than {_listed(others)}"
+            f"{model} ranks better than {_join(others)}"
             for model, others in worse.items()
             if others
         ]
@@ -166,6 +166,6 @@ def probability(p: float) -> str:
     return f"= {p:.2g}" if p >= 1e-4 else "< 0.0001"
 
 
-def _listed(names: Sequence[Any]) -> str:
+def _join(names: Sequence[Any]) -> str:
     words = [str(name) for name in names]
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -93,7 +93,7 @@ class Friedman:
 
 def ranks(values: Array, *, smaller: bool = True) -> Array:
     """Rank the models (columns) in each block (line): 1 the best; equal ones share the mean."""
-    rounded = _rounded(values, _largest(values, axis=1))
+    rounded = _drop_rounding(values, _largest(values, axis=1))
     return np.asarray(stats.rankdata(rounded if smaller else -rounded, axis=1))
 
 
@@ -126,8 +126,8 @@ def wilcoxon(models: Sequence[str], values: Array, *, smaller: bool = True) -> l
     found = []
     for i, j in combinations(range(len(models)), 2):
         both = signed[~np.isnan(signed[:, (i, j)]).any(axis=1)][:, (i, j)]
-        apart = _rounded(_differences(both), _largest(both))  # above zero where i is better
-        statistic, p = _signed_rank(apart)
+        apart = _drop_rounding(_differences(both), _largest(both))  # above zero where i is better
+        statistic, p = _signed_rank_probability(apart)
         wins, losses = int(np.sum(apart > 0)), int(np.sum(apart < 0))
         first_is_better = np.sum(np.sign(apart) * stats.rankdata(abs(apart))) >= 0
         names, counts = (
@@ -151,7 +151,7 @@ def _but_last(pair: Pair) -> tuple[str, str, int, int, int, float, float]:
     return pair.first, pair.second, pair.blocks, pair.wins, pair.losses, pair.statistic, pair.p
 
 
-def _signed_rank(apart: Array) -> tuple[float, float]:
+def _signed_rank_probability(apart: Array) -> tuple[float, float]:
     if not apart.any():
         n = len(apart)
         return n * (n + 1) / 4, 1.0  # nothing speaks for either
@@ -188,7 +188,7 @@ def _largest(values: Array, axis: int | None = None) -> Array:
     return np.asarray(sizes.max(axis=axis, initial=0.0, keepdims=axis is not None))
 
 
-def _rounded(values: Array, largest: Any) -> Array:
+def _drop_rounding(values: Array, largest: Any) -> Array:
     """Return numbers with 0 for what is a rounding error next to the largest."""
     unit = np.maximum(largest, 1e-300) * 10.0**-DIGITS
     return np.asarray(np.round(values / unit) * unit)

@@ -15,16 +15,16 @@ from typing import Any
 
 from peerlearn.arrays import is_real, is_whole
 from peerlearn.errors import InputError
-from peerlearn.lab.checking.data import check_data, with_given
+from peerlearn.lab.checking.data import check_data, convert_given
 from peerlearn.lab.checking.models import check_models
 from peerlearn.lab.checking.networks import check_networks
-from peerlearn.lab.checking.specs import ALWAYS, check_layout, shown_metrics, typed_layout
+from peerlearn.lab.checking.specs import ALWAYS, check_layout, check_types, metrics_to_measure
 from peerlearn.lab.description.comparison import MOST_RUNS, Comparison, Data, Model, Net
 from peerlearn.lab.description.data_facts import Facts
 from peerlearn.lab.description.metrics import METRICS
 from peerlearn.lab.description.search import Search
 from peerlearn.lab.description.specs import Layout
-from peerlearn.lab.file.fields import typed
+from peerlearn.lab.file.fields import check_fields
 from peerlearn.lab.results.parquet import TAKEN
 from peerlearn.lab.training.labelling import Labelling
 from peerlearn.toml_reader import TomlTable, near
@@ -40,7 +40,7 @@ TYPED: Mapping[
 log = logging.getLogger("peerlearn.lab")
 
 
-def checked(comparison: Comparison, file: str = "") -> Comparison:
+def check_comparison(comparison: Comparison, file: str = "") -> Comparison:
     """Return the comparison if all of it can be run, else raise one sentence.
 
     The metrics that tables, figures and tests show are added to its own.
@@ -50,14 +50,14 @@ def checked(comparison: Comparison, file: str = "") -> Comparison:
     _check_is_one(comparison)
     _check_types(comparison, top)
     comparison = _check_numbers(
-        replace(comparison, layout=typed_layout(comparison.layout, told)), top
+        replace(comparison, layout=check_types(comparison.layout, told)), top
     )
     for key, kind in {"data": Data, "models": Model, "networks": Net}.items():
         _check_entries(key, kind, getattr(comparison, key), top)
     _check_sweeps(comparison, top)
     _check_runs(comparison, told)
     comparison = replace(
-        comparison, data=tuple(with_given(entry, told) for entry in comparison.data)
+        comparison, data=tuple(convert_given(entry, told) for entry in comparison.data)
     )
     facts = [check_data(entry, comparison, told) for entry in comparison.data]
     whole = (
@@ -70,7 +70,7 @@ def checked(comparison: Comparison, file: str = "") -> Comparison:
     check_models(comparison, networks, told)
     if whole:
         check_layout(comparison, told, {each.task for each in facts})
-    shown = shown_metrics(comparison, {each.task for each in facts})
+    shown = metrics_to_measure(comparison, {each.task for each in facts})
     comparison = replace(comparison, metrics=shown)
     _check_swept_names(comparison, top)
     return comparison
@@ -155,7 +155,7 @@ def _check_entries(key: str, kind: type[Any], entries: Any, top: TomlTable) -> N
     seen: list[tuple[str, Any]] = []
     for entry in entries:
         place = f"{key}[{entry.name!r}]"
-        typed(entry, TomlTable({}, str(top.path), f"{place}."), *TYPED[kind])
+        check_fields(entry, TomlTable({}, str(top.path), f"{place}."), *TYPED[kind])
         if isinstance(entry, Net):
             _check_number_of_agents(entry, TomlTable({}, str(top.path), f"{place}."))
         if isinstance(entry, Model) and entry.estimator is None and not entry.kind:
@@ -169,7 +169,7 @@ def _check_entries(key: str, kind: type[Any], entries: Any, top: TomlTable) -> N
             raise top.wrong(f"{place}.name", "stands twice: give each entry a name of its own")
         seen.append(identity)
         if taken := [column for column in entry.swept if column in TAKEN]:
-            raise top.wrong(f"{place}.{taken[0]}", _taken(taken[0]))
+            raise top.wrong(f"{place}.{taken[0]}", _say_taken(taken[0]))
 
 
 def _check_number_of_agents(net: Net, table: TomlTable) -> None:
@@ -205,10 +205,10 @@ def _check_swept_names(comparison: Comparison, top: TomlTable) -> None:
     for kind, entries in comparison.entries.items():
         for entry in entries:
             if taken := [column for column in entry.swept if column in measured]:
-                raise top.wrong(f"{kind}[{entry.name!r}].{taken[0]}", _taken(taken[0]))
+                raise top.wrong(f"{kind}[{entry.name!r}].{taken[0]}", _say_taken(taken[0]))
 
 
-def _taken(column: str) -> str:
+def _say_taken(column: str) -> str:
     return (
         f"is a list, but results have a column {column} already: "
         "write an entry for each of its values"

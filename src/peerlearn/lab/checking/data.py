@@ -5,17 +5,17 @@ from __future__ import annotations
 from math import ceil
 from typing import get_args
 
-from peerlearn.lab.checking.given_rows import with_rows
+from peerlearn.lab.checking.given_rows import convert_rows
 from peerlearn.lab.description.comparison import Comparison, Data, Scale, Settings
 from peerlearn.lab.description.data_facts import GENERATORS, Facts, facts_of, source_of
-from peerlearn.lab.training.estimators import imported, made, parameters_of
+from peerlearn.lab.training.estimators import import_class, make_estimator, parameters_of
 from peerlearn.lab.training.labelling import Labelling
 from peerlearn.toml_reader import TomlTable, near
 
 FEW_CLASSES = (2, 20)  # as many are no amounts; between them, it depends on the number of rows
 
 
-def with_given(entry: Data, told: str) -> Data:
+def convert_given(entry: Data, told: str) -> Data:
     """Return the entry with rows that were given as objects in the form that runs need."""
     table = TomlTable({}, told, f"data[{entry.name!r}].")
     if entry.scale not in get_args(Scale):
@@ -24,7 +24,7 @@ def with_given(entry: Data, told: str) -> Data:
             f"is {entry.scale!r}, which is not known{near(str(entry.scale), get_args(Scale))}",
         )
     with table.about("given" if entry.given is not None else "task"):
-        return with_rows(entry)
+        return convert_rows(entry)
 
 
 def check_data(entry: Data, comparison: Comparison, told: str) -> Facts:
@@ -55,7 +55,7 @@ def _check_transformer(step: Settings) -> None:
             "kind is missing: give the import path of a transformer, as sklearn.decomposition.PCA"
         )
     kind, settings = (
-        imported(step["kind"]),
+        import_class(step["kind"]),
         {key: value for key, value in step.items() if key != "kind"},
     )
     if not hasattr(kind, "transform"):
@@ -65,7 +65,7 @@ def _check_transformer(step: Settings) -> None:
             f"{unknown[0]} is no parameter of "
             f"{kind.__name__}{near(unknown[0], parameters_of(kind))}"
         )
-    transformer = made(kind, settings)
+    transformer = make_estimator(kind, settings)
     if hasattr(kind, "_parameter_constraints"):  # scikit-learn's own
         transformer._validate_params()
 

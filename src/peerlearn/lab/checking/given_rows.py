@@ -15,7 +15,7 @@ from peerlearn.lab.description.comparison import Data
 from peerlearn.lab.description.data_facts import as_task
 
 
-def with_rows(entry: Data) -> Data:
+def convert_rows(entry: Data) -> Data:
     """Return the entry with its rows as arrays; the same object if they are already."""
     if entry.task not in (None, *get_args(Task)):
         raise DataError(f"task is {entry.task!r}: give classification or regression")
@@ -27,7 +27,7 @@ def with_rows(entry: Data) -> Data:
         given = DataSet(entry.name, given[0], y, guessed_task(y.dtype.kind), "given", None)
     if not isinstance(given, DataSet):
         raise DataError(f"it is a {type(given).__name__}: give a DataSet, or a pair (X, y)")
-    table = _checked(as_task(_arrays(given), entry.task))
+    table = _check_table(as_task(_arrays(given), entry.task))
     return entry if table is entry.given else replace(entry, given=table)
 
 
@@ -67,7 +67,7 @@ def _targets(y: Any) -> AnyArray:
     return array
 
 
-def _checked(table: DataSet) -> DataSet:
+def _check_table(table: DataSet) -> DataSet:
     X, y = table.X, table.y
     if X.ndim != 2 or 0 in X.shape:
         raise DataError(f"X has shape {X.shape}: give rows by columns, one of each at least")

@@ -15,11 +15,11 @@ from peerlearn.lab.training.estimators import (
     DEEP,
     OVER,
     SEEDED,
-    configured,
+    configure,
     kind_of,
     parameters_of,
+    parameters_within,
     settings_of,
-    within,
 )
 from peerlearn.lab.training.search import keys_of
 from peerlearn.models.base import NetworkModel
@@ -39,7 +39,7 @@ def check_models(comparison: Comparison, networks: Sequence[SimulatedNetwork], t
             with table.about_all():
                 refused = comparison.protocol.refuses(data, model)
             if not refused:
-                _check_made(model, data, over, told)
+                _check_making(model, data, over, told)
     _check_data_settings(comparison, told)
     _check_search(comparison, TomlTable({}, told, "search."))
 
@@ -70,7 +70,7 @@ def _check_keys(kind: type[Any], model: Model, table: TomlTable) -> None:
         taken = {*parameters_of(kind)} - {OVER}
     if any(DEEP in key for key in model.settings):
         with table.about_all():
-            taken |= within(model, kind, model.settings)
+            taken |= parameters_within(model, kind, model.settings)
     for key, value in model.settings.items():
         if key not in taken:
             known = {*taken, "name", "kind", "where"}
@@ -80,7 +80,7 @@ def _check_keys(kind: type[Any], model: Model, table: TomlTable) -> None:
                 with_parts(kind, {key: value})
 
 
-def _check_made(
+def _check_making(
     model: Model, data: Data, networks: Sequence[SimulatedNetwork | None], told: str
 ) -> None:
     """Make the model with the data set's settings; without them shows whose fault it is."""
@@ -103,7 +103,7 @@ def _check_values(kind: type[Any], model: Model, settings: Mapping[str, Any], ne
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a run will warn
         try:
-            estimator = configured(model, kind, {**seeded, **settings, **over})
+            estimator = configure(model, kind, {**seeded, **settings, **over})
             if isinstance(estimator, NetworkModel):
                 estimator.check_settings()
             elif hasattr(

@@ -21,7 +21,7 @@ def check_networks(comparison: Comparison, told: str) -> list[SimulatedNetwork]:
     """Return all networks as the first repetition draws them, with weights that take no time."""
     _check_needed(comparison, TomlTable({}, told))
     return [
-        _drawn(comparison, net, TomlTable({}, told, f"networks[{net.name!r}]."))
+        _draw_network(comparison, net, TomlTable({}, told, f"networks[{net.name!r}]."))
         for net in comparison.networks
     ]
 
@@ -40,7 +40,7 @@ def _check_needed(comparison: Comparison, top: TomlTable) -> None:
             )
 
 
-def _drawn(comparison: Comparison, net: Net, table: TomlTable) -> SimulatedNetwork:
+def _draw_network(comparison: Comparison, net: Net, table: TomlTable) -> SimulatedNetwork:
     if not isinstance(net.graph, str):
         raise table.wrong(
             "graph", f"is {net.graph!s:.80}: a graph of your own is given as Net(name, fixed=graph)"

@@ -13,7 +13,7 @@ from peerlearn.data.dataset import Task
 from peerlearn.lab.description.comparison import Comparison
 from peerlearn.lab.description.metrics import METRICS, USUAL
 from peerlearn.lab.description.specs import FACTORS, Expectation, FigureSpec, Layout
-from peerlearn.lab.file.fields import typed
+from peerlearn.lab.file.fields import check_fields
 from peerlearn.lab.results.parquet import CURVE
 from peerlearn.toml_reader import TomlTable, near
 
@@ -76,18 +76,18 @@ def check_layout(comparison: Comparison, told: str, tasks: Collection[Task] = ()
         )
 
 
-def typed_layout(layout: Layout, told: str) -> Layout:
+def check_types(layout: Layout, told: str) -> Layout:
     """Return the layout with every field of the type that a file must have."""
-    typed(layout, TomlTable({}, told, "layout."))
+    check_fields(layout, TomlTable({}, told, "layout."))
     parts: dict[str, Any] = {}
     for key in ("tables", "figures", "statistics"):
         specs = enumerate(getattr(layout, key), 1)
         parts[key] = tuple(
-            typed(spec, TomlTable({}, told, f"{key}[{getattr(spec, 'name', place)!r}]."))
+            check_fields(spec, TomlTable({}, told, f"{key}[{getattr(spec, 'name', place)!r}]."))
             for place, spec in specs
         )
     expected = (
-        typed(each, TomlTable({}, told, f"expect[{each.source!r}]."))
+        check_fields(each, TomlTable({}, told, f"expect[{each.source!r}]."))
         for each in layout.expectations
     )
     return replace(layout, expectations=tuple(expected), **parts)
@@ -109,7 +109,7 @@ def columns_of(comparison: Comparison) -> dict[str, list[Any]]:
     return columns
 
 
-def shown_metrics(comparison: Comparison, tasks: Iterable[Task]) -> tuple[str, ...]:
+def metrics_to_measure(comparison: Comparison, tasks: Iterable[Task]) -> tuple[str, ...]:
     """Return all that is to be measured: the metrics asked for or usual, and those shown."""
     layout = comparison.layout
     shown = [table.metric for table in layout.tables] + [figure.y for figure in layout.figures]

@@ -44,7 +44,7 @@ def source_of(entry: Data) -> str:
 def facts_of(entry: Data) -> Facts:
     """Return the facts of a data set, loaded or counted once per process."""
     if entry.given is not None:
-        return _told(entry.given)
+        return _count_facts(entry.given)
     source = source_of(entry)
     if source in GENERATORS:
         return Facts("regression", options_of(entry).get("sequences", 0), 1, 0)
@@ -54,7 +54,7 @@ def facts_of(entry: Data) -> Facts:
             f"source one of "
             f"{', '.join(sorted(GENERATORS))}"
         )
-    return _loaded(source, entry.task)
+    return _load_facts(source, entry.task)
 
 
 def as_task(table: DataSet, task: Task | None) -> DataSet:
@@ -87,11 +87,11 @@ def options_of(entry: Data) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _loaded(name: str, task: Task | None) -> Facts:
-    return _told(as_task(data.load(name, scaled=False), task))
+def _load_facts(name: str, task: Task | None) -> Facts:
+    return _count_facts(as_task(data.load(name, scaled=False), task))
 
 
-def _told(table: DataSet) -> Facts:
+def _count_facts(table: DataSet) -> Facts:
     N, columns = table.X.shape
     if table.task == "regression":
         return Facts(table.task, N, columns, 0)

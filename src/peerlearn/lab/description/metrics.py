@@ -83,7 +83,7 @@ METRICS: Mapping[str, Metric] = {
 USUAL: Mapping[Task, tuple[str, ...]] = {"classification": ("error",), "regression": ("nrmse",)}
 
 
-def measured(
+def measure(
     names: Iterable[str], task: Task, y: AnyArray, predictions: AnyArray, whose: str = "the model"
 ) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Return the mean over agents of each metric of this task, and the agents' own values.
@@ -133,7 +133,7 @@ def spread(stack: Array) -> float:
     return relative(float(away), float(np.linalg.norm(mean)))
 
 
-def differing(labels: AnyArray) -> float:
+def share_differing(labels: AnyArray) -> float:
     """Return the share of answers, agents x rows, that differ from the commonest of their row."""
     agents = len(labels)
     codes = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
@@ -158,4 +158,4 @@ def disagreement(coefficients: Any, predictions: AnyArray) -> float:
     """Return how much agents' coefficients differ, or their predictions if those cannot."""
     if isinstance(coefficients, np.ndarray) and len(coefficients) == len(predictions):
         return spread(coefficients)
-    return spread(predictions) if predictions.dtype.kind == "f" else differing(predictions)
+    return spread(predictions) if predictions.dtype.kind == "f" else share_differing(predictions)

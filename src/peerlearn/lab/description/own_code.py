@@ -42,7 +42,7 @@ def _read(module: ModuleType, found: dict[str, str]) -> None:
         return
     try:
         content = Path(file).read_bytes()
-        used = list(_used(module, content.decode()))
+        used = list(_imports_of(module, content.decode()))
     except OSError:  # within an archive, or no longer there
         return
     except (SyntaxError, ValueError):  # compiled, or changed since it was imported
@@ -59,7 +59,7 @@ def _is_own(file: Path) -> bool:
     )
 
 
-def _used(module: ModuleType, source: str) -> Iterator[str]:
+def _imports_of(module: ModuleType, source: str) -> Iterator[str]:
     """Yield the modules that a text imports, and those it may import from packages."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

@@ -17,7 +17,7 @@ from math import prod
 from typing import Any
 
 
-def written_out(values: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def write_out(values: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Return every combination of the listed values, with the swept ones by dotted key."""
     lists = dict(_lists(values))
     axes = {key: listed for key, listed in lists.items() if not _is_value(listed)}
@@ -43,7 +43,7 @@ def empty_lists(values: Mapping[str, Any]) -> list[str]:
     return [key for key, listed in _lists(values) if not listed]
 
 
-def repeated(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def find_repeated(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return the dotted keys that list a value more than once, with that value."""
     lists = [(key, listed) for key, listed in _lists(values) if not _is_value(listed)]
     return [(key, each) for key, listed in lists for each in _twice(listed)]

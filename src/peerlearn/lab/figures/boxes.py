@@ -14,7 +14,7 @@ from peerlearn.lab.analysis.cells import Cell, Cells
 from peerlearn.lab.analysis.labels import factor
 from peerlearn.lab.description.specs import FigureSpec
 from peerlearn.lab.figures import panels
-from peerlearn.lab.figures.looks import Look, looks, named, y_label
+from peerlearn.lab.figures.looks import Look, looks, wrap_value, y_label
 from peerlearn.lab.figures.style import FAINT, INK
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _figure(results: Results, spec: FigureSpec, draw: Draw) -> Figure:
     style = looks(results, spec.series, series)
     rows = [(group, name) for group in groups for name in series]
     heights = [k + 0.7 * (k // len(series) if spec.x else 0) for k in range(len(rows))]
-    lines = 1 if spec.x else max(named(spec.series, name).count("\n") + 1 for name in series)
+    lines = 1 if spec.x else max(wrap_value(spec.series, name).count("\n") + 1 for name in series)
     size = (
         6.4 if len(shown) == 1 else 4.2,
         max(1.9, ROW * max(1.0, 0.55 * lines) * (heights[-1] + 1) + 0.95),
@@ -93,7 +93,7 @@ def _figure(results: Results, spec: FigureSpec, draw: Draw) -> Figure:
                 edgecolor=INK,
                 hatch=HATCHES[k % len(HATCHES)],
                 alpha=0.6,
-                label=named(spec.series, name),
+                label=wrap_value(spec.series, name),
             )
             for k, name in enumerate(series)
         ]
@@ -134,11 +134,13 @@ def _name_rows(
             np.mean(heights[k : k + len(series)]) for k in range(0, len(heights), len(series))
         ]
         axes.set_yticks(
-            middles, [named(spec.x, group) for group in groups] if first else [""] * len(groups)
+            middles,
+            [wrap_value(spec.x, group) for group in groups] if first else [""] * len(groups),
         )
     else:
         axes.set_yticks(
-            heights, [named(spec.series, name) for name in series] if first else [""] * len(series)
+            heights,
+            [wrap_value(spec.series, name) for name in series] if first else [""] * len(series),
         )
 
 

@@ -14,8 +14,8 @@ from peerlearn.lab.analysis.cells import Cells, Row, percentiles
 from peerlearn.lab.analysis.labels import factor
 from peerlearn.lab.figures import panels
 from peerlearn.lab.figures.ends import End, name_ends
-from peerlearn.lab.figures.lines import BANDS, DIRECT, SINGLE, SMALL, Curve, drawn, handle
-from peerlearn.lab.figures.looks import Look, looks, named, plain, y_label
+from peerlearn.lab.figures.lines import BANDS, DIRECT, SINGLE, SMALL, Curve, handle, line_settings
+from peerlearn.lab.figures.looks import Look, escape_math, looks, wrap_value, y_label
 from peerlearn.lab.results.parquet import CURVE
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ def curves_figure(results: Results, spec: FigureSpec) -> Figure:
                 for value, curve in curves.items()
             }
             named_ends = [
-                End(named(spec.series, k), at, style[k].colour, style[k].ink)
+                End(wrap_value(spec.series, k), at, style[k].colour, style[k].ink)
                 for k, at in last.items()
             ]
             name_ends(each, named_ends, 0.052)
         present |= set(curves)
-    panels.label(axes, plain(spec.xlabel), y_label(results, spec, size[1]))
+    panels.label(axes, escape_math(spec.xlabel), y_label(results, spec, size[1]))
     if len(shown) > 1 or len(present) > DIRECT:
         panels.legend(
             figure,
@@ -100,7 +100,7 @@ def _draw(axes: Axes, curves: dict[Any, Curve], style: dict[Any, Look], spec: Fi
         own = style[value]
         every = max(1, len(curve.x) // MARKED)
         look = {
-            **drawn(own),
+            **line_settings(own),
             "linewidth": 1.8,
             "markersize": 5.5,
             "markevery": (place * every // max(1, len(curves)), every),

@@ -12,7 +12,7 @@ from peerlearn.lab.figures.boxes import bars_figure, boxes_figure
 from peerlearn.lab.figures.curves import curves_figure
 from peerlearn.lab.figures.lines import lines_figure
 from peerlearn.lab.figures.ranks import ranks_figure
-from peerlearn.lab.figures.style import saved
+from peerlearn.lab.figures.style import save_figure
 from peerlearn.system.files import file_name
 
 if TYPE_CHECKING:
@@ -30,4 +30,4 @@ KINDS: dict[str, Callable[[Results, FigureSpec], Figure]] = {
 
 def draw_figure(results: Results, spec: FigureSpec, folder: Path) -> tuple[Path, Path]:
     """Draw name.png and name.svg in the folder, or raise InputError if there is nothing to draw."""
-    return saved(lambda: KINDS[spec.kind](results, spec), folder, file_name(spec.name))
+    return save_figure(lambda: KINDS[spec.kind](results, spec), folder, file_name(spec.name))

@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, StrMetho
 
 from peerlearn.arrays import Array
 from peerlearn.lab.figures.ends import End, name_ends
-from peerlearn.lab.figures.style import BLUE, FAINT, VERMILION, saved
+from peerlearn.lab.figures.style import BLUE, FAINT, VERMILION, save_figure
 
 GREY = "#6e6e6e"  # FAINT, dark enough for letters
 POINTS = 500  # of a curve; more are no finer in print
@@ -27,7 +27,7 @@ def draw_filters(
     window of samples ends
     at. The title is about the first two; all others are drawn in grey.
     """
-    return saved(lambda: _figure(title, curves, window), folder, name)
+    return save_figure(lambda: _figure(title, curves, window), folder, name)
 
 
 def _figure(title: str, curves: Mapping[str, Array], window: int) -> Figure:

@@ -17,7 +17,7 @@ from peerlearn.lab.analysis.cells import Cell, Cells
 from peerlearn.lab.analysis.labels import factor
 from peerlearn.lab.figures import panels
 from peerlearn.lab.figures.ends import End, name_ends
-from peerlearn.lab.figures.looks import Look, axis_label, looks, named, y_label
+from peerlearn.lab.figures.looks import Look, axis_label, looks, wrap_value, y_label
 
 if TYPE_CHECKING:
     from peerlearn.lab.description.specs import FigureSpec
@@ -135,7 +135,7 @@ def _draw(
             axes.plot(
                 curve.x,
                 curve.mean,
-                **drawn(own),
+                **line_settings(own),
                 linewidth=3 - 1.8 * thin,
                 markersize=8.5 - 4 * thin,
             )
@@ -146,11 +146,11 @@ def _draw(
             bars = np.maximum(
                 [curve.mean - curve.low, curve.high - curve.mean], 0.0
             )  # a mean may be above most runs
-            look = {**drawn(own), "linewidth": 1.7, "markersize": 5.5}
+            look = {**line_settings(own), "linewidth": 1.7, "markersize": 5.5}
             axes.errorbar(curve.x, curve.mean, yerr=bars, elinewidth=0.9, capsize=2, **look)
     if scale.values:
         axes.set_xticks(
-            range(len(scale.values)), [named(spec.x, value, 14) for value in scale.values]
+            range(len(scale.values)), [wrap_value(spec.x, value, 14) for value in scale.values]
         )
     else:
         panels.ticks_at(axes, list(scale.at), scale.log)
@@ -200,15 +200,15 @@ def _name_ends(axes: Axes, column: str, curves: dict[Any, Curve], style: dict[An
     for name, curve in curves.items():
         last = np.flatnonzero(np.isfinite(curve.mean))[-1]
         at = (right if curve.level else float(curve.x[last]), float(curve.mean[last]))
-        ends.append(End(named(column, name), at, style[name].colour, style[name].ink))
+        ends.append(End(wrap_value(column, name), at, style[name].colour, style[name].ink))
     name_ends(axes, ends, 0.052)
 
 
-def drawn(own: Look) -> dict[str, Any]:
+def line_settings(own: Look) -> dict[str, Any]:
     edge = {"markeredgecolor": "white", "markeredgewidth": 0.6}
     return {"color": own.colour, "linestyle": own.line, "marker": own.marker, "zorder": 3, **edge}
 
 
 def handle(column: str, name: Any, own: Look, *, marked: bool = True) -> Line2D:
-    look = {**drawn(own), "marker": own.marker if marked else ""}
-    return Line2D([], [], linewidth=1.8, markersize=6, label=named(column, name), **look)
+    look = {**line_settings(own), "marker": own.marker if marked else ""}
+    return Line2D([], [], linewidth=1.8, markersize=6, label=wrap_value(column, name), **look)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.colors import to_hex, to_rgb
 
-from peerlearn.lab.analysis.labels import said, setting_said, value_said, with_unit
+from peerlearn.lab.analysis.labels import in_words, setting_label, value_label, with_unit
 from peerlearn.lab.figures.style import BLUE, GREEN, INK, ORANGE, VERMILION
 
 if TYPE_CHECKING:
@@ -52,19 +52,20 @@ def looks(results: Results, column: str, values: list[Any]) -> dict[Any, Look]:
     return {value: look(order.index(value)) for value in values}
 
 
-def named(column: str, value: Any, width: int = LONG) -> str:
+def wrap_value(column: str, value: Any, width: int = LONG) -> str:
     """Return a value as matplotlib shows it letter by letter, in lines of moderate length."""
-    return wrapped(
-        setting_said(column, value) if isinstance(value, int | float) else value_said(value), width
+    return wrap(
+        setting_label(column, value) if isinstance(value, int | float) else value_label(value),
+        width,
     )
 
 
-def wrapped(name: str, width: int = LONG) -> str:
-    text = plain(name)
+def wrap(name: str, width: int = LONG) -> str:
+    text = escape_math(name)
     return "\n".join(textwrap.wrap(text, width, break_on_hyphens=True)) or text
 
 
-def plain(text: str) -> str:
+def escape_math(text: str) -> str:
     """Return a text in which dollars and a leading underscore are only letters."""
     escaped = text.replace("$", r"\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
@@ -72,8 +73,8 @@ def plain(text: str) -> str:
 
 def axis_label(text: str, metric: str, results: Results, inches: float, unit: str = "") -> str:
     """Return a label in as many lines as an axis of that length needs."""
-    label = text or with_unit(said(metric, results.facts.get("words", {})), unit)
-    return wrapped(label, round(HIGH * inches))
+    label = text or with_unit(in_words(metric, results.facts.get("words", {})), unit)
+    return wrap(label, round(HIGH * inches))
 
 
 def y_label(results: Results, spec: FigureSpec, inches: float) -> str:

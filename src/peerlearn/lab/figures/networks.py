@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from peerlearn import graphs
-from peerlearn.lab.analysis.labels import setting_said, value_said
+from peerlearn.lab.analysis.labels import setting_label, value_label
 from peerlearn.lab.figures.graph_places import HIGH, PATHS_UP_TO, WIDE, diameter, places
-from peerlearn.lab.figures.looks import wrapped
-from peerlearn.lab.figures.style import BLUE, FAINT, saved
+from peerlearn.lab.figures.looks import wrap
+from peerlearn.lab.figures.style import BLUE, FAINT, save_figure
 
 if TYPE_CHECKING:
     from peerlearn.lab.results.results import Results
@@ -38,7 +38,7 @@ def draw_networks(results: Results, folder: Path) -> tuple[tuple[Path, Path] | N
         told.append(f"{left} more of the networks' graphs are in the folder graphs.")
     if not drawn:
         return None, " ".join(told)
-    return saved(lambda: _figure(drawn), folder, "networks"), " ".join(told)
+    return save_figure(lambda: _figure(drawn), folder, "networks"), " ".join(told)
 
 
 def distinct(results: Results) -> tuple[list[Drawn], dict[str, list[str]]]:
@@ -60,7 +60,7 @@ def distinct(results: Results) -> tuple[list[Drawn], dict[str, list[str]]]:
         for key in first["swept"]:
             if key not in own:
                 same.setdefault(key, {}).update(
-                    dict.fromkeys(value_said(each["swept"].get(key)) for each, _ in group)
+                    dict.fromkeys(value_label(each["swept"].get(key)) for each, _ in group)
                 )
         known.append(({**first, "swept": own}, graph))
     return known, {key: list(values) for key, values in same.items()}
@@ -83,9 +83,9 @@ def _figure(drawn: list[Drawn]) -> Figure:
     every = list(figure.subplots(down, across, squeeze=False).flat)
     for axes, (entry, graph) in zip(every, drawn, strict=False):
         _draw(axes, graph, 72 * side / (1.2 * WIDE))
-        swept = [setting_said(key, value) for key, value in entry["swept"].items()]
+        swept = [setting_label(key, value) for key, value in entry["swept"].items()]
         size = f"{len(graph)} agents, {graph.number_of_edges()} links"
-        head = f"{wrapped(', '.join([entry['network'], *swept]), 30)}\n{size}"
+        head = f"{wrap(', '.join([entry['network'], *swept]), 30)}\n{size}"
         axes.set_title(head, fontsize=8.5, loc="center", weight="normal")
     for spare in every[len(drawn) :]:
         spare.remove()

@@ -22,7 +22,7 @@ from matplotlib.ticker import (
 
 from peerlearn.errors import InputError
 from peerlearn.lab.analysis.cells import Cells, Place
-from peerlearn.lab.figures.looks import named, plain
+from peerlearn.lab.figures.looks import escape_math, wrap_value
 from peerlearn.system.number_words import short
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def grid(count: int, size: tuple[float, float], title: str = "") -> tuple[Figure
         spare.remove()
     if title:
         figure.set_figheight(figure.get_figheight() + 0.35)
-        figure.suptitle(plain(title), x=0.01, ha="left", fontsize=12, weight="bold")
+        figure.suptitle(escape_math(title), x=0.01, ha="left", fontsize=12, weight="bold")
     return figure, axes[:count]
 
 
@@ -103,7 +103,7 @@ def label(axes: Sequence[Axes], x: str, y: str) -> None:
 
 def head(axes: Axes, column: str, value: Any) -> None:
     if value is not None:
-        axes.set_title(named(column, value, 40))
+        axes.set_title(wrap_value(column, value, 40))
 
 
 def is_numeric(values: Sequence[Any]) -> bool:

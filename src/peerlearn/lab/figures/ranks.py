@@ -14,12 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from peerlearn.errors import InputError
-from peerlearn.lab.analysis.labels import said
-from peerlearn.lab.analysis.significance import examined, probability
+from peerlearn.lab.analysis.labels import in_words
+from peerlearn.lab.analysis.significance import examine, probability
 from peerlearn.lab.analysis.statistics import Friedman
 from peerlearn.lab.description.specs import StatisticsSpec
 from peerlearn.lab.figures import panels
-from peerlearn.lab.figures.looks import wrapped
+from peerlearn.lab.figures.looks import wrap
 from peerlearn.lab.figures.style import INK, VERMILION
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def ranks_figure(results: Results, spec: FigureSpec) -> Figure:
         for each in results.layout.statistics
         if each.metric == spec.y and "friedman" in each.tests
     ]
-    found = examined(results, (asked or [StatisticsSpec(spec.y, ("friedman",))])[0])
+    found = examine(results, (asked or [StatisticsSpec(spec.y, ("friedman",))])[0])
     if found.friedman is None:
         why = found.sentences[-1 if len(found.blocks.models) > 1 else 0]
         raise InputError(f"the figure {spec.name!r} is not drawn: {why}")
-    heading = f"Mean ranks by {said(spec.y, results.facts.get('words', {}))}, 1 the best"
+    heading = f"Mean ranks by {in_words(spec.y, results.facts.get('words', {}))}, 1 the best"
     diagram = _Diagram(found.friedman)
     figure, (axes,) = panels.grid(
         1, (AXIS + diagram.names_wide, diagram.high), spec.title or heading
@@ -60,7 +60,7 @@ class _Diagram:
     @cached_property
     def names(self) -> list[str]:
         """The names from the best model."""
-        return [wrapped(self.found.models[k], 34) for k in self.found.order]
+        return [wrap(self.found.models[k], 34) for k in self.found.order]
 
     @property
     def half(self) -> int:

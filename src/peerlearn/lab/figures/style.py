@@ -36,18 +36,18 @@ NUMBERED_UP_TO = 30  # agents; more leave no room for a number in each
 Rows = list[dict[str, Any]]
 
 
-def saved(draw: Callable[[], Figure], folder: Path, name: str) -> tuple[Path, Path]:
+def save_figure(draw: Callable[[], Figure], folder: Path, name: str) -> tuple[Path, Path]:
     """Save the drawn figure as name.png and name.svg in the folder."""
     # A context, and no pyplot: whoever calls this keeps their own backend and style.
     with matplotlib.style.context(["default", STYLE]):
         figure = draw()
         FigureCanvasAgg(figure)
         for kind in ("png", "svg"):
-            write(folder / f"{name}.{kind}", _rendered(figure, kind))
+            write(folder / f"{name}.{kind}", _render(figure, kind))
     return folder / f"{name}.png", folder / f"{name}.svg"
 
 
-def _rendered(figure: Figure, kind: str) -> bytes:
+def _render(figure: Figure, kind: str) -> bytes:
     image = io.BytesIO()
     figure.savefig(image, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
     return image.getvalue()

@@ -39,7 +39,7 @@ def for_each(table: TomlTable) -> list[TomlTable]:
     return found
 
 
-def expected_in(entries: list[dict[str, Any]]) -> int:
+def count_expectations(entries: list[dict[str, Any]]) -> int:
     """Return how many expectations these entries of a file are."""
     return sum(prod(len(listed) for listed in entry.get("each", {}).values()) for entry in entries)
 

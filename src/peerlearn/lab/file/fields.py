@@ -19,7 +19,7 @@ WORDS: dict[Any, str] = {
 }
 
 
-def made_from(kind: Any, table: TomlTable) -> Any:
+def make_from(kind: Any, table: TomlTable) -> Any:
     """Return an object of this dataclass; a key that is not one of its fields is refused."""
     hints, given = get_type_hints(kind), {}
     table.only(*(each.name for each in fields(kind)))
@@ -27,12 +27,12 @@ def made_from(kind: Any, table: TomlTable) -> Any:
         hint, needed = hints[each.name], each.default is MISSING and each.default_factory is MISSING
         value = table.take(each.name, object, ... if needed else MISSING, what=words(hint))
         if value is not MISSING:
-            given[each.name] = _checked(table, each.name, value, hint)
+            given[each.name] = _check_field(table, each.name, value, hint)
     with table.about_all():
         return kind(**given)
 
 
-def typed(given: Any, table: TomlTable, *names: str) -> Any:
+def check_fields(given: Any, table: TomlTable, *names: str) -> Any:
     """Return an object made in Python, its fields checked and converted as those of a file.
 
     names: only these fields.
@@ -40,11 +40,12 @@ def typed(given: Any, table: TomlTable, *names: str) -> Any:
     hints = get_type_hints(type(given))
     chosen = names or [each.name for each in fields(given)]
     return replace(
-        given, **{name: _checked(table, name, getattr(given, name), hints[name]) for name in chosen}
+        given,
+        **{name: _check_field(table, name, getattr(given, name), hints[name]) for name in chosen},
     )
 
 
-def _checked(table: TomlTable, key: str, value: Any, hint: Any) -> Any:
+def _check_field(table: TomlTable, key: str, value: Any, hint: Any) -> Any:
     if not fits(value, hint):
         choices = (
             [each for each in get_args(hint) if isinstance(each, str)]
@@ -54,7 +55,7 @@ def _checked(table: TomlTable, key: str, value: Any, hint: Any) -> Any:
         if choices and isinstance(value, str):
             raise table.wrong(key, f"is {value!r}, which is not known{near(value, choices)}")
         raise table.wrong(key, f"is {value!r:.80}: give {words(hint)}")
-    return _converted(value, hint)
+    return _convert(value, hint)
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -90,11 +91,11 @@ def words(hint: Any) -> str:
     return WORDS.get(origin) or (f"a {origin.__name__}" if isinstance(origin, type) else "a value")
 
 
-def _converted(value: Any, hint: Any) -> Any:
+def _convert(value: Any, hint: Any) -> Any:
     """Return lists as tuples, and whole numbers as floats where those are meant: 1 is 1.0."""
     origin, inner = get_origin(hint) or hint, get_args(hint)
     if origin in (Union, UnionType):
-        return next(_converted(value, each) for each in inner if fits(value, each))
+        return next(_convert(value, each) for each in inner if fits(value, each))
     if origin is tuple:
-        return tuple(_converted(each, inner[0]) for each in value)
+        return tuple(_convert(each, inner[0]) for each in value)
     return origin(value) if origin in (int, float) else value

@@ -34,9 +34,9 @@ from peerlearn.lab.description.specs import (
     StatisticsSpec,
     TableSpec,
 )
-from peerlearn.lab.description.sweeps import combinations, empty_lists, repeated, written_out
+from peerlearn.lab.description.sweeps import combinations, empty_lists, find_repeated, write_out
 from peerlearn.lab.file.expecting import for_each
-from peerlearn.lab.file.fields import made_from
+from peerlearn.lab.file.fields import make_from
 from peerlearn.lab.file.sizes import SIZES
 from peerlearn.toml_reader import TomlTable, near
 
@@ -74,7 +74,7 @@ def understand(values: dict[str, Any], file: TomlTable) -> tuple[Comparison, Ins
     networks = tuple(
         net for table in _entries(top, "networks", needed=False) for net in _networks(table)
     )
-    search = made_from(Search, top.table("search")) if "search" in values else None
+    search = make_from(Search, top.table("search")) if "search" in values else None
     layout = Layout(
         title,
         about,
@@ -82,7 +82,7 @@ def understand(values: dict[str, Any], file: TomlTable) -> tuple[Comparison, Ins
         figures=_specs(top, "figures", FigureSpec),
         statistics=_specs(top, "statistics", StatisticsSpec),
         expectations=tuple(
-            made_from(Expectation, each)
+            make_from(Expectation, each)
             for table in top.tables("expect", needed=False)
             for each in for_each(table)
         ),
@@ -101,7 +101,7 @@ def understand(values: dict[str, Any], file: TomlTable) -> tuple[Comparison, Ins
 
 
 def _specs(top: TomlTable, name: str, kind: Any) -> tuple[Any, ...]:
-    return tuple(made_from(kind, table) for table in top.tables(name, needed=False))
+    return tuple(make_from(kind, table) for table in top.tables(name, needed=False))
 
 
 def _entries(top: TomlTable, key: str, *, needed: bool = True) -> list[TomlTable]:
@@ -137,14 +137,14 @@ def _swept(table: TomlTable, *whole: str) -> Iterator[tuple[TomlTable, Settings]
             f"combinations, and "
             f"{MOST_RUNS:,} are the most: give shorter lists"
         )
-    for key, value in repeated(given):
+    for key, value in find_repeated(given):
         raise table.wrong(
             key,
             f"has {value!r:.80}, which stands twice in the list: give each value once, or, if the "
             f"list is one value, "
             "write it in brackets of its own, [[..]]",
         )
-    for values, swept in written_out(given):
+    for values, swept in write_out(given):
         kept = {key: table.values[key] for key in whole if key in table.values}
         yield TomlTable({**values, **kept}, table.path, table.prefix), swept
 
@@ -239,4 +239,4 @@ def _protocol(table: TomlTable) -> Any:
     if name not in known:
         raise table.wrong("name", f"is {name!r}, which is not known{near(name, known)}")
     settings = {key: value for key, value in table.values.items() if key != "name"}
-    return made_from(known[name], TomlTable(settings, table.path, table.prefix))
+    return make_from(known[name], TomlTable(settings, table.path, table.prefix))

@@ -43,7 +43,7 @@ PLACES: dict[str, Places] = {
 KEYS = (*PLAIN, *NAMED, "protocol", "search", *PLACES)
 
 
-def sized(top: TomlTable, size: Size) -> Values:
+def values_at_size(top: TomlTable, size: Size) -> Values:
     """Return the values of a file at this size."""
     if size not in SIZES:
         raise InputError(f"size is {size!r}{near(str(size), SIZES)}")
@@ -54,7 +54,7 @@ def sized(top: TomlTable, size: Size) -> Values:
             names |= {
                 key: asked for key in NAMED if (asked := _names(values, change, key)) is not None
             }
-            values = _changed(values, change)
+            values = _apply_size(values, change)
         elif name == "quick":
             values |= {"repetitions": 1, "folds": min(values.get("folds", 1), 3)}
     # At the end, so that [tiny] may name others than [quick].
@@ -97,7 +97,7 @@ def _names(values: Values, change: TomlTable, key: str) -> list[str] | None:
     return asked
 
 
-def _changed(values: Values, change: TomlTable) -> Values:
+def _apply_size(values: Values, change: TomlTable) -> Values:
     """Return the values with all changes of a size, except which entries take part."""
     plain = {key: change.take(key, kind, None) for key, kind in PLAIN.items()}
     values = values | {key: value for key, value in plain.items() if value is not None}

@@ -26,7 +26,7 @@ from peerlearn.lab.description import metrics
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of
 from peerlearn.lab.description.trial import Outcome, Trial
-from peerlearn.lab.training.estimators import estimator_of, kind_of, made, objection
+from peerlearn.lab.training.estimators import estimator_of, find_objection, kind_of, make_estimator
 from peerlearn.lab.training.loading import fold_of
 from peerlearn.lab.training.networks import network_of
 from peerlearn.network import Network, SimulatedNetwork
@@ -71,10 +71,10 @@ class Averages:
         if model.where != "network":
             return "has nobody to agree with"
         kind = kind_of(model, facts_of(data).task)
-        given = model.estimator or made(kind, model.settings)
+        given = model.estimator or make_estimator(kind, model.settings)
         if not hasattr(given, "solver") or not isinstance(_solver(given), Consensus):
             return "does not average readouts: solver = 'consensus' does"
-        return objection(data, model)
+        return find_objection(data, model)
 
     def run(self, trial: Trial) -> Outcome:
         network = network_of(trial)

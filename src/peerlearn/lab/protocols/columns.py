@@ -22,18 +22,18 @@ from peerlearn.lab.description import metrics
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of
 from peerlearn.lab.description.trial import Outcome, Trial
-from peerlearn.lab.training.estimators import estimator_of, kind_of, objection, what_it_takes
+from peerlearn.lab.training.estimators import estimator_of, find_objection, kind_of, what_it_takes
 from peerlearn.lab.training.loading import Fold, fold_key, fold_of
 from peerlearn.lab.training.memo import Asked, key_of
 from peerlearn.lab.training.networks import network_of
 from peerlearn.lab.training.outcomes import (
     CURVES,
     MEASURES,
-    centre,
-    fitted,
-    fitted_alone,
+    compute_centre,
+    evaluate,
+    fit_alone,
     outcome_of,
-    trained,
+    time_fit,
 )
 from peerlearn.lab.training.search import best_settings
 from peerlearn.network import SimulatedNetwork
@@ -65,7 +65,7 @@ class Columns:
         kind = kind_of(model, facts_of(data).task)
         if model.where == "network" and what_it_takes(kind) != "columns":
             return "learns rows, and columns are dealt"
-        return objection(data, model)
+        return find_objection(data, model)
 
     def run(self, trial: Trial) -> Outcome:
         fold, best = fold_of(trial), best_settings(trial)
@@ -76,7 +76,7 @@ class Columns:
             return outcome_of(
                 trial,
                 fold,
-                trained(estimator, fold.X_test, fitted(estimator, fold.X, fold.y)),
+                evaluate(estimator, fold.X_test, time_fit(estimator, fold.X, fold.y)),
                 best,
             )
         blocks = partition.column_blocks(
@@ -85,10 +85,10 @@ class Columns:
         tables, tests = [fold.X[:, own] for own in blocks], [fold.X_test[:, own] for own in blocks]
         self._divide(estimator, len(blocks))
         if trial.model.where == "alone":
-            found = fitted_alone(estimator, [(own, fold.y) for own in tables], fold, tests)
+            found = fit_alone(estimator, [(own, fold.y) for own in tables], fold, tests)
         else:
-            seconds = fitted(estimator, tables, fold.y)
-            found = trained(estimator, tests, seconds, _distance(trial, fold, tables, estimator))
+            seconds = time_fit(estimator, tables, fold.y)
+            found = evaluate(estimator, tests, seconds, _distance(trial, fold, tables, estimator))
         return outcome_of(trial, fold, found, best)
 
     def _divide(self, estimator: Any, agents: int) -> None:
@@ -107,5 +107,5 @@ def _distance(trial: Trial, fold: Fold, tables: list[Array], estimator: Any) -> 
     )  # the problem is the same on any graph
     exact = clone(estimator).set_params(solver=EXACT, network=everybody)
     key = key_of(fold_key(trial), exact)
-    b = centre(Asked(key, lambda: np.concatenate(exact.fit(tables, fold.y).coefficients_)))
+    b = compute_centre(Asked(key, lambda: np.concatenate(exact.fit(tables, fold.y).coefficients_)))
     return metrics.distances(np.concatenate(estimator.coefficients_)[None], b)

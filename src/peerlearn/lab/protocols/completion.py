@@ -30,7 +30,7 @@ from peerlearn.lab.description.metrics import distances
 from peerlearn.lab.description.trial import Curve, Outcome, Trial
 from peerlearn.lab.training.estimators import estimator_of, kind_of, parameters_of
 from peerlearn.lab.training.labelling import Count
-from peerlearn.lab.training.loading import prepared, table_of
+from peerlearn.lab.training.loading import prepare, table_of
 from peerlearn.lab.training.networks import network_of
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.network import SimulatedNetwork
@@ -95,7 +95,7 @@ class Completions:
         if isinstance(sharing, Exchange) and self.rounds:
             ways = [replace(sharing, pattern_rounds=n, entry_rounds=n) for n in self.rounds]
         truth = squared_distances(np.vstack(shares))
-        found = [_found(network, shares, truth, way, completion, seed) for way in ways]
+        found = [_complete(network, shares, truth, way, completion, seed) for way in ways]
         last, curves = found[-1], self._curves(found)
         if self.by_iteration and last.known.mask is not None:
             watched = completion.complete(network, last.known, seed, truth).errors.mean(axis=1)
@@ -118,7 +118,7 @@ class Completions:
             raise InputError(
                 f"rows asks for {wanted} of {trial.data.name}, which has {len(X)}: ask for fewer"
             )
-        (X,) = prepared(
+        (X,) = prepare(
             trial.data, X[rng.permutation(len(X))[: wanted or None]], seed=trial.seed("model")
         )
         return [own for own, _ in partition.even(X, X, agents, seed=trial.seed("deal"))]
@@ -158,7 +158,7 @@ class _Found:
         )
 
 
-def _found(
+def _complete(
     network: SimulatedNetwork,
     shares: list[Array],
     truth: Array,

@@ -24,11 +24,11 @@ from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of
 from peerlearn.lab.description.trial import Curve, Outcome, Trial
 from peerlearn.lab.protocols.few_labels import shares_of
-from peerlearn.lab.training.estimators import estimator_of, kind_of, objection
+from peerlearn.lab.training.estimators import estimator_of, find_objection, kind_of
 from peerlearn.lab.training.labelling import Labelling
 from peerlearn.lab.training.loading import Fold
 from peerlearn.lab.training.networks import network_of
-from peerlearn.lab.training.outcomes import MEASURES, fitted, outcome_of, trained
+from peerlearn.lab.training.outcomes import MEASURES, evaluate, outcome_of, time_fit
 from peerlearn.models.base import NetworkModel
 
 WATCHED = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500)
@@ -69,22 +69,22 @@ class Convergence(Labelling):
         if model.where == "alone":
             return "has no objective in common with others"
         self.settings(data, model)
-        return objection(self.only(data), model)
+        return find_objection(self.only(data), model)
 
     def run(self, trial: Trial) -> Outcome:
         fold, found = self.fold(trial), list[tuple[float, float]]()
         for n in self.watched:
-            estimator = self._stopped(trial, n)
+            estimator = self._make_stopped(trial, n)
             given = (
                 (fold.X, fold.y) if trial.network is None else (shares_of(trial, estimator, fold),)
             )
             with warnings.catch_warnings(action="ignore", category=NotConverged):  # curves say so
-                seconds = fitted(estimator, *given)
-            found.append(_reached(estimator, fold))
+                seconds = time_fit(estimator, *given)
+            found.append(_measure_objective(estimator, fold))
             if estimator.report_.converged:
                 break
         objective, gradient = np.array(found + found[-1:] * (len(self.watched) - len(found))).T
-        outcome = outcome_of(trial, fold, trained(estimator, fold.X_test, seconds), {})
+        outcome = outcome_of(trial, fold, evaluate(estimator, fold.X_test, seconds), {})
         at = [float(n) for n in self.watched]
         curves: dict[str, Curve] = {
             "objective": (at, list(objective)),
@@ -93,13 +93,13 @@ class Convergence(Labelling):
         ends = {"objective": float(objective[-1]), "gradient": float(gradient[-1])}
         return replace(outcome, values={**outcome.values, **ends}, curves=curves)
 
-    def _stopped(self, trial: Trial, n: int) -> Any:
+    def _make_stopped(self, trial: Trial, n: int) -> Any:
         """Return the model with a solver of n iterations."""
         estimator = estimator_of(trial, network_of(trial), **self.settings(trial.data, trial.model))
         return estimator.set_params(solver=replace(estimator.part("solver"), max_iterations=n))
 
 
-def _reached(model: Any, fold: Fold) -> tuple[float, float]:
+def _measure_objective(model: Any, fold: Fold) -> tuple[float, float]:
     """Return F and |grad F|^2 of all rows, averaged over the agents' w."""
     together, alpha = model.objective(fold.X, fold.y)
     w = [own[None] for own in model.coefficients_]

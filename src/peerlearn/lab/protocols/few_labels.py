@@ -21,7 +21,7 @@ from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.trial import Outcome, Trial
-from peerlearn.lab.training.estimators import estimator_of, objection
+from peerlearn.lab.training.estimators import estimator_of, find_objection
 from peerlearn.lab.training.labelling import UNKNOWN, Labelling
 from peerlearn.lab.training.loading import Fold
 from peerlearn.lab.training.networks import network_of
@@ -30,10 +30,10 @@ from peerlearn.lab.training.outcomes import (
     MEASURES,
     Trained,
     centralised_distances,
-    fitted,
-    fitted_alone,
+    evaluate,
+    fit_alone,
     outcome_of,
-    trained,
+    time_fit,
 )
 from peerlearn.lab.training.search import best_settings
 from peerlearn.models.base import NetworkModel
@@ -51,7 +51,7 @@ class FewLabels(Labelling):
     curves: ClassVar[Mapping[str, str]] = CURVES
 
     def refuses(self, data: Data, model: Model) -> str:
-        why = objection(self.only(data), model)
+        why = find_objection(self.only(data), model)
         if not why:
             self.settings(data, model)
         return why
@@ -60,17 +60,17 @@ class FewLabels(Labelling):
         fold, best = self.fold(trial), best_settings(trial)
         settings = {**self.settings(trial.data, trial.model), **best}
         if trial.model.where == "alone":
-            return outcome_of(trial, fold, _alone(trial, fold, settings), best)
+            return outcome_of(trial, fold, _train_alone(trial, fold, settings), best)
         estimator = estimator_of(trial, network_of(trial), **settings)
-        rows = learned_from(estimator, fold.X, fold.y)
-        seconds = fitted(
+        rows = usable_rows(estimator, fold.X, fold.y)
+        seconds = time_fit(
             estimator, *(rows if trial.network is None else (shares_of(trial, estimator, fold),))
         )
         away = centralised_distances(trial, fold, estimator)
-        return outcome_of(trial, fold, trained(estimator, fold.X_test, seconds, away), best)
+        return outcome_of(trial, fold, evaluate(estimator, fold.X_test, seconds, away), best)
 
 
-def learned_from(estimator: Any, X: Array, y: Indices) -> partition.Share:
+def usable_rows(estimator: Any, X: Array, y: Indices) -> partition.Share:
     """Return all these rows, or the labelled ones if the estimator takes -1 for a class."""
     partly_labelled = isinstance(estimator, NetworkModel) and estimator.partly_labelled
     if partly_labelled or type(estimator).__module__.startswith(LEARN_FROM_ALL):
@@ -83,23 +83,23 @@ def shares_of(trial: Trial, estimator: Any, fold: Fold) -> list[partition.Share]
     assert trial.network is not None
     rng = np.random.default_rng(trial.seed("deal"))
     dealt = partition.stratified_rows(fold.y != UNKNOWN, trial.network.agents, rng)
-    return [learned_from(estimator, fold.X[own], fold.y[own]) for own in dealt]
+    return [usable_rows(estimator, fold.X[own], fold.y[own]) for own in dealt]
 
 
-def _alone(trial: Trial, fold: Fold, settings: Mapping[str, Any]) -> Trained:
+def _train_alone(trial: Trial, fold: Fold, settings: Mapping[str, Any]) -> Trained:
     estimator = estimator_of(trial, **settings)
     shares = shares_of(trial, estimator, fold)
     if (
         isinstance(estimator, NetworkModel) and estimator.alone
     ):  # it is told of classes that an agent has not seen
         estimator = estimator_of(trial, network_of(trial), **{**settings, **estimator.alone})
-        return trained(estimator, fold.X_test, fitted(estimator, shares))
-    return fitted_alone(
-        estimator, [_of_some(trial, k, *share) for k, share in enumerate(shares)], fold
+        return evaluate(estimator, fold.X_test, time_fit(estimator, shares))
+    return fit_alone(
+        estimator, [_rows_to_learn(trial, k, *share) for k, share in enumerate(shares)], fold
     )
 
 
-def _of_some(trial: Trial, agent: int, X: Array, y: Indices) -> partition.Share:
+def _rows_to_learn(trial: Trial, agent: int, X: Array, y: Indices) -> partition.Share:
     """Return an agent's rows, only the labelled ones if they are of one class."""
     known = y != UNKNOWN
     classes = len(np.unique(y[known]))

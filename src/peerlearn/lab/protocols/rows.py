@@ -16,17 +16,17 @@ from peerlearn.errors import InputError
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of
 from peerlearn.lab.description.trial import Outcome, Trial
-from peerlearn.lab.training.estimators import estimator_of, kind_of, objection, what_it_takes
+from peerlearn.lab.training.estimators import estimator_of, find_objection, kind_of, what_it_takes
 from peerlearn.lab.training.loading import Fold, fold_of
 from peerlearn.lab.training.networks import network_of
 from peerlearn.lab.training.outcomes import (
     CURVES,
     MEASURES,
     centralised_distances,
-    fitted,
-    fitted_alone,
+    evaluate,
+    fit_alone,
     outcome_of,
-    trained,
+    time_fit,
 )
 from peerlearn.lab.training.search import best_settings
 
@@ -75,20 +75,20 @@ class Rows:
             and model.where != "centralised"
         ):
             return "rows are dealt by class, and the targets are measured"
-        return objection(data, model)
+        return find_objection(data, model)
 
     def run(self, trial: Trial) -> Outcome:
         fold, best = fold_of(trial), best_settings(trial)
         if trial.model.where == "alone":
-            found = fitted_alone(estimator_of(trial, **best), self._shares(trial, fold), fold)
+            found = fit_alone(estimator_of(trial, **best), self._shares(trial, fold), fold)
             return outcome_of(trial, fold, found, best)
         estimator = estimator_of(trial, network_of(trial), **best)
-        seconds = fitted(
+        seconds = time_fit(
             estimator,
             *((fold.X, fold.y) if trial.network is None else (self._shares(trial, fold),)),
         )
         away = centralised_distances(trial, fold, estimator)
-        return outcome_of(trial, fold, trained(estimator, fold.X_test, seconds, away), best)
+        return outcome_of(trial, fold, evaluate(estimator, fold.X_test, seconds, away), best)
 
     def _shares(self, trial: Trial, fold: Fold) -> list[partition.Share]:
         assert trial.network is not None

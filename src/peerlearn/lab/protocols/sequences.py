@@ -31,8 +31,15 @@ from peerlearn.lab.training.estimators import estimator_of, kind_of, settings_of
 from peerlearn.lab.training.loading import Fold, Rows, fold_key, split
 from peerlearn.lab.training.memo import Asked, key_of
 from peerlearn.lab.training.networks import network_of
-from peerlearn.lab.training.outcomes import CURVES, MEASURES, Trained, centre, fitted, outcome_of
-from peerlearn.lab.training.primal_residuals import watched
+from peerlearn.lab.training.outcomes import (
+    CURVES,
+    MEASURES,
+    Trained,
+    compute_centre,
+    outcome_of,
+    time_fit,
+)
+from peerlearn.lab.training.primal_residuals import watch_solver
 from peerlearn.lab.training.search import best_settings
 from peerlearn.network import SimulatedNetwork
 from peerlearn.network.base import Counts
@@ -77,13 +84,13 @@ class Sequences:
         model: Any = estimator_of(trial, network, **best)
         if trial.model.where == "alone":
             model.set_params(**model.alone)
-        if (observed := watched(model.solver)) is not None:
+        if (observed := watch_solver(model.solver)) is not None:
             model.set_params(solver=observed)
-        shares = [train] if network is None else dealt(trial, train, network.size)
-        seconds = fitted(model, shares)
+        shares = [train] if network is None else deal_sequences(trial, train, network.size)
+        seconds = time_fit(model, shares)
         found = Trained(
             seconds,
-            _said(model, test),
+            _predict_all(model, test),
             model.coefficients_,
             _distances(trial, model, shares),
             model.report_,
@@ -117,11 +124,11 @@ def fold_of(trial: Trial) -> tuple[Series, Series]:
 
 def _all(trial: Trial) -> Series:
     source, options, seed = source_of(trial.data), options_of(trial.data), trial.seed("data")
-    return _drawn(Asked(key_of(source, options, seed), (source, options, seed)))
+    return _draw_sequences(Asked(key_of(source, options, seed), (source, options, seed)))
 
 
 @lru_cache(maxsize=KEPT)
-def _drawn(asked: Asked[tuple[str, dict[str, Any], int]]) -> Series:
+def _draw_sequences(asked: Asked[tuple[str, dict[str, Any], int]]) -> Series:
     source, options, seed = asked.about
     series: Series = SERIES[source](**options, seed=seed)
     return series
@@ -131,7 +138,7 @@ def _some(series: Series, which: Rows) -> Series:
     return [series[0][j] for j in which], [series[1][j] for j in which]
 
 
-def dealt(trial: Trial, train: Series, agents: int) -> list[Series]:
+def deal_sequences(trial: Trial, train: Series, agents: int) -> list[Series]:
     """Return each agent's sequences, evenly many."""
     rows = partition.even_rows(len(train[0]), agents, np.random.default_rng(trial.seed("deal")))
     return [_some(train, np.sort(own)) for own in rows]
@@ -145,11 +152,11 @@ def _distances(trial: Trial, model: Any, shares: list[Series]) -> list[float]:
         solver="gram", network=SimulatedNetwork(graphs.complete(len(shares)))
     )
     key = key_of(fold_key(trial), {**exact.get_params(deep=False), "network": len(shares)})
-    b = centre(Asked(key, lambda: exact.fit(shares).coefficients_[0]))
+    b = compute_centre(Asked(key, lambda: exact.fit(shares).coefficients_[0]))
     return metrics.distances(model.coefficients_, b)
 
 
-def _said(model: Any, test: Series) -> Array:
+def _predict_all(model: Any, test: Series) -> Array:
     """Return what agents predict of all samples after the washout: agents x samples."""
     (x, y), w, b = test, model.washout, model.coefficients_
     known = [d[:w] for d in y]

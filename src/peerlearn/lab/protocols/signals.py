@@ -116,7 +116,7 @@ class Signals:
     def run(self, trial: Trial) -> Outcome:
         network = network_of(trial)
         assert network is not None
-        heard = recorded(trial, network.size)
+        heard = record(trial, network.size)
         model = self._filter(trial, network)
         started = time.perf_counter()
         run = model.run(heard.x, heard.d, truth=model.truth_of(heard.coefficients, heard.f0))
@@ -180,7 +180,7 @@ class Signals:
         return (self.window * np.arange(1.0, points + 1)).tolist(), mean.tolist()
 
 
-def recorded(trial: Trial, agents: int) -> WienerSignals:
+def record(trial: Trial, agents: int) -> WienerSignals:
     """Return what agents hear: the same system in all runs, another recording in each."""
     options = {**options_of(trial.data), "agents": agents}
     options["signals"] += trial.repetition * trial.comparison.folds + trial.fold

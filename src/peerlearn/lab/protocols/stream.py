@@ -23,17 +23,17 @@ from peerlearn.lab.description import metrics
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of
 from peerlearn.lab.description.trial import Curve, Outcome, Trial
-from peerlearn.lab.training.estimators import estimator_of, kind_of, objection, what_it_takes
+from peerlearn.lab.training.estimators import estimator_of, find_objection, kind_of, what_it_takes
 from peerlearn.lab.training.loading import Fold, fold_of
 from peerlearn.lab.training.networks import network_of
 from peerlearn.lab.training.outcomes import (
     MEASURES,
     Trained,
     centralised_distances,
-    fitted,
-    fitted_alone,
+    evaluate,
+    fit_alone,
     outcome_of,
-    trained,
+    time_fit,
 )
 from peerlearn.lab.training.search import best_settings
 
@@ -82,7 +82,7 @@ class Stream:
         kind = kind_of(model, facts_of(data).task)
         if what_it_takes(kind) == "columns":
             return "learns columns, and rows come in chunks"
-        why = objection(data, model)
+        why = find_objection(data, model)
         if not why and model.where == "network" and not hasattr(kind, "partial_fit"):
             return "learns all rows at once, and they come in chunks"
         return why
@@ -111,7 +111,7 @@ class Stream:
             ) and stop >= agents:  # before, some have learned nothing
                 listeners.test(n)
         away = [] if network is None else centralised_distances(trial, fold, models[0])
-        outcome = outcome_of(trial, fold, listeners.trained(away), best)
+        outcome = outcome_of(trial, fold, listeners.evaluate(away), best)
         if network is None:
             return replace(outcome, curves=listeners.curves)
         rounds = np.diff(np.array(listeners.rounds, dtype=np.float64), prepend=0.0)
@@ -156,18 +156,18 @@ class _Listeners:
     def test(self, chunks: int) -> None:
         fold = self.fold
         self.predictions: AnyArray = np.vstack(
-            [trained(each, fold.X_test, 0.0).predictions for each in self.models]
+            [evaluate(each, fold.X_test, 0.0).predictions for each in self.models]
         )
         self.at.append(float(chunks))
-        for name, value in metrics.measured(self.asked, fold.task, fold.y_test, self.predictions)[
+        for name, value in metrics.measure(self.asked, fold.task, fold.y_test, self.predictions)[
             0
         ].items():
             self.tested.setdefault(name, []).append(value)
 
-    def trained(self, distances: Sequence[float]) -> Trained:
+    def evaluate(self, distances: Sequence[float]) -> Trained:
         if len(self.models) > 1:
             return Trained(self.seconds, self.predictions)
-        return trained(self.models[0], self.fold.X_test, self.seconds, distances)
+        return evaluate(self.models[0], self.fold.X_test, self.seconds, distances)
 
     @property
     def curves(self) -> dict[str, Curve]:
@@ -189,7 +189,7 @@ def _per_chunk(rounds: Array) -> dict[str, float]:
 def _at_once(models: Sequence[Any], fold: Fold) -> Trained:
     """Fit to all rows that have come, in one place or by each agent to its own."""
     if len(models) == 1:
-        seconds = fitted(models[0], fold.X, fold.y)
-        return trained(models[0], fold.X_test, seconds)
+        seconds = time_fit(models[0], fold.X, fold.y)
+        return evaluate(models[0], fold.X_test, seconds)
     shares = [(fold.X[k :: len(models)], fold.y[k :: len(models)]) for k in range(len(models))]
-    return fitted_alone(models[0], shares, fold)
+    return fit_alone(models[0], shares, fold)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from peerlearn.lab.analysis.cells import Row
-from peerlearn.lab.analysis.labels import setting_said, value_said
+from peerlearn.lab.analysis.labels import setting_label, value_label
 from peerlearn.lab.description import own_code
 from peerlearn.lab.description.sweeps import has_key
 
@@ -43,7 +43,7 @@ def entries(results: Results, part: str) -> list[Entry]:
         if not entry:
             continue
         settings = found.setdefault(entry["name"], {})
-        for key, value in _flat(_shown(part, entry)):
+        for key, value in _flat(_settings_shown(part, entry)):
             values = settings.setdefault(key, [])
             if value not in values:
                 values.append(value)
@@ -66,7 +66,7 @@ def _identities(results: Results) -> Iterator[Mapping[str, Any]]:
             yield json.loads(row["settings"])
 
 
-def _shown(part: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_shown(part: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry's settings; those under settings or parameters come without a heading."""
     shown = {
         key: value for key, value in entry.items() if key not in (*HIDDEN, "settings", "parameters")
@@ -87,11 +87,11 @@ def common(results: Results) -> list[Entry]:
     for name in ("protocol", "search"):
         if told := results.facts.get(name):
             settings = {key: value for key, value in told.items() if key not in HIDDEN}
-            found.append((told.get("name", name), _told(settings)))
+            found.append((told.get("name", name), _join_settings(settings)))
     return found
 
 
-def _told(settings: Mapping[str, Any]) -> str:
+def _join_settings(settings: Mapping[str, Any]) -> str:
     return "; ".join(f"{key} {value}" for key, value in _flat(settings))
 
 
@@ -106,7 +106,7 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[Entry]:
             for each in value:
                 yield f"{before}{key}", ", ".join(f"{name} {told}" for name, told in _flat(each))
         elif value not in (None, "", [], ()):
-            word = json.dumps(value) if isinstance(value, list) else value_said(value)
+            word = json.dumps(value) if isinstance(value, list) else value_label(value)
             yield (
                 (before.rstrip("."), word.rsplit(".", 1)[-1])
                 if key == "class"
@@ -124,13 +124,13 @@ def refusals(results: Results) -> list[Trouble]:
     )
 
 
-def unconverged(results: Results) -> list[Trouble]:
+def find_unconverged(results: Results) -> list[Trouble]:
     return _troubles(
         results, [row for row in results.rows if row["converged"] is False], "warnings"
     )
 
 
-def warned(results: Results) -> list[Trouble]:
+def find_warnings(results: Results) -> list[Trouble]:
     """Return warnings of runs that converged."""
     return _troubles(
         results,
@@ -176,7 +176,7 @@ def _own_sweep(results: Results, row: Row) -> str:
         if key not in ("data", "model", "network") and row.get(key) is not None
     ]
     settings = json.loads(row["settings"])["model"]["settings"] if keys else {}
-    return ", ".join(setting_said(key, row[key]) for key in keys if has_key(settings, key))
+    return ", ".join(setting_label(key, row[key]) for key in keys if has_key(settings, key))
 
 
 def by_model(troubles: Sequence[Trouble]) -> list[tuple[str, int]]:
@@ -187,9 +187,9 @@ def by_model(troubles: Sequence[Trouble]) -> list[tuple[str, int]]:
     return list(found.items())
 
 
-def unconverged_said(results: Results) -> list[str]:
+def say_unconverged(results: Results) -> list[str]:
     """Return a line with the runs that did not converge; none if all did."""
-    found = by_model(unconverged(results))
+    found = by_model(find_unconverged(results))
     told = ", ".join(
         f"{count:,} {'run' if count == 1 else 'runs'} of {model}" for model, count in found
     )

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from peerlearn.errors import InputError
 from peerlearn.lab.analysis.cells import MIDDLE, Cells, Place, number
-from peerlearn.lab.analysis.labels import only_said, said, value_said
+from peerlearn.lab.analysis.labels import conditions_label, in_words, value_label
 from peerlearn.lab.description.specs import FigureSpec
-from peerlearn.lab.report.about import unconverged_said
-from peerlearn.lab.report.defaults import drawable, shown_figures
+from peerlearn.lab.report.about import say_unconverged
+from peerlearn.lab.report.defaults import drawable, figures_to_show
 from peerlearn.lab.report.page import Picture, page
 from peerlearn.lab.report.table_text import as_csv, as_latex, as_markdown
 from peerlearn.lab.report.tables import MetricTable, tables_of
@@ -43,7 +43,7 @@ def report_of(folder: str | os.PathLike[str]) -> Report:
     results = Results.read(folder)
     tables = tables_of(results)
     written, place = _write_tables(results, tables), result_folder(results.folder / "figures")
-    drawn = [_picture(results, spec, place) for spec in shown_figures(results)]
+    drawn = [_picture(results, spec, place) for spec in figures_to_show(results)]
     pictures = [picture for picture in drawn if picture is not None]
     networks = _networks(results, place)
     for picture in (*pictures, networks):
@@ -54,7 +54,7 @@ def report_of(folder: str | os.PathLike[str]) -> Report:
     _remove_earlier(results.folder, written)
     return Report(
         [*written, path],
-        [*unconverged_said(results), *(each.caption for each in pictures if not each.svg)],
+        [*say_unconverged(results), *(each.caption for each in pictures if not each.svg)],
     )
 
 
@@ -113,18 +113,20 @@ def _captions(results: Results, spec: FigureSpec) -> tuple[str, str]:
         ),
         "ranks": "mean ranks, 1 the best, and their critical difference",
     }[spec.kind]
-    what = said(spec.y, words) + (f" against {said(spec.x, words)}" if spec.kind == "lines" else "")
+    what = in_words(spec.y, words) + (
+        f" against {in_words(spec.x, words)}" if spec.kind == "lines" else ""
+    )
     caption = [_sentence(told if spec.title else f"{what}: {told}")]
     if spec.where:
-        caption.append(f"Only {only_said(spec.where)}.")
+        caption.append(f"Only {conditions_label(spec.where)}.")
     if spec.kind != "ranks":
         columns = [column for column in (spec.panels, spec.series, spec.x) if column]
         cells = Cells.of(results, spec.y, columns, spec.where)
         caption += _missing(cells)
         for column, values in cells.mixed().items():
-            put_together = ", ".join(map(value_said, values))
+            put_together = ", ".join(map(value_label, values))
             caption.append(
-                f"Runs of all values of {said(column, words)} are put together: {put_together}."
+                f"Runs of all values of {in_words(column, words)} are put together: {put_together}."
             )
     return " ".join(caption), spec.title or what
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from peerlearn.lab.analysis.cells import Cells, Place, Row, chosen, known, number
+from peerlearn.lab.analysis.cells import Cells, Place, Row, known_value, number, select_rows
 from peerlearn.lab.description.metrics import METRICS
 from peerlearn.lab.description.specs import FigureKind, FigureSpec, TableSpec
 from peerlearn.lab.results.parquet import CURVE
@@ -28,19 +28,19 @@ EQUAL = 1e-9  # numbers that differ by less, of the larger, differ by rounding
 ENOUGH = 4  # runs that a box is drawn of; fewer are a bar
 
 
-def shown_tables(results: Results) -> tuple[TableSpec, ...]:
+def tables_to_show(results: Results) -> tuple[TableSpec, ...]:
     """Return the tables of the layout, or one per metric."""
     if results.layout.tables:
         return results.layout.tables
-    rows = ("data", *varied(results, "network"), *swept(results))
+    rows = ("data", *varied_column(results, "network"), *swept_keys(results))
     return tuple(
-        TableSpec(metric, metric, rows, unit=unit_of(metric)) for metric in measured(results)
+        TableSpec(metric, metric, rows, unit=unit_of(metric)) for metric in metrics_found(results)
     )
 
 
-def shown_figures(results: Results) -> tuple[FigureSpec, ...]:
+def figures_to_show(results: Results) -> tuple[FigureSpec, ...]:
     """Return the figures of the layout or the usual ones, and a diagram per Friedman test."""
-    units = {table.metric: table.unit for table in shown_tables(results)}
+    units = {table.metric: table.unit for table in tables_to_show(results)}
     figures = tuple(
         replace(figure, unit=figure.unit or units.get(figure.y, unit_of(figure.y)))
         for figure in results.layout.figures or _figures(results)
@@ -62,10 +62,10 @@ def _figures(results: Results) -> list[FigureSpec]:
 
     Where runs are few, boxes are bars. Each network has its own figures.
     """
-    keys = sorted(swept(results), key=lambda key: key != "agents")
+    keys = sorted(swept_keys(results), key=lambda key: key != "agents")
     kind: FigureKind = "boxes" if _runs_per_cell(results) >= ENOUGH else "bars"
     drawn = list[FigureSpec]()
-    for metric in measured(results):
+    for metric in metrics_found(results):
         lines = [figure for key in keys for figure in _against(results, metric, key)]
         drawn += lines or _each_network(
             results, FigureSpec(metric, kind, metric, unit=unit_of(metric))
@@ -76,7 +76,7 @@ def _figures(results: Results) -> list[FigureSpec]:
 
 
 def _each_network(results: Results, figure: FigureSpec) -> list[FigureSpec]:
-    if not varied(results, "network"):
+    if not varied_column(results, "network"):
         return [figure]
     return [
         replace(figure, name=f"{figure.name}-{name}", where={"network": name, **figure.where})
@@ -92,12 +92,12 @@ def _against(results: Results, metric: str, key: str) -> list[FigureSpec]:
     """
     whole, others = (
         FigureSpec(f"{metric}-against-{key}", "lines", metric, key, unit=unit_of(metric)),
-        swept(results),
+        swept_keys(results),
     )
-    of_network = any(row["network"] for row in results.rows if known(row, key) is not None)
+    of_network = any(row["network"] for row in results.rows if known_value(row, key) is not None)
     found = []
     for figure in _each_network(results, whole) if of_network else [whole]:
-        rows = chosen(results, figure.where)
+        rows = select_rows(results, figure.where)
         own = {
             model: [row for row in rows if row["model"] == model]
             for model in results.order["model"]
@@ -122,18 +122,20 @@ def _varies(rows: Sequence[Row], metric: str, key: str, keys: Sequence[str]) -> 
     found: dict[Place, list[float]] = {}
     for row in rows:
         value = (
-            number(row, metric) if row["status"] == "done" and known(row, key) is not None else None
+            number(row, metric)
+            if row["status"] == "done" and known_value(row, key) is not None
+            else None
         )
         if value is not None:
-            found.setdefault(tuple(known(row, column) for column in same), []).append(value)
+            found.setdefault(tuple(known_value(row, column) for column in same), []).append(value)
     return any(max(own) - min(own) > EQUAL * max(map(abs, own)) for own in found.values())
 
 
 def _several(rows: Sequence[Row], key: str) -> bool:
-    return len({known(row, key) for row in rows} - {None}) > 1
+    return len({known_value(row, key) for row in rows} - {None}) > 1
 
 
-def measured(results: Results) -> list[str]:
+def metrics_found(results: Results) -> list[str]:
     """Return the metrics that some run has, seconds, and what was sent if anything was."""
     asked = [*results.facts.get("metrics", ()), *METRICS, *results.facts.get("words", {})]
     found = [name for name in dict.fromkeys(asked) if _has(results, name)]
@@ -150,16 +152,16 @@ def curves(results: Results) -> list[str]:
     return [name for name in names if not name.endswith(".at") and _has(results, name)]
 
 
-def swept(results: Results) -> list[str]:
+def swept_keys(results: Results) -> list[str]:
     """Return the keys that have more than one value."""
     return [
         key
         for key in results.order
-        if key not in ("data", "model", "network") and varied(results, key)
+        if key not in ("data", "model", "network") and varied_column(results, key)
     ]
 
 
-def varied(results: Results, column: str) -> tuple[str, ...]:
+def varied_column(results: Results, column: str) -> tuple[str, ...]:
     """Return the column if it tells runs apart, else none."""
     return (column,) if _several(results.rows, column) else ()
 

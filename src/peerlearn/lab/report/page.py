@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlearn.errors import MissingExtra
-from peerlearn.lab.analysis.expectations import counted, judged
-from peerlearn.lab.analysis.significance import Examined, examined, probability
+from peerlearn.lab.analysis.expectations import count_verdicts, judge
+from peerlearn.lab.analysis.significance import Examined, examine, probability
 from peerlearn.lab.report import about
-from peerlearn.lab.report.table_text import unrepeated
+from peerlearn.lab.report.table_text import blank_repeated
 from peerlearn.lab.report.tables import MetricTable
 from peerlearn.lab.results.version_check import of_other_versions
 
@@ -47,9 +47,9 @@ def page(
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals.update(unrepeated=unrepeated)
+    environment.globals.update(unrepeated=blank_repeated)
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    judgements = judged(results)
+    judgements = judge(results)
     return (
         template.render(
             results=results,
@@ -59,9 +59,9 @@ def page(
             tables=tables,
             pictures=pictures,
             networks=networks,
-            tests=[_shown(examined(results, spec)) for spec in results.layout.statistics],
+            tests=[_test_lines(examine(results, spec)) for spec in results.layout.statistics],
             judgements=judgements,
-            verdicts=counted(judgements),
+            verdicts=count_verdicts(judgements),
             differing=[each for each in judgements if each.verdict in ("outside", "explained")],
             about=about,
             entries=[
@@ -98,14 +98,14 @@ def _facts(results: Results) -> list[tuple[str, str]]:
 def _troubles(results: Results) -> list[tuple[str, list[about.Trouble]]]:
     found = {
         "Failed": about.failures(results),
-        "Did not converge": about.unconverged(results),
+        "Did not converge": about.find_unconverged(results),
         "Not applicable": about.refusals(results),
-        "Warned": about.warned(results),
+        "Warned": about.find_warnings(results),
     }
     return [(head, troubles) for head, troubles in found.items() if troubles]
 
 
-def _shown(found: Examined) -> dict[str, Any]:
+def _test_lines(found: Examined) -> dict[str, Any]:
     """Return a test with its pairs as lines of a table."""
     ranks = found.friedman
     pairs = []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from peerlearn.lab.analysis.cells import SENT, Cell, Place
-from peerlearn.lab.analysis.labels import smaller_is_better, value_said
+from peerlearn.lab.analysis.labels import smaller_is_better, value_label
 from peerlearn.lab.description.specs import TableSpec
 from peerlearn.lab.results.results import CHOSEN
 
@@ -55,7 +55,7 @@ def write_lines(grid: dict[Place, list[Cell]], times: float) -> list[Line]:
     whole = _decimals(every, times)
     lines = []
     for place, cells in grid.items():
-        labels = tuple(value_said(value) for value in place)
+        labels = tuple(value_label(value) for value in place)
         decimals = _decimals(cells, times) if whole is None else whole
         entries = [
             _entry(cell, times, _decimals([cell], times) if decimals is None else decimals)
@@ -142,11 +142,11 @@ def explain_marks(metric: str, lines: Sequence[Line]) -> str:
         return ""
     most = "smallest" if smaller_is_better(metric) else "largest"
     who = " of models that send" if metric in SENT else ""
-    fewer = FEWER if _passed_over(metric, lines) else ""
+    fewer = FEWER if _is_passed_over(metric, lines) else ""
     return f"the best of its line, which is the {most} mean{who}{fewer}"
 
 
-def _passed_over(metric: str, lines: Sequence[Line]) -> bool:
+def _is_passed_over(metric: str, lines: Sequence[Line]) -> bool:
     """Return whether some mean is better than the marked one of its line."""
     sign = 1 if smaller_is_better(metric) else -1
     for line in lines:

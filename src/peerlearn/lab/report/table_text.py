@@ -35,7 +35,7 @@ NARROW = (
 MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&])")
 
 
-def printed(console: Console, table: MetricTable) -> None:
+def print_table(console: Console, table: MetricTable) -> None:
     """Print a table; columns that do not fit follow below, with the labels of their lines."""
     first, columns = 0, len(table.names)
     while first < columns or first == 0:
@@ -63,8 +63,8 @@ def _grid(table: MetricTable, first: int, last: int) -> Table:
         grid.add_column(escape("\n".join(lines)), justify="right", overflow="fold")
     before: tuple[str, ...] = ()
     for line in table.lines:
-        entries = [_marked(entry) for entry in line.entries[first:last]]
-        grid.add_row(*map(escape, unrepeated(line.labels, before)), *entries)
+        entries = [_mark(entry) for entry in line.entries[first:last]]
+        grid.add_row(*map(escape, blank_repeated(line.labels, before)), *entries)
         before = line.labels
     return grid
 
@@ -78,7 +78,7 @@ def _width(console: Console, grid: Table) -> int:
     return console.measure(grid, options=console.options.update(width=10_000)).maximum
 
 
-def _marked(entry: Entry) -> str:
+def _mark(entry: Entry) -> str:
     text = escape(plain(entry))
     return f"[bold green]{text}*[/]" if entry.best else f"{text} "
 
@@ -90,7 +90,7 @@ def plain(entry: Entry) -> str:
     return (f"{entry.mean} ± {entry.spread}" if entry.spread else entry.mean) + failed
 
 
-def unrepeated(labels: tuple[str, ...], before: tuple[str, ...]) -> list[str]:
+def blank_repeated(labels: tuple[str, ...], before: tuple[str, ...]) -> list[str]:
     """Return labels, empty where they equal those of the line above."""
     same = 0
     while same < len(labels) - 1 and labels[: same + 1] == before[: same + 1]:
@@ -178,7 +178,9 @@ def as_latex(table: MetricTable) -> str:
             rf"\textbf{{{_latex_entry(entry)}}}" if entry.best else _latex_entry(entry)
             for entry in line.entries
         )
-        lines.append(" & ".join([*map(latex, unrepeated(line.labels, before)), *cells]) + r" \\")
+        lines.append(
+            " & ".join([*map(latex, blank_repeated(line.labels, before)), *cells]) + r" \\"
+        )
         before = line.labels
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table}"]) + "\n"
 

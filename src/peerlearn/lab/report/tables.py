@@ -8,19 +8,19 @@ from typing import Any
 
 from rich.console import Console
 
-from peerlearn.lab.analysis.cells import Cells, Row, chosen, of_its_task
+from peerlearn.lab.analysis.cells import Cells, Row, rows_of_task, select_rows
 from peerlearn.lab.analysis.labels import (
+    conditions_label,
     factor,
-    only_said,
-    said,
-    value_said,
+    in_words,
+    value_label,
     with_unit,
 )
-from peerlearn.lab.analysis.significance import examined
+from peerlearn.lab.analysis.significance import examine
 from peerlearn.lab.description.specs import TableSpec
-from peerlearn.lab.report.defaults import shown_tables
+from peerlearn.lab.report.defaults import tables_to_show
 from peerlearn.lab.report.table_entries import Line, explain_marks, mark_best, write_lines
-from peerlearn.lab.report.table_text import printed
+from peerlearn.lab.report.table_text import print_table
 from peerlearn.lab.results.results import Results
 
 NAMED = ("data", "model", "network")  # columns that are no keys of the file
@@ -43,24 +43,24 @@ class MetricTable:
 
 def tables_of(results: Results) -> list[MetricTable]:
     """Return the tables of the layout, or one per metric."""
-    return [table_of(results, spec) for spec in shown_tables(results)]
+    return [table_of(results, spec) for spec in tables_to_show(results)]
 
 
 def show(console: Console, results: Results) -> None:
     """Print all tables, what is missing in them, and the tests."""
     for table in tables_of(results):
-        printed(console, table)
+        print_table(console, table)
     for line in (*(missing := _failures(results.rows)), *([""] if missing else [])):
         console.print(line, markup=False, style="dim", soft_wrap=True)
     for spec in results.layout.statistics:
-        found = examined(results, spec)
+        found = examine(results, spec)
         for line in (f"Tests of {found.title}", *found.sentences, ""):
             console.print(line, markup=False, style="bold" if line.startswith("Tests of") else None)
 
 
 def table_of(results: Results, spec: TableSpec) -> MetricTable:
     words = results.facts.get("words", {})
-    rows = of_its_task(chosen(results, spec.where), spec.metric)
+    rows = rows_of_task(select_rows(results, spec.where), spec.metric)
     cells = Cells(results, spec.metric, (*spec.rows, spec.columns), rows)
     across = cells.values(spec.columns)
     grid = {
@@ -78,7 +78,7 @@ def table_of(results: Results, spec: TableSpec) -> MetricTable:
     columns = [across[k] for k in kept]
     grid = {place: [own[k] for k in kept] for place, own in grid.items()}
     lines = mark_best(spec, write_lines(grid, factor(spec.unit)))
-    title = spec.title or _capital(with_unit(said(spec.metric, words), spec.unit))
+    title = spec.title or _capital(with_unit(in_words(spec.metric, words), spec.unit))
     if spec.unit and spec.unit not in title:
         title += f", {spec.unit}"
     return MetricTable(
@@ -86,7 +86,7 @@ def table_of(results: Results, spec: TableSpec) -> MetricTable:
         title,
         tuple(_head(column) for column in spec.rows),
         tuple(columns),
-        tuple(value_said(column) for column in columns),
+        tuple(value_label(column) for column in columns),
         tuple(lines),
         tuple(_notes(spec, cells, lines)),
         explain_marks(spec.metric, lines),
@@ -96,7 +96,7 @@ def table_of(results: Results, spec: TableSpec) -> MetricTable:
 
 def _head(column: str) -> str:
     """Return a heading: names in words, keys as they are in the file."""
-    return _capital(said(column)) if column in NAMED else column
+    return _capital(in_words(column)) if column in NAMED else column
 
 
 def _capital(text: str) -> str:
@@ -108,11 +108,11 @@ def _notes(spec: TableSpec, cells: Cells, lines: list[Line]) -> list[str]:
     if not runs:
         return [f"No run has measured {spec.metric}."]
     over = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-    notes = [f"Only {only_said(spec.where)}."] if spec.where else []
+    notes = [f"Only {conditions_label(spec.where)}."] if spec.where else []
     notes += ["One run each." if runs == [1] else f"Mean ± standard deviation over {over} runs."]
     for column, values in cells.mixed().items():
         notes.append(
-            f"Means run over {column} as well: {', '.join(value_said(value) for value in values)}."
+            f"Means run over {column} as well: {', '.join(value_label(value) for value in values)}."
         )
     missing = {entry.cell.status for line in lines for entry in line.entries} & {
         "not run",

@@ -71,7 +71,7 @@ def _type(values: Sequence[Any]) -> str:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Any]:
+def open_parquet(path: Path) -> Iterator[Any]:
     """Open a Parquet file to read; a damaged one raises a sentence."""
     _, pq = arrow()
     try:

@@ -25,7 +25,7 @@ from peerlearn.lab.results.parquet import (
     SECONDS,
     TEXTS,
     TYPES,
-    opened,
+    open_parquet,
 )
 from peerlearn.toml_reader import near
 
@@ -69,7 +69,7 @@ class Results:
                 f"{place} has no {ROWS}, for none of its runs has ended: give the same run command "
                 f"again"
             )
-        with opened(file) as stored:
+        with open_parquet(file) as stored:
             names = stored.schema_arrow.names
             if lacking := [name for name in (*TYPES, *SECONDS) if name not in names]:
                 raise _not_ours(file, f"it has no column {lacking[0]}")
@@ -145,11 +145,15 @@ class Results:
         """
         if name in self.columns or any(name in row for row in self.rows):
             return
-        known = {*self.columns, *(key for row in self.rows for key in row), *self._described()}
+        known = {
+            *self.columns,
+            *(key for row in self.rows for key in row),
+            *self._described_names(),
+        }
         if name not in known:
             raise InputError(f"{name} is no {what} of these results{near(name, known)}")
 
-    def _described(self) -> Iterator[str]:
+    def _described_names(self) -> Iterator[str]:
         yield from (*TYPES, *SECONDS, *METRICS, *self.order, *self.facts.get("metrics", ()))
         for word in self.facts.get("words", {}):
             yield from (word, f"curve.{word}")

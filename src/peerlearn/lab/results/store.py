@@ -26,7 +26,7 @@ from peerlearn.lab.results.parquet import (
     TYPES,
     arrow,
     content,
-    opened,
+    open_parquet,
     types_of,
 )
 from peerlearn.system.files import result_folder, write
@@ -97,7 +97,7 @@ class Store:
         found: dict[str, Row] = {}
         for file in files:
             try:
-                with opened(file) as stored:
+                with open_parquet(file) as stored:
                     rows = {row["run"]: _own(row) for row in stored.read().to_pylist()}
             except DataError as error:
                 aside = file.replace(file.with_suffix(".damaged"))
@@ -109,7 +109,7 @@ class Store:
             found |= {
                 key: row
                 for key, row in rows.items()
-                if row["status"] != FAILED or _failed(found.get(key))
+                if row["status"] != FAILED or _is_failed(found.get(key))
             }
         return found
 
@@ -153,12 +153,12 @@ def _own(row: Row) -> Row:
     }
 
 
-def _failed(row: Row | None) -> bool:
+def _is_failed(row: Row | None) -> bool:
     return row is None or row["status"] == FAILED
 
 
 def _keys(batch: Path) -> set[str]:
-    with opened(batch) as stored:
+    with open_parquet(batch) as stored:
         return set(stored.read(["run"]).column("run").to_pylist())
 
 

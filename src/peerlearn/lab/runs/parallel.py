@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from peerlearn.lab.results.parquet import FAILED
 from peerlearn.lab.results.store import Row
 from peerlearn.lab.runs.attempt import attempt, row_of
-from peerlearn.lab.runs.progress import told
+from peerlearn.lab.runs.progress import describe_trial
 from peerlearn.lab.runs.shared_comparison import Shared
 
 KILLED = (
@@ -21,7 +21,9 @@ KILLED = (
 log = logging.getLogger("peerlearn.lab")
 
 
-def finished(shared: Shared, numbers: Sequence[int], jobs: int) -> Generator[tuple[int, Row]]:
+def iterate_finished(
+    shared: Shared, numbers: Sequence[int], jobs: int
+) -> Generator[tuple[int, Row]]:
     """Yield runs in the order in which they end, each with its row.
 
     Where a process is ended from outside, the runs that it may have been at are made one by one
@@ -33,7 +35,7 @@ def finished(shared: Shared, numbers: Sequence[int], jobs: int) -> Generator[tup
     try:
         while left:
             try:
-                for number, row in _made(shared, list(left), jobs):
+                for number, row in _run_all(shared, list(left), jobs):
                     del left[number]
                     yield number, row
             except BrokenExecutor:
@@ -43,7 +45,7 @@ def finished(shared: Shared, numbers: Sequence[int], jobs: int) -> Generator[tup
                     if (found := shared.store.find(shared.keys[number]))
                 }
                 under_way = [number for number in left if number not in there][:jobs]
-                names = "; or ".join(told(shared.trials[number]) for number in under_way)
+                names = "; or ".join(describe_trial(shared.trials[number]) for number in under_way)
                 log.warning("a process was ended from outside, which may have run: %s", names)
                 yield from there.items()
                 suspects += under_way
@@ -52,7 +54,7 @@ def finished(shared: Shared, numbers: Sequence[int], jobs: int) -> Generator[tup
                 )
         for number in suspects:
             try:
-                yield from _made(shared, [number], jobs)
+                yield from _run_all(shared, [number], jobs)
             except BrokenExecutor:
                 row = row_of(shared.trials[number], FAILED, failure=KILLED, total_seconds=0.0)
                 shared.store.add(row)
@@ -61,7 +63,7 @@ def finished(shared: Shared, numbers: Sequence[int], jobs: int) -> Generator[tup
         shared.close()
 
 
-def _made(shared: Shared, numbers: Sequence[int], jobs: int) -> Iterator[tuple[int, Row]]:
+def _run_all(shared: Shared, numbers: Sequence[int], jobs: int) -> Iterator[tuple[int, Row]]:
     runs = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
     made: Iterator[tuple[int, Row]] = runs(delayed(_finish)(shared, number) for number in numbers)
     return made

@@ -51,7 +51,7 @@ class Progress:
 
     def now(self) -> list[str]:
         """Return the runs under way, in words."""
-        return [told(trial) for trial in islice(self.left.values(), self.jobs)]
+        return [describe_trial(trial) for trial in islice(self.left.values(), self.jobs)]
 
     def seconds_left(self) -> float | None:
         """Return the time left, by runs of the same kind or of all; None before the first."""
@@ -65,7 +65,7 @@ class Progress:
         self._seconds.setdefault(_kind(self.trials[number]), []).append(row["total_seconds"])
 
 
-def told(trial: Trial) -> str:
+def describe_trial(trial: Trial) -> str:
     """Return a run in words: its names, what is swept, and which time it is."""
     whole, names = trial.comparison, [trial.data.name, trial.model.name]
     if trial.network is not None:

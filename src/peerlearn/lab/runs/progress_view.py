@@ -20,7 +20,7 @@ MOST_SHOWN = 8  # runs under way that are named
 
 
 @contextmanager
-def watched(console: Console) -> Iterator[Callable[[Progress], None]]:
+def show_progress(console: Console) -> Iterator[Callable[[Progress], None]]:
     """Yield a function that shows progress: live on a terminal, else a line now and then."""
     if not console.is_terminal:
         yield _Lines(console).watch
@@ -30,7 +30,7 @@ def watched(console: Console) -> Iterator[Callable[[Progress], None]]:
         yield view.watch
 
 
-def begun(progress: Progress) -> str:
+def describe_start(progress: Progress) -> str:
     """Return how many runs there are and are made.
 
     "96 runs: 12 are there already, 84 are made now, 2 at a time"
@@ -48,7 +48,7 @@ def begun(progress: Progress) -> str:
     return f"{runs}: {there} there already, {made}"
 
 
-def said(progress: Progress) -> str:
+def describe_progress(progress: Progress) -> str:
     """Return how far it is: "12 of 96 runs, 1 failed, 34 s, about 2 min left"."""
     done, left = progress.kept + progress.done, progress.seconds_left()
     parts = [f"{done:,} of {done + len(progress.left):,} runs"]
@@ -69,7 +69,7 @@ class _View:
 
     def watch(self, progress: Progress) -> None:
         if self._progress is None:
-            _say(self._console, begun(progress))
+            _say(self._console, describe_start(progress))
         self._progress = progress
 
     def __rich__(self) -> RenderableType:
@@ -85,7 +85,7 @@ class _View:
         doing = names or ["making tables, figures and the page"]
         lines = [Text(f"  {each}", "dim", no_wrap=True, overflow="ellipsis") for each in doing]
         head = Table.grid(padding=(0, 2))
-        head.add_row(bar, Text(said(now)))
+        head.add_row(bar, Text(describe_progress(now)))
         return Group(head, *lines)
 
 
@@ -99,9 +99,9 @@ class _Lines:
     def watch(self, progress: Progress) -> None:
         now = time.monotonic()
         if self._last is None:
-            _say(self._console, begun(progress))
+            _say(self._console, describe_start(progress))
         elif now - self._last >= PIPED_EVERY:
-            _say(self._console, said(progress))
+            _say(self._console, describe_progress(progress))
         else:
             return
         self._last = now

@@ -17,7 +17,7 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from peerlearn.errors import InputError
-from peerlearn.lab.checking.comparison import checked
+from peerlearn.lab.checking.comparison import check_comparison
 from peerlearn.lab.description.comparison import Comparison
 from peerlearn.lab.results.comparison_file import COMPARISON
 from peerlearn.lab.results.parquet import FAILED, ROWS
@@ -25,12 +25,12 @@ from peerlearn.lab.results.results import Results
 from peerlearn.lab.results.store import ResultsFile, Row, Store
 from peerlearn.lab.results.version_check import of_other_versions
 from peerlearn.lab.runs.describe_folder import describe
-from peerlearn.lab.runs.parallel import finished
+from peerlearn.lab.runs.parallel import iterate_finished
 from peerlearn.lab.runs.progress import Progress
 from peerlearn.lab.runs.shared_comparison import Shared
 from peerlearn.lab.runs.swept_columns import columns_of, swept_keys
 from peerlearn.system.files import clear, result_folder
-from peerlearn.system.folder_lock import alone
+from peerlearn.system.folder_lock import lock_folder
 
 Watch = Callable[[Progress], None]
 log = logging.getLogger("peerlearn.lab")
@@ -57,7 +57,7 @@ def run(
         machines have to see the folder.
     watch: called before the first run and whenever one has ended.
     """
-    return make_runs(checked(comparison), output, jobs=jobs, watch=watch)
+    return make_runs(check_comparison(comparison), output, jobs=jobs, watch=watch)
 
 
 def make_runs(
@@ -76,7 +76,7 @@ def make_runs(
         raise InputError(f"there cannot be {jobs} jobs: choose 1 or more")
     keys = swept_keys(comparison)
     place = Path(output).expanduser().absolute()  # other processes may stand elsewhere
-    with alone(result_folder(place), "a comparison"):
+    with lock_folder(result_folder(place), "a comparison"):
         for name in (ROWS, COMPARISON):
             clear(place / name)
         shared = Shared(comparison, Store.at(place))
@@ -120,7 +120,7 @@ def _run_missing(
         watch(progress)
     with (
         warnings.catch_warnings(),
-        closing(finished(shared, list(progress.left), progress.jobs)) as runs,
+        closing(iterate_finished(shared, list(progress.left), progress.jobs)) as runs,
     ):
         # joblib warns of processes that end; we say ourselves what follows from that.
         warnings.filterwarnings("ignore", module=r"joblib\.")

@@ -63,11 +63,11 @@ class Shared:
             self.file.unlink(missing_ok=True)
 
     def __reduce__(self) -> tuple[Callable[[str], Shared], tuple[str]]:
-        return received, (str(self.file),)
+        return receive, (str(self.file),)
 
 
 @lru_cache(maxsize=2)
-def received(file: str) -> Shared:
+def receive(file: str) -> Shared:
     """Read the comparison once in another process, for all runs that it makes.
 
     That process may send it on, as Dask does.

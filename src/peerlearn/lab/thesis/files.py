@@ -19,7 +19,7 @@ from peerlearn.data.recipes import RECIPES
 from peerlearn.data.sources import SOURCES
 from peerlearn.errors import InputError
 from peerlearn.lab.description.data_facts import GENERATORS
-from peerlearn.lab.file.expecting import expected_in
+from peerlearn.lab.file.expecting import count_expectations
 
 PACKAGED = Path(__file__).with_name("experiments")
 CHECKOUT = Path(__file__).parents[4] / "experiments"
@@ -55,13 +55,13 @@ def reproductions() -> list[Reproduction]:
     """Return all reproductions, by chapter."""
     place = CHECKOUT if (CHECKOUT.parent / "pyproject.toml").exists() else PACKAGED
     took = _seconds(place / SECONDS)
-    found = [_described(path, took.get(path.stem, {})) for path in sorted(place.glob("*.toml"))]
+    found = [_describe(path, took.get(path.stem, {})) for path in sorted(place.glob("*.toml"))]
     if not found:
         raise InputError(f"there are no reproductions in {place}: install peerlearn again")
     return sorted(found, key=lambda each: (chapter_of(each.name), each.name))
 
 
-def named(name: str) -> Reproduction:
+def find_reproduction(name: str) -> Reproduction:
     """Return the reproduction of that name."""
     known = {each.name: each for each in reproductions()}
     if name in known:
@@ -77,7 +77,7 @@ def chapter_of(name: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _described(path: Path, took: Mapping[str, float]) -> Reproduction:
+def _describe(path: Path, took: Mapping[str, float]) -> Reproduction:
     values = toml_reader.read(path).values
     expected, data = _tables(values, "expect"), _tables(values, "data")
     needs = {source: "instead" in entry for entry in data if (source := _source(entry)) not in FREE}
@@ -85,8 +85,8 @@ def _described(path: Path, took: Mapping[str, float]) -> Reproduction:
         path.stem,
         path,
         str(values.get("title", "")),
-        _shown(str(each.get("source", "")) for each in expected),
-        expected_in(expected),
+        _list_sources(str(each.get("source", "")) for each in expected),
+        count_expectations(expected),
         tuple(needs),
         tuple(name for name, replaced in needs.items() if replaced),
         took,
@@ -97,7 +97,7 @@ def _source(entry: Mapping[str, Any]) -> str:
     return str(entry.get("source") or entry.get("name", ""))
 
 
-def _shown(sources: Iterable[str]) -> tuple[str, ...]:
+def _list_sources(sources: Iterable[str]) -> tuple[str, ...]:
     """Return tables and figures, each once and without the letter of a part."""
     return tuple(
         dict.fromkeys(

@@ -18,7 +18,7 @@ import click
 
 from peerlearn.data.known_files import KNOWN_FILES
 from peerlearn.errors import InputError, PeerlearnError
-from peerlearn.lab.analysis.expectations import VERDICTS, Judgement, counted, judged, stand_in
+from peerlearn.lab.analysis.expectations import VERDICTS, Judgement, count_verdicts, judge, stand_in
 from peerlearn.lab.results.comparison_file import COMPARISON
 from peerlearn.lab.results.parquet import DONE
 from peerlearn.lab.results.results import Results
@@ -105,7 +105,7 @@ Made with {_versions(found)}.
 
 
 def _summary(name: str, results: Results) -> Sequence[str]:
-    counts = counted(judged(results))
+    counts = count_verdicts(judge(results))
     done = sum(row["status"] == DONE for row in results.rows)
     took = duration(seconds_of(results))
     return (
@@ -136,8 +136,10 @@ def _reproduction(name: str, results: Results) -> str:
         parts.append(f"{' '.join(results.layout.about.split())}\n")
     parts.append(f"Size {results.layout.size}: {_often(results)}.\n")
     if results.layout.missing:
-        parts.append("".join(f"- {_absent(each, results)}\n" for each in results.layout.missing))
-    parts.append(markdown_table(heads, [(*_line(each), command) for each in judged(results)]))
+        parts.append(
+            "".join(f"- {_shorten_reason(each, results)}\n" for each in results.layout.missing)
+        )
+    parts.append(markdown_table(heads, [(*_line(each), command) for each in judge(results)]))
     return "\n".join(parts)
 
 
@@ -154,7 +156,7 @@ def _line(each: Judgement) -> tuple[str, ...]:
     )
 
 
-def _absent(name: str, results: Results) -> str:
+def _shorten_reason(name: str, results: Results) -> str:
     """Return why a data set is absent, without the folder it was looked for in."""
     known, other = KNOWN_FILES.get(name.casefold()), stand_in(results, name)
     told = f"{name} was not at hand" + (f", {other} was used in its place" if other else "")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from peerlearn.errors import DataError, PeerlearnError
-from peerlearn.lab.analysis.expectations import VERDICTS, Judgement, Verdict, counted, judged
+from peerlearn.lab.analysis.expectations import VERDICTS, Judgement, Verdict, count_verdicts, judge
 from peerlearn.lab.checking.read import read
 from peerlearn.lab.file.sizes import Size
 from peerlearn.lab.report.build import Report, report_of
@@ -45,7 +45,7 @@ class Reproduced:
                 verdict: self.reproduction.expected if verdict == "not run" else 0
                 for verdict in VERDICTS
             }
-        return counted(self.judgements)
+        return count_verdicts(self.judgements)
 
     @property
     def missing(self) -> Mapping[str, str]:
@@ -87,9 +87,7 @@ def reproduce(
         then=lambda place: reports.append(report_of(place)),
     )
     seconds = time.perf_counter() - start
-    return Reproduced(
-        reproduction, size, folder, seconds, results, judged(results), reports[0].said
-    )
+    return Reproduced(reproduction, size, folder, seconds, results, judge(results), reports[0].said)
 
 
 def attempt(

@@ -102,7 +102,7 @@ def show_reproduced(console: Console, done: Reproduced, *, brief: bool = False) 
     say(console, *(f"Data      {name}: {why}" for name, why in done.missing.items()))
     say(console, *(f"Failed    {line}" for line in done.failed))
     say(console, *(f"Note      {line}" for line in done.said))
-    say(console, f"Verdicts  {_told(done)}, size {done.size}, {duration(done.seconds)}")
+    say(console, f"Verdicts  {_write_judgement(done)}, size {done.size}, {duration(done.seconds)}")
     say(console, f"Report    {done.folder / 'report.html'}")
 
 
@@ -124,7 +124,7 @@ def _places(of: Sequence[Judgement]) -> str:
     return f"{sources} ({len(of)} times)" if len(of) > 1 else sources
 
 
-def _told(done: Reproduced) -> str:
+def _write_judgement(done: Reproduced) -> str:
     return (
         ", ".join(f"{count} {verdict}" for verdict, count in done.counts.items() if count) or "none"
     )

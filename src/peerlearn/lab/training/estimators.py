@@ -40,11 +40,11 @@ def kind_of(model: Model, task: Task) -> type[Any]:
         return asked or next(
             OURS[name] for ending in ENDINGS.values() if (name := model.kind + ending) in OURS
         )
-    return OURS[model.kind] if model.kind in OURS else imported(model.kind)
+    return OURS[model.kind] if model.kind in OURS else import_class(model.kind)
 
 
 @lru_cache(maxsize=256)
-def imported(path: str) -> type[Any]:
+def import_class(path: str) -> type[Any]:
     """Import a class by its path, such as sklearn.svm.SVC."""
     module, _, name = path.rpartition(".")
     if not module.strip(".") or path.startswith("."):
@@ -91,7 +91,7 @@ def takes(model: Model, kind: type[Any], settings: Settings, key: str) -> bool:
     """
     first, _, rest = key.partition(".")
     if first not in parameters_of(kind):
-        return not rest and DEEP in key and key in within(model, kind, settings)
+        return not rest and DEEP in key and key in parameters_within(model, kind, settings)
     if not rest:
         return first != OVER
     inner: Any = settings.get(first)
@@ -100,13 +100,13 @@ def takes(model: Model, kind: type[Any], settings: Settings, key: str) -> bool:
         named = isinstance(inner, str | Mapping)
         chosen: Any = part_kind(kind, first, inner) if named else None
         return is_dataclass(chosen) and setting in {each.name for each in fields(chosen)}
-    return _has_kind(inner) and setting in parameters_of(imported(inner["kind"]))
+    return _has_kind(inner) and setting in parameters_of(import_class(inner["kind"]))
 
 
-def within(model: Model, kind: type[Any], settings: Settings) -> set[str]:
+def parameters_within(model: Model, kind: type[Any], settings: Settings) -> set[str]:
     """Return the parameters of a model and of the estimators within it, as in scikit-learn."""
     own = {key: value for key, value in settings.items() if key in parameters_of(kind)}
-    return set(configured(model, kind, own).get_params(deep=True))
+    return set(configure(model, kind, own).get_params(deep=True))
 
 
 def estimator_of(trial: Trial, network: SimulatedNetwork | None = None, **more: Any) -> Any:
@@ -127,7 +127,7 @@ def estimator_of(trial: Trial, network: SimulatedNetwork | None = None, **more: 
         settings.setdefault(SEEDED, trial.seed("model"))
     if OVER in taken:
         settings[OVER] = network
-    return configured(trial.model, kind, settings)
+    return configure(trial.model, kind, settings)
 
 
 def settings_of(data: Data, model: Model, kind: type[Any]) -> dict[str, Any]:
@@ -138,14 +138,14 @@ def settings_of(data: Data, model: Model, kind: type[Any]) -> dict[str, Any]:
     )
 
 
-def configured(model: Model, kind: type[Any], settings: Mapping[str, Any]) -> Any:
+def configure(model: Model, kind: type[Any], settings: Mapping[str, Any]) -> Any:
     """Return the estimator of a model, or a copy of the given one, with these settings."""
     if model.estimator is None:
-        return made(kind, settings)
+        return make_estimator(kind, settings)
     return clone(model.estimator).set_params(**_objects(kind, settings))
 
 
-def made(kind: type[Any], settings: Mapping[str, Any]) -> Any:
+def make_estimator(kind: type[Any], settings: Mapping[str, Any]) -> Any:
     """Return an estimator with settings.
 
     Tables among them are algorithms of ours, or estimators by the import path `kind`.
@@ -159,22 +159,22 @@ def made(kind: type[Any], settings: Mapping[str, Any]) -> Any:
 def _objects(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     if issubclass(kind, NetworkModel):
         return with_parts(kind, settings)
-    return {key: _nested(value) for key, value in settings.items()}
+    return {key: _make_nested(value) for key, value in settings.items()}
 
 
-def _nested(value: Any) -> Any:
+def _make_nested(value: Any) -> Any:
     if _has_kind(value):
-        return made(
-            imported(value["kind"]), {key: each for key, each in value.items() if key != "kind"}
+        return make_estimator(
+            import_class(value["kind"]), {key: each for key, each in value.items() if key != "kind"}
         )
-    return [_nested(each) for each in value] if isinstance(value, list) else value
+    return [_make_nested(each) for each in value] if isinstance(value, list) else value
 
 
 def _has_kind(value: Any) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("kind"), str)
 
 
-def objection(data: Data, model: Model) -> str:
+def find_objection(data: Data, model: Model) -> str:
     """Return why the model cannot learn the targets of a table there; empty if it can."""
     facts = facts_of(data)
     kind = kind_of(model, facts.task)

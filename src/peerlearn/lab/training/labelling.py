@@ -26,9 +26,9 @@ from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of, source_of
 from peerlearn.lab.description.sweeps import with_key
 from peerlearn.lab.description.trial import Trial
-from peerlearn.lab.training.estimators import configured, kind_of, parameters_of
+from peerlearn.lab.training.estimators import configure, kind_of, parameters_of
 from peerlearn.lab.training.global_seed import seed_globally
-from peerlearn.lab.training.loading import FOLDS_KEPT, Fold, fold_key, prepared, split, table_of
+from peerlearn.lab.training.loading import FOLDS_KEPT, Fold, fold_key, prepare, split, table_of
 from peerlearn.lab.training.memo import Asked, key_of
 from peerlearn.toml_reader import near
 
@@ -94,7 +94,7 @@ class Labelling:
         if entry.name in self.classes:
             kept = tuple(self.classes[entry.name])
             given = entry.given and of_classes(entry.given, kept)
-            entry = replace(entry, given=given or _loaded(source_of(entry), kept))
+            entry = replace(entry, given=given or _load_classes(source_of(entry), kept))
         asked, rows = sum(self.count(key, entry) for key in LEAST), facts_of(entry).rows
         if asked > rows:
             raise InputError(
@@ -118,14 +118,14 @@ class Labelling:
                     f"{whose} has {key}, which is no parameter of {kind.__name__}{near(key, taken)}"
                 )
             settings = with_key(settings, key, value)
-        configured(model, kind, settings)
+        configure(model, kind, settings)
         return tuned
 
     def fold(self, trial: Trial) -> Fold:
         """Return training rows, most with the label -1, and test rows; the last are kept."""
         return _fold(Asked(key_of(fold_key(trial), self), (self, trial)))
 
-    def drawn(self, trial: Trial) -> Fold:
+    def draw_fold(self, trial: Trial) -> Fold:
         """Return a new fold."""
         if trial.within is not None:
             return _of_the_labelled(trial, self.fold(trial.within))
@@ -139,7 +139,7 @@ class Labelling:
         else:
             train, test = split(trial, codes, stratify=True)
             train = rng.permutation(train)
-        known = self._known(codes[train], trial.data)
+        known = self._choose_labelled(codes[train], trial.data)
         others = np.setdiff1d(np.arange(len(train)), known)[
             : self.count("unlabelled", trial.data) or None
         ]
@@ -148,12 +148,12 @@ class Labelling:
         with seed_globally(
             trial.seed("model")
         ):  # as in loading: rows that are kept leave the generator as new ones do
-            X, X_test = prepared(
+            X, X_test = prepare(
                 trial.data, table.X[rows], table.X[test], y=y, seed=trial.seed("model")
             )
         return Fold("classification", X, y, X_test, codes[test])
 
-    def _known(self, codes: Indices, entry: Data) -> Indices:
+    def _choose_labelled(self, codes: Indices, entry: Data) -> Indices:
         """Return which training rows keep their label: the first, in their random order."""
         wanted, classes = self.count("labelled", entry), int(codes.max()) + 1
         if self.labels == "at random":
@@ -204,11 +204,11 @@ def of_classes(table: DataSet, kept: tuple[Any, ...]) -> DataSet:
 
 
 @lru_cache(maxsize=FOLDS_KEPT)
-def _loaded(source: str, kept: tuple[Any, ...]) -> DataSet:
+def _load_classes(source: str, kept: tuple[Any, ...]) -> DataSet:
     return of_classes(data.load(source, scaled=False), kept)
 
 
 @lru_cache(maxsize=FOLDS_KEPT)
 def _fold(asked: Asked[tuple[Labelling, Trial]]) -> Fold:
     labelling, trial = asked.about
-    return labelling.drawn(trial)
+    return labelling.draw_fold(trial)

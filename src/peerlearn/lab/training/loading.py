@@ -20,7 +20,7 @@ from peerlearn.errors import DataError
 from peerlearn.lab.description.comparison import Data, Scale
 from peerlearn.lab.description.data_facts import as_task
 from peerlearn.lab.description.trial import Trial
-from peerlearn.lab.training.estimators import SEEDED, imported, made, parameters_of
+from peerlearn.lab.training.estimators import SEEDED, import_class, make_estimator, parameters_of
 from peerlearn.lab.training.global_seed import seed_globally
 from peerlearn.lab.training.memo import Asked, key_of
 
@@ -63,7 +63,7 @@ def _fold(asked: Asked[Trial]) -> Fold:
     with seed_globally(
         trial.seed("model")
     ):  # rows that are kept leave the generator as rows made anew do
-        X, X_test = prepared(
+        X, X_test = prepare(
             trial.data, table.X[train], table.X[test], y=y, seed=trial.seed("model")
         )
     return Fold(table.task, X, y, X_test, table.y[test])
@@ -80,13 +80,11 @@ def table_of(trial: Trial) -> DataSet:
         return replace(table, X=table.X[train], y=table.y[train])
     if trial.data.given is not None:
         return trial.data.given
-    return as_task(
-        _loaded(trial.data.source or trial.data.name, trial.seed("data")), trial.data.task
-    )
+    return as_task(_load(trial.data.source or trial.data.name, trial.seed("data")), trial.data.task)
 
 
 @lru_cache(maxsize=KEPT)
-def _loaded(name: str, seed: int) -> DataSet:
+def _load(name: str, seed: int) -> DataSet:
     return data.load(name, seed=seed, scaled=False)
 
 
@@ -104,7 +102,7 @@ def split(trial: Trial, y: Any, *, stratify: bool) -> tuple[Rows, Rows]:
     return train, test
 
 
-def prepared(
+def prepare(
     entry: Data, X: Array, *others: Array, y: AnyArray | None = None, seed: int = 0
 ) -> tuple[Array, ...]:
     """Return training rows X and other rows, scaled and transformed.
@@ -119,11 +117,11 @@ def prepared(
         scaling = Scaling.of(X, RANGES[scale])
         tables = tuple(scaling.apply(table) for table in tables)
     for settings in entry.prepare:
-        kind = imported(settings["kind"])
+        kind = import_class(settings["kind"])
         seeded = {SEEDED: seed} if SEEDED in parameters_of(kind) else {}
         given = {key: value for key, value in settings.items() if key != "kind"}
         try:
-            tables = _through(made(kind, seeded | given), tables, y)
+            tables = _through(make_estimator(kind, seeded | given), tables, y)
         except ValueError as error:
             why = " ".join(str(error).split())
             raise DataError(

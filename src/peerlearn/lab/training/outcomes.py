@@ -51,7 +51,7 @@ class Trained:
     note: str = ""
 
 
-def trained(
+def evaluate(
     estimator: Any, X_test: Any, seconds: float, distances: Sequence[float] = ()
 ) -> Trained:
     """Test a fitted estimator, as every agent of its network or as the only one."""
@@ -74,7 +74,7 @@ def outcome_of(trial: Trial, fold: Fold, found: Trained, best: Mapping[str, Any]
     best: settings that a search found.
     """
     asked, agents, report = trial.comparison.metrics, len(found.predictions), found.report
-    values, own = metrics.measured(
+    values, own = metrics.measure(
         asked, fold.task, fold.y_test, found.predictions, trial.model.name
     )
     if "disagreement" in asked and trial.network is not None:
@@ -118,24 +118,24 @@ def centralised_distances(trial: Trial, fold: Fold, estimator: Any) -> list[floa
         return []
     together = clone(estimator).set_params(network=None)
     key = key_of(fold_key(trial), together)
-    b = centre(Asked(key, lambda: together.fit(fold.X, fold.y).coefficients_[0]))
+    b = compute_centre(Asked(key, lambda: together.fit(fold.X, fold.y).coefficients_[0]))
     return metrics.distances(estimator.coefficients_, b)
 
 
 @lru_cache(maxsize=CENTRES_KEPT)
-def centre(asked: Asked[Callable[[], Array]]) -> Array:
+def compute_centre(asked: Asked[Callable[[], Array]]) -> Array:
     """Compute once the coefficients that several runs of a fold are compared with."""
     return asked.about()
 
 
-def fitted(estimator: Any, *given: Any) -> float:
+def time_fit(estimator: Any, *given: Any) -> float:
     """Fit, and return the seconds that it took."""
     start = time.perf_counter()
     estimator.fit(*given)
     return time.perf_counter() - start
 
 
-def fitted_alone(
+def fit_alone(
     estimator: Any, shares: Sequence[Share], fold: Fold, tests: Sequence[Any] = ()
 ) -> Trained:
     """Fit one copy per agent to its share.
@@ -148,7 +148,7 @@ def fitted_alone(
     for (X, y), X_test in zip(shares, tests or [fold.X_test] * len(shares), strict=True):
         one_class = fold.task == "classification" and len(np.unique(y)) == 1
         own = DummyClassifier() if one_class else clone(estimator)
-        seconds += fitted(own, X, y)
+        seconds += time_fit(own, X, y)
         predictions.append(own.predict(X_test))
         sure += one_class
     note = f"{sure} agents have rows of one class only, and always say that class" if sure else ""

@@ -55,7 +55,7 @@ class WatchedADMM:
         return solution
 
 
-def watched(solver: object) -> WatchedADMM | None:
+def watch_solver(solver: object) -> WatchedADMM | None:
     """Return a watched solver, or None if its primal residual cannot be computed."""
     if isinstance(solver, ADMM) and (solver.relaxation == 1.0 or solver.variant == "thesis"):
         return WatchedADMM(solver)

@@ -36,12 +36,12 @@ def best_settings(trial: Trial) -> dict[str, Any]:
     search = trial.comparison.search
     if search is None:
         return {}
-    searching = _searching(trial, search)
+    searching = _searching_trial(trial, search)
     if not keys_of(search, searching.data, searching.model):
         return {}
     key = key_of(fold_key(trial), trial.data.settings, search, searching.model, searching.network)
     own = keys_of(search, trial.data, trial.model)
-    return {key: value for key, value in _found(Asked(key, searching)).items() if key in own}
+    return {key: value for key, value in _search_grid(Asked(key, searching)).items() if key in own}
 
 
 def keys_of(search: Search, data: Data, model: Model) -> list[str]:
@@ -51,7 +51,7 @@ def keys_of(search: Search, data: Data, model: Model) -> list[str]:
     return [key for key in search.grid if takes(model, kind, settings, key)]
 
 
-def _searching(trial: Trial, search: Search) -> Trial:
+def _searching_trial(trial: Trial, search: Search) -> Trial:
     """Return the run of the model that searches.
 
     It is in one place, unless the search and both models are over the network.
@@ -73,7 +73,7 @@ def _searching_model(trial: Trial, search: Search) -> Model:
 
 
 @lru_cache(maxsize=FOUND_KEPT)
-def _found(asked: Asked[Trial]) -> dict[str, Any]:
+def _search_grid(asked: Asked[Trial]) -> dict[str, Any]:
     trial = asked.about
     search = trial.comparison.search
     assert search is not None
