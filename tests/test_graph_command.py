@@ -22,7 +22,8 @@ from peerlearn.cli.graph import figure
 from peerlearn.cli.graph import report as graph_report
 from peerlearn.cli.graph.figure import draw_graph
 from peerlearn.cli.graph.kinds import KINDS, MOST, SHOWN, make_graph
-from peerlearn.cli.graph.report import describe, run_graph
+from peerlearn.cli.graph.report import describe
+from peerlearn.cli.graph.run import run_graph
 from peerlearn.errors import GraphError, InputError, MissingExtra, WeightsError
 from peerlearn.lab.figures import graph_places
 

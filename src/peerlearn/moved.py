@@ -50,7 +50,7 @@ MOVED = {  # an old path may have become several modules
     "experiments.figures.style": "lab.figures.style",
     "experiments.files": "system.files",
     "experiments.graph_kinds": "cli.graph.kinds",
-    "experiments.graph_report": "cli.graph.report",
+    "experiments.graph_report": "cli.graph.report cli.graph.run",
     "experiments.lab": "lab",
     "experiments.lab.checking": "lab.checking",
     "experiments.lab.checking.data": "lab.checking.data",

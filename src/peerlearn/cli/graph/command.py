@@ -102,7 +102,7 @@ def graph(
       graph.png, graph.svg    the figure, drawn from these files alone
     """
     from peerlearn.cli.graph.kinds import make_graph
-    from peerlearn.cli.graph.report import run_graph
+    from peerlearn.cli.graph.run import run_graph
     from peerlearn.cli.graph.table import show_graph
     from peerlearn.system.terminal import console_of_terminal, progress_bar, say
 

@@ -172,6 +172,9 @@ def _name(axes: Axes, names: list[str], places: Array, fill: Array, size: float)
     """Write names into the circles, or below them where circles are small or names long."""
     short = max(map(len, names)) <= 3
     inside = short and size >= ROOMY
+    letters = 6.5 if short else 8
+    if inside:
+        letters = min(9.0, 0.6 * size)
     for name, place, colour in zip(names, places, fill, strict=True):
         axes.annotate(
             name if len(name) <= LONG else f"{name[: LONG - 1]}…",
@@ -179,7 +182,7 @@ def _name(axes: Axes, names: list[str], places: Array, fill: Array, size: float)
             (0, 0 if inside else -size / 2 - 1),
             textcoords="offset points",
             color=readable_on(colour) if inside else INK,
-            size=min(9.0, 0.6 * size) if inside else 6.5 if short else 8,
+            size=letters,
             ha="center",
             va="center_baseline" if inside else "top",
             path_effects=[] if inside else [withStroke(linewidth=2.5, foreground="white")],

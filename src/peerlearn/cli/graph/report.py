@@ -21,13 +21,8 @@ and the same on average over starts from independent values of equal variance.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from numbers import Real
-from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -38,14 +33,12 @@ from peerlearn import weights as weightings
 from peerlearn.arrays import Array
 from peerlearn.errors import GraphError, InputError, MissingExtra, WeightsError
 from peerlearn.rounds import ROUNDING, chebyshev_interval, chebyshev_rounds, plain_rounds
-from peerlearn.system.files import result_folder, write, write_table
 
 PAYLOAD = 500  # numbers per message, if nobody says how many: a hidden layer such as the demo's
 NUMBER = 8  # bytes of one
 FASTEST_UP_TO = 50  # agents, which take seconds; more have to be asked for
 STEPS = len(weightings.NAMES) + 1  # the figure is the last
 POINTS = 200  # of a curve, at most
-DIGITS = 12  # in files: how far a contraction is from 1 is what matters
 Watch = Callable[[str, int, int], None]  # what is running now, steps done, steps in all
 
 
@@ -111,25 +104,6 @@ class GraphReport:
         return NUMBER * self.payload * 2 * (len(self.graph) - 1) / 1e6
 
 
-def run_graph(
-    output: str | os.PathLike[str],
-    graph: nx.Graph,
-    *,
-    weights: str = "metropolis",
-    payload: int = PAYLOAD,
-    accuracy: float = 1e-6,
-    watch: Watch | None = None,
-) -> GraphReport:
-    """Describe a graph, and write the files and the figure into the output folder."""
-    _check(graph, weights, payload, accuracy)
-    folder = result_folder(output)
-    report = describe(graph, weights=weights, payload=payload, accuracy=accuracy, watch=watch)
-    if watch is not None:
-        watch("drawing the figure", STEPS - 1, STEPS)
-    save(report, folder)
-    return report
-
-
 def describe(
     graph: nx.Graph,
     *,
@@ -141,10 +115,9 @@ def describe(
     """Compute how agents on this graph agree to `accuracy` under all weightings, and its cost.
 
     weights: the weighting to be drawn. payload: numbers in a message. The fastest weights of more
-    than FASTEST_UP_TO
-    agents are skipped unless they are the ones to be drawn.
+    than FASTEST_UP_TO agents are skipped unless they are the ones to be drawn.
     """
-    _check(graph, weights, payload, accuracy)
+    check(graph, weights, payload, accuracy)
     graph, chosen = graphs.checked(graph), weights.lower().replace("_", "-")
     matrices, skipped = _matrices(graph, chosen, watch)
     messages = 2 * graph.number_of_edges()
@@ -166,27 +139,16 @@ def describe(
     )
 
 
-def save(report: GraphReport, folder: Path) -> None:
-    """Write the files of a report, and the figure drawn from them."""
-    from peerlearn.cli.graph.figure import draw_graph
-
-    write(folder / "summary.json", json.dumps(_summary(report), indent=2) + "\n")
-    write(folder / "graph.graphml", "\n".join(nx.generate_graphml(_weight_links(report))) + "\n")
-    write_table(folder / "weightings.csv", report.weightings, DIGITS)
-    write_table(folder / "disagreement.csv", report.disagreement)
-    draw_graph(folder)
-
-
-def _check(graph: nx.Graph, weights: str, payload: int, accuracy: float) -> None:
+def check(graph: nx.Graph, weights: str, payload: int, accuracy: float) -> None:
+    """Refuse what cannot be described, before any work is done."""
     if len(graphs.checked(graph)) == 1:
         raise GraphError("the graph has 1 agent, who has nobody to talk to: give at least 2")
     if payload < 1:
         raise InputError(f"a payload of {payload} numbers is no message: give at least 1")
     if not 0 < accuracy < 1:
         raise InputError(f"accuracy is {accuracy:g}: give a number between 0 and 1, such as 1e-6")
-    weightings.named(
-        weights, graphs.complete(1)
-    )  # shows in no time whether they are known, and installed
+    # On one agent this shows at once whether the weights are known and installed.
+    weightings.named(weights, graphs.complete(1))
 
 
 def _matrices(
@@ -239,33 +201,3 @@ def _chebyshev(n: int, eigenvalues: Array) -> Array:
     m = np.clip((scale * eigenvalues + shift) / inverse_xi, -1, 1)
     at: Array = np.cos(n * np.arccos(m)) / np.cosh(n * np.arccosh(1 / inverse_xi))
     return at
-
-
-def _weight_links(report: GraphReport) -> nx.Graph:
-    """Return the graph with the attributes that are drawn; GraphML cannot hold all others."""
-    C, weighted = report.mixing, nx.Graph()
-    for agent, known in report.graph.nodes(data=True):
-        at = known.get("pos", (known.get("x"), known.get("y")))
-        is_place = len(at) == 2 and all(isinstance(each, Real) for each in at)
-        place = {"x": float(at[0]), "y": float(at[1])} if is_place else {}
-        name = {"name": str(known["name"])} if "name" in known else {}
-        weighted.add_node(agent, self_weight=float(C[agent, agent]), **name, **place)
-    weighted.add_weighted_edges_from((a, b, float(C[a, b])) for a, b in report.graph.edges)
-    return weighted
-
-
-def _summary(report: GraphReport) -> dict[str, Any]:
-    least, mean, most = report.degrees
-    return {
-        "agents": len(report.graph),
-        "links": report.links,
-        "degrees": {"least": least, "mean": mean, "most": most},
-        "diameter": report.diameter,
-        "weights": report.weights,
-        "payload": report.payload,
-        "accuracy": report.accuracy,
-        "bytes_per_round": report.bytes_per_round,
-        "tree_rounds": report.tree_rounds,
-        "tree_megabytes": report.tree_megabytes,
-        "skipped": report.skipped,
-    }

@@ -107,13 +107,10 @@ def _axes(axes: Axes, spec: FigureSpec, heights: list[float], from_zero: bool) -
     axes.margins(x=0.06)
     low = axes.get_xlim()[0]
     if not log and (from_zero or axes.dataLim.x0 >= 0):
-        axes.set_xlim(
-            left=0.0
-            if from_zero and axes.dataLim.x0 >= 0
-            else max(0.0, low)
-            if axes.dataLim.x0 >= 0
-            else low
-        )
+        left = low
+        if axes.dataLim.x0 >= 0:
+            left = 0.0 if from_zero else max(0.0, low)
+        axes.set_xlim(left=left)
     panels.number_axis(axes, "x", log)
     axes.grid(axis="x", color="#e4e4e4", linewidth=0.8)
     axes.set_axisbelow(True)

@@ -125,7 +125,9 @@ def number_axis(axes: Axes, which: str, log: bool) -> None:
 
 
 def _subs(decades: float) -> tuple[int, ...]:
-    return (1, 2, 3, 4, 6, 8) if decades < 0.8 else (1, 2, 5) if decades < 2 else (1,)
+    if decades < 0.8:
+        return 1, 2, 3, 4, 6, 8
+    return (1, 2, 5) if decades < 2 else (1,)
 
 
 def tick(value: float) -> str:

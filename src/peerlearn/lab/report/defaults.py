@@ -167,7 +167,9 @@ def varied_column(results: Results, column: str) -> tuple[str, ...]:
 
 
 def unit_of(metric: str) -> str:
-    return "%" if metric in SHARES else "MB" if metric == "bytes" else ""
+    if metric in SHARES:
+        return "%"
+    return "MB" if metric == "bytes" else ""
 
 
 def _has(results: Results, name: str) -> bool:
