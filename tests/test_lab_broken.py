@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from peerlearn.errors import InputError
-from peerlearn.experiments import read
+from peerlearn.lab import read
 
 HERE = Path(__file__).parent
 SOUND = (HERE / "sound_comparison.toml").read_text()

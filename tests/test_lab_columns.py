@@ -15,8 +15,8 @@ from peerlearn import (
     partition,
 )
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.comparison import Data, protocol_named
-from peerlearn.experiments.lab.training.loading import split
+from peerlearn.lab.description.comparison import Data, protocol_named
+from peerlearn.lab.training.loading import split
 from tests.conftest import closed_form
 from tests.lab_given import classes, comparison, model, numbers, ran
 

@@ -8,9 +8,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from peerlearn.algorithms.registry import find_classes
-from peerlearn.experiments import read
-from peerlearn.experiments.lab import comparison as compared
-from peerlearn.experiments.lab import protocols
+from peerlearn.lab import protocols, read
+from peerlearn.lab.description import comparison as compared
 
 ROOT = Path(__file__).parent.parent
 SHORT = (ROOT / "tests" / "short_comparison.toml").read_text()

@@ -141,7 +141,9 @@ with MPINetwork(graphs.ring(5)) as network:
 
 
 def test_the_demo_over_mpi_has_the_results_of_a_simulation(tmp_path):
-    small = "from peerlearn.experiments import demo; demo.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0}}; "
+    small = (
+        "from peerlearn.lab import demo; demo.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0}}; "
+    )
     command = "from peerlearn.cli import main; main(['demo', '--agents', '5', '--output', {!r}, '--engine', {!r}])"
     for engine, ranks in (("mpi", 2), ("simulation", None)):
         said = mpi_jobs.run(ranks, "-c", small + command.format(str(tmp_path / engine), engine))

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from peerlearn import SimulatedNetwork, data
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.errors import InputError
-from peerlearn.experiments.alone import alone
 from peerlearn.sites.description import read_site
 from peerlearn.sites.plan import read_plan
 from peerlearn.sites.refusals import refusals_in_the_log, sentence
 from peerlearn.sites.site_folders import write_site_folders
 from peerlearn.sites.training import make_model, settings_to_compare
+from peerlearn.system.folder_lock import lock_folder
 from peerlearn.toml_reader import toml
 
 SITE = {
@@ -521,12 +521,12 @@ def test_a_plan_of_a_file_keeps_the_name_of_the_target(tmp_path):
 def test_two_processes_do_not_share_a_folder(tmp_path):
     already = f"agent north runs in .* already, as process {os.getpid()}: "
     with (
-        alone(tmp_path, "agent north"),
+        lock_folder(tmp_path, "agent north"),
         pytest.raises(InputError, match=already),
-        alone(tmp_path, "agent north"),
+        lock_folder(tmp_path, "agent north"),
     ):
         pass
-    with alone(tmp_path, "agent north"):
+    with lock_folder(tmp_path, "agent north"):
         pass
 
 

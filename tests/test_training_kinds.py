@@ -23,7 +23,7 @@ from peerlearn.sites.training import (
     read_model,
     settings_to_compare,
 )
-from peerlearn.toml_reader import Table, toml
+from peerlearn.toml_reader import TomlTable, toml
 from tests.site_processes import run, write_sites
 
 S3VM = {"kind": "S3VMClassifier", "random_state": 0}
@@ -129,7 +129,7 @@ def test_solvers_by_name_or_table(solver, expected):
 )
 def test_models_that_cannot_be_used(tmp_path, settings, said):
     with pytest.raises(InputError) as raised:
-        read_model(Table(settings, tmp_path / "site.toml", "model."))
+        read_model(TomlTable(settings, tmp_path / "site.toml", "model."))
     assert f"[model] in {tmp_path / 'site.toml'} cannot be used: " in str(raised.value)
     assert said in str(raised.value)
 

@@ -19,13 +19,13 @@ from peerlearn import SimulatedNetwork
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
 from peerlearn.errors import Stopped
-from peerlearn.experiments.alone import alone, is_taken
 from peerlearn.models import archive
 from peerlearn.sites import up
 from peerlearn.sites.plan import read_plan
 from peerlearn.sites.site_folders import write_site_folders
 from peerlearn.sites.training import make_model
 from peerlearn.sites.view import LiveView, live, table
+from peerlearn.system.folder_lock import is_taken, lock_folder
 from tests.peer_processes import ROOT
 from tests.site_processes import ends, is_running, started, status, wait_for, wait_for_round
 
@@ -147,7 +147,7 @@ def test_a_killed_up_leaves_no_agents_and_the_next_one_goes_on(network, tmp_path
 def test_agents_of_an_earlier_run_are_waited_for(tmp_path):
     agent, released = up.Agent("north", tmp_path), threading.Event()
     assert not is_taken(tmp_path)
-    with alone(tmp_path, "agent north"):
+    with lock_folder(tmp_path, "agent north"):
         assert is_taken(tmp_path)
         view, stop = LiveView(), threading.Event()
         waiting = threading.Thread(

@@ -24,10 +24,10 @@ KINDS = {
 }
 
 
-def read(path: Path) -> Table:
+def read(path: Path) -> TomlTable:
     """Read a file as a table, or raise InputError."""
     try:
-        return Table(tomllib.loads(path.read_text(encoding="utf-8")), path)
+        return TomlTable(tomllib.loads(path.read_text(encoding="utf-8")), path)
     except FileNotFoundError:
         raise InputError(
             f"there is no file {path}: check the path, seen from {Path.cwd()}"
@@ -42,7 +42,7 @@ def read(path: Path) -> Table:
         raise InputError(f"{path} is not TOML: {error}") from None
 
 
-class Table:
+class TomlTable:
     """One table of a TOML file.
 
     `only` refuses unknown keys, and `take` returns the value of a known one.
@@ -58,7 +58,7 @@ class Table:
         self.prefix = prefix
         self._known: set[str] = set()
 
-    def only(self, *known: str) -> Table:
+    def only(self, *known: str) -> TomlTable:
         """Raise InputError for all other keys.
 
         Call it before `take`. A misspelt key is also missing, and that message would say less.
@@ -91,12 +91,12 @@ class Table:
             raise self.wrong(key, f"is {value!r:.80}: give {wanted}")
         return value
 
-    def table(self, key: str, *, needed: bool = True) -> Table:
+    def table(self, key: str, *, needed: bool = True) -> TomlTable:
         """Return a table within this one; an empty one if it is missing and not needed."""
         values = self.take(key, dict, ... if needed else {}, what=f"a table, [{self.prefix}{key}]")
-        return Table(values, self.path, f"{self.prefix}{key}.")
+        return TomlTable(values, self.path, f"{self.prefix}{key}.")
 
-    def tables(self, key: str, *, needed: bool = True) -> list[Table]:
+    def tables(self, key: str, *, needed: bool = True) -> list[TomlTable]:
         """Return the tables of an array, [[key]].
 
         Error messages name each by its key `name` if it has one, else by its place from 1.
@@ -107,7 +107,7 @@ class Table:
             raise self.wrong(key, f"is {listed!r:.80}: give {wanted}")
         names = [each.get("name", place) for place, each in enumerate(listed, 1)]
         return [
-            Table(each, self.path, f"{self.prefix}{key}[{name!r}].")
+            TomlTable(each, self.path, f"{self.prefix}{key}[{name!r}].")
             for name, each in zip(names, listed, strict=True)
         ]
 

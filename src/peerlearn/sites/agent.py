@@ -26,8 +26,6 @@ import numpy as np
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.data import table_file
 from peerlearn.errors import InputError, NotConverged, Stopped
-from peerlearn.experiments.alone import alone
-from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive
 from peerlearn.models.unlabelled import is_unlabelled
 from peerlearn.network.peers.door import allow_many_files
@@ -37,9 +35,11 @@ from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.private_files import open_private
 from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log
-from peerlearn.sites.signals import ended_by_signals
 from peerlearn.sites.status import keep_status_file
 from peerlearn.sites.training import make_model, may_lack_labels, settings_to_compare
+from peerlearn.system.files import result_folder, write
+from peerlearn.system.folder_lock import lock_folder
+from peerlearn.system.stop_signals import stop_on_signals
 
 log = logging.getLogger("peerlearn.peers")
 
@@ -57,7 +57,7 @@ def run_agent(
     file: Path, *, insecure_loopback: bool = False, give_up_after: float | None = None
 ) -> Done:
     """Train as the site's file describes, together with the neighbors, to the end."""
-    with ended_by_signals() as stops:
+    with stop_on_signals() as stops:
         allow_many_files()
         site = read_site(file)
         if give_up_after is not None:
@@ -66,7 +66,7 @@ def run_agent(
         table = _rows(site)
         output = result_folder(site.output, private=True)
         with (
-            alone(output, f"agent {site.name}", private=True),
+            lock_folder(output, f"agent {site.name}", private=True),
             _log_to_file(output / "agent.log") as note,
             refusals_in_the_log(note),
         ):

@@ -130,7 +130,7 @@ def path_beside(file: Path, text: str) -> Path:
     return full.relative_to(here) if full.is_relative_to(here) else full
 
 
-def read_network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
+def read_network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Graph, str]:
     """Read names, graph and weights, which every agent must know of the network."""
     table.only("agents", "links", "weights")
     agents = table.take("agents", list, what='a list of names, such as ["north", "south"]')
@@ -160,7 +160,7 @@ def read_network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, s
     return tuple(agents), graph, weights
 
 
-def read_patience(table: toml_reader.Table) -> Timeouts:
+def read_patience(table: toml_reader.TomlTable) -> Timeouts:
     """Read [patience]; missing keys have the defaults of `Timeouts`."""
     table.only(*(each.name for each in fields(Timeouts)))
     given = {
@@ -173,7 +173,7 @@ def read_patience(table: toml_reader.Table) -> Timeouts:
 
 
 def _neighbors(
-    table: toml_reader.Table, name: str, agents: tuple[str, ...], graph: nx.Graph
+    table: toml_reader.TomlTable, name: str, agents: tuple[str, ...], graph: nx.Graph
 ) -> dict[int, str]:
     """Read the addresses of the neighbors, by agent number."""
     me = agents.index(name)
@@ -190,7 +190,7 @@ def _neighbors(
     return addresses
 
 
-def _certificates(table: toml_reader.Table, file: Path) -> tuple[Path, Path, Path] | None:
+def _certificates(table: toml_reader.TomlTable, file: Path) -> tuple[Path, Path, Path] | None:
     if not table.values:
         return None
     table.only("authority", "certificate", "key")

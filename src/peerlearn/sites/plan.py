@@ -106,7 +106,7 @@ def read_plan(file: Path) -> Plan:
     return Plan(run, output, agents, graph, weights, rows, model, patience)
 
 
-def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
+def _network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Graph, str]:
     """Read names, graph and weights, of a generated graph or of one given by links."""
     if "graph" not in table.values:  # otherwise the kind of graph decides which keys are known
         table.only("agents", "links", "graph", "weights", *OPTIONS)
@@ -120,7 +120,7 @@ def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
                 "graph", f"is missing: give one of {', '.join(sorted(GENERATORS))}, or links"
             )
         return read_network(
-            toml_reader.Table({**table.values, "agents": names}, table.path, table.prefix)
+            toml_reader.TomlTable({**table.values, "agents": names}, table.path, table.prefix)
         )
     weights = table.take("weights", str, "metropolis")
     kind = table.take("graph", str)
@@ -138,7 +138,7 @@ def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
         graph = _generate_graph(kind, len(names), options)
     links = [[names[a], names[b]] for a, b in graph.edges]
     return read_network(
-        toml_reader.Table(
+        toml_reader.TomlTable(
             {"agents": names, "links": links, "weights": weights}, table.path, table.prefix
         )
     )
@@ -152,7 +152,9 @@ def _generate_graph(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph
     return GENERATORS[kind](agents, **options)
 
 
-def _rows(table: toml_reader.Table, file: Path, agents: int, model: dict[str, Any]) -> DealtRows:
+def _rows(
+    table: toml_reader.TomlTable, file: Path, agents: int, model: dict[str, Any]
+) -> DealtRows:
     """Read [data], load the rows, and deal them to the agents."""
     source = ("name",) if "name" in table.values else ("name", "file", "target")
     table.only(*source, "test_fraction", "split", "seed")
@@ -194,7 +196,7 @@ def _rows(table: toml_reader.Table, file: Path, agents: int, model: dict[str, An
 
 
 def _load_table(
-    table: toml_reader.Table, plan: Path, *, partly_labelled: bool
+    table: toml_reader.TomlTable, plan: Path, *, partly_labelled: bool
 ) -> tuple[Sequence[str], str, Any, Any]:
     """Load columns, target, X and y of a named data set or of a file."""
     if "name" in table.values:

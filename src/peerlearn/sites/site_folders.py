@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from peerlearn.errors import InputError
-from peerlearn.experiments.files import result_folder, write
 from peerlearn.network.peers import certificates
 from peerlearn.sites.plan import Plan
+from peerlearn.system.files import result_folder, write
 from peerlearn.toml_reader import toml
 
 PORTS = range(10_000, 32_768)  # below those that systems give to outgoing connections

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from peerlearn.errors import InputError
-from peerlearn.experiments.files import write
 from peerlearn.network.peers.network import PeerNetwork
+from peerlearn.system.files import write
 
 EVERY = 0.5  # seconds
 

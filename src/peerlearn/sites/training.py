@@ -12,10 +12,10 @@ from peerlearn.models.base import NetworkModel
 from peerlearn.models.from_config import part, with_parts
 from peerlearn.models.registry import models, saved_models
 from peerlearn.network import SimulatedNetwork
-from peerlearn.toml_reader import Table, near
+from peerlearn.toml_reader import TomlTable, near
 
 
-def read_model(table: Table) -> dict[str, Any]:
+def read_model(table: TomlTable) -> dict[str, Any]:
     """Read the model's parameters as plain values, and check them by making the model."""
     settings = table.rest()
     try:

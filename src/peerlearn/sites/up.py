@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from peerlearn.errors import InputError, NetworkError, Stopped
-from peerlearn.experiments.alone import alone, is_taken
-from peerlearn.experiments.files import result_folder
 from peerlearn.private_files import open_private
 from peerlearn.sites.lifeline import STOP_WITHIN, lifeline
 from peerlearn.sites.plan import Plan, read_plan
-from peerlearn.sites.signals import CODES, ended_by_signals
 from peerlearn.sites.site_folders import write_site_folders
+from peerlearn.system.files import result_folder
+from peerlearn.system.folder_lock import is_taken, lock_folder
+from peerlearn.system.stop_signals import CODES, stop_on_signals
 
 LOOK_EVERY = 0.25  # seconds
 MOST_STARTS = 4  # of one agent that is killed again and again
@@ -114,11 +114,11 @@ def run_up(file: Path, view: View) -> tuple[Plan, list[Agent]]:
 
     An agent that is killed is started again. An agent that fails ends all.
     """
-    with ended_by_signals() as stops:
+    with stop_on_signals() as stops:
         view.say("reading the data")
         plan = read_plan(file)
         with (
-            alone(result_folder(plan.output, private=True), "this network", private=True),
+            lock_folder(result_folder(plan.output, private=True), "this network", private=True),
             lifeline() as line,
         ):
             write_site_folders(plan, view.say)

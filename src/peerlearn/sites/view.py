@@ -12,8 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from peerlearn.experiments.words import megabytes
 from peerlearn.sites.up import Agent
+from peerlearn.system.number_words import megabytes
 
 COLORS = {"done": "green", "failed": "red", "killed": "red", "running": "cyan"}
 
