@@ -9,9 +9,9 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from peerlearn.lab.lab import results as lab_results
 
 from peerlearn.algorithms import Report
+from peerlearn.lab.results import results as lab_results
 from peerlearn.network.base import Counts
 from tests.lab_rows import results_of, row
 
