@@ -24,11 +24,14 @@ HEAVY = ("sklearn", "numba", "matplotlib", "networkx", "grpc", "pandas", "pyarro
 
 
 # What may be imported inside a function: it takes long, or may be missing.
+# Packages that are slow to import or may be missing, modules that import them, and one module that
+# knows the one it is imported in.
 DELAYED = (
-    "cryptography", "cvxpy", "grpc", "mpi4py", "numba", "pyarrow", "resource", "scipy.signal",
-    "scipy.stats", "sklearn", "peerlearn.local.register_product",
+    "cryptography", "cvxpy", "fcntl", "grpc", "jinja2", "joblib", "mpi4py", "numba", "pandas",
+    "pyarrow", "resource", "scipy.signal", "scipy.stats", "sklearn", "peerlearn.lab.figures",
+    "peerlearn.lab.description.trial", "peerlearn.local.register_product",
 )  # fmt: skip
-DELAYING = ("cli", "experiments")  # commands import what they run; --help must not wait for it
+DELAYING = ("cli",)  # commands import what they run; --help must not wait for it
 
 
 def run(program):
