@@ -26,6 +26,7 @@ GROUPS = {  # the first that a name's module begins with
         "peerlearn.algorithms.completion",
         "peerlearn.local",
     ),
+    "Reports": ("peerlearn.algorithms.report",),
     "Agreement": ("peerlearn.algorithms",),
 }
 MODULES = "Graphs, weights and data"
@@ -57,8 +58,7 @@ def groups() -> dict[str, list[str]]:
         names = [name for name in peerlearn.__all__ if group_of(name) == group]
         if names:
             found[group] = [f"peerlearn.{name}" for name in names]
-    beside = ("peerlearn.algorithms.Report", "peerlearn.errors", "peerlearn.testing")
-    found["Reports, errors and checks"] = list(beside)
+    found["Errors and checks"] = ["peerlearn.errors", "peerlearn.testing"]
     found["Comparisons"] = [f"{LAB}.{name}" for name in import_module(LAB).__all__]
     return found
 

@@ -49,7 +49,7 @@ def test_certs_by_number(tmp_path):
         "agent-1.pem",
     ]
     assert done.stdout.splitlines()[:6] == [str(tmp_path / "papers" / name) for name in names]
-    assert "authority.key to none" in done.stdout
+    assert "authority.key goes to no site" in done.stdout
     files = [tmp_path / "papers" / name for name in ("authority.pem", "agent-1.pem", "agent-1.key")]
     assert Identity.load(*files, "agent-1").name == "agent-1"
 

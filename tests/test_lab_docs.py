@@ -39,9 +39,10 @@ def test_the_page_shows_the_example_and_a_file_with_all_keys(written):
 
 def test_the_recipe_for_a_new_protocol_holds(written, tmp_path, monkeypatch):
     """CONTRIBUTING's example, saved as a file beside the other protocols: found, read and run."""
-    recipe = re.findall(
+    blocks = re.findall(
         r"^```python\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL | re.M
-    )[-1]
+    )
+    (recipe,) = [block for block in blocks if "class Resubstitution" in block]
     (tmp_path / "resubstitution.py").write_text(recipe)
     monkeypatch.setattr(protocols, "__path__", [*protocols.__path__, str(tmp_path)])
     find_classes.cache_clear()

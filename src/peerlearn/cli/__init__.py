@@ -29,13 +29,15 @@ def main() -> None:
     \b
     Start here:
       peerlearn demo          twenty agents learn two data sets, in well under a minute
-      peerlearn graph         how fast agents on a graph come to agree, and what it sends
-      peerlearn data          the data sets there are, and where your own are read from
+      peerlearn graph         how fast agents on a graph agree, and how much they send
+      peerlearn data          the data sets, and where to put your own
       peerlearn run FILE      a comparison: data sets x models x networks, with a report
-      peerlearn reproduce     the tables and figures of the thesis, its numbers beside ours
+      peerlearn reproduce     the experiments of the thesis, its numbers beside ours
       peerlearn up FILE       a network of real processes on this machine
       peerlearn agent FILE    one real agent, at its site
-      peerlearn demo --help   what the demo can be asked
+      peerlearn demo --help   options and examples of a command
+
+    The thesis is S. Scardapane, Distributed Supervised Learning using Neural Networks, 2016.
     """
 
 

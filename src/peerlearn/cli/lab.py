@@ -21,7 +21,7 @@ FAILURES = 1  # exit code where everything was run, and some runs failed
 @click.option(
     "--quick",
     is_flag=True,
-    help="As the file's [quick] makes it smaller, to see whether all is well.",
+    help="Run the small version that [quick] of the file describes, as a first test.",
 )
 @click.option(
     "--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]"
@@ -38,12 +38,12 @@ def run(
 ) -> None:
     """Run a comparison: data sets x models x networks.
 
-    FILE says what is compared. All of it is checked before the first run. Each run leaves its row
-    when it has ended; stopped or killed, the same command goes on, and in a changed file only what
-    has changed is run. Numbers depend on the file alone, not on the number of jobs. A run that
-    fails is told at the end, and the others go on.
+    FILE lists what is compared. The whole file is checked before the first run. Each run saves its
+    results when it ends. If the command is stopped or killed, the same command continues. If you
+    change the file, only what has changed is run. Results depend on the file alone, not on the
+    number of jobs. If a run fails, the others continue, and the failure is shown at the end.
 
-    Exit codes: 0 done, 1 done but some runs failed, 2 for what has to be changed first, 130 Ctrl-C,
+    Exit codes: 0 done; 1 done, but some runs failed; 2 something must be changed first; 130 Ctrl-C;
     143 SIGTERM.
 
     \b
@@ -83,7 +83,7 @@ def run(
       tables/, figures/       .csv, .md, .tex and .png, .svg
       comparison.json         what is shown, and in which order
       graphs/                 who is whose neighbor
-      runs/                   rows as they came, so that the same command goes on
+      runs/                   results of finished runs, to continue from
     """
     from rich.console import Console
 
@@ -119,10 +119,10 @@ def run(
 @click.command()
 @click.argument("folder", metavar="DIR", type=PATH)
 def report(folder: Path) -> None:
-    """Make the report of a run again, from its files alone.
+    """Write the report of a comparison again, from its files.
 
-    DIR is the folder of a peerlearn run, also one that still runs. Tables, figures and the page are
-    made anew; nothing is run.
+    DIR is the output folder of peerlearn run, which may still be running. Tables, figures and
+    report.html are written again; nothing is run.
 
     \b
     Examples:

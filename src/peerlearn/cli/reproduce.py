@@ -25,7 +25,7 @@ FAILURES = 1  # exit code where some reproductions broke down or some runs faile
 @click.option(
     "--quick",
     is_flag=True,
-    help="Smaller, in a minute or so: fewer repetitions and smaller networks.",
+    help="Smaller version, in about a minute: fewer repetitions and smaller networks.",
 )
 @click.option(
     "--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]"
@@ -40,17 +40,16 @@ FAILURES = 1  # exit code where some reproductions broke down or some runs faile
 def reproduce(
     context: click.Context, name: str | None, quick: bool, jobs: int | None, output: Path | None
 ) -> None:
-    """Run the experiments of the thesis again, and see how its numbers compare with ours.
+    """Run the experiments of the thesis again.
 
-    Without a NAME: the list of them, with the data each needs and about how long it takes. A NAME
-    runs one; all runs
-    every one, and ends with a table of verdicts. Each number or claim of the thesis is within its
-    spread, outside of it, explained (outside, and it is known why the thesis cannot be matched), or
-    not run.
+    Without a NAME, list them, with the data that each needs and about how long it takes. With a
+    NAME, run one. With the name all, run every one, and end with a table of verdicts. Each number
+    or claim of the thesis gets a verdict: within its spread, outside of it, explained (outside, and
+    it is known why the thesis cannot be matched), or not run.
 
-    Data sets that you do not have are fetched from OpenML where it has them. Others are named with
-    the place where they were offered, and what does not need them runs. Stopped by Ctrl-C or
-    killed, the same command goes on.
+    Data sets that you do not have are fetched from OpenML if it has them. For the others, the
+    command names the place where they were offered, and runs what does not need them. If it is
+    stopped by Ctrl-C or killed, the same command continues.
 
     \b
     Examples:

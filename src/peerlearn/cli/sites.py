@@ -17,21 +17,26 @@ from peerlearn.errors import InputError
     "--agents", type=int, metavar="N", help="Make agent-0, agent-1, ... for this many agents."
 )
 @click.option(
-    "--name", "names", multiple=True, metavar="NAME", help="Make this agent instead; once for each."
+    "--name",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Name of an agent; instead of --agents, once per agent.",
 )
 @click.option(
     "--days",
     default=825,
     show_default=True,
     metavar="N",
-    help="How long they are valid: 1 to 3650.",
+    help="Days for which the certificates are valid: 1 to 3650.",
 )
 def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -> None:
-    """Make the certificates by which agents at different sites know each other.
+    """Make the certificates of agents at different sites.
 
-    An authority signs one identity per agent. Agents talk only to agents that the same authority
-    signed. Run this in one place, then carry the files of each agent to its site. If the folder
-    already has an authority, it signs the new agents. Existing files are never overwritten.
+    An authority signs one certificate per agent. Agents talk only to agents whose certificates the
+    same authority signed. Run this in one place, then carry the files of each agent to its site.
+    If the folder already has an authority, it signs the new agents. Existing files are never
+    overwritten.
 
     \b
     Examples:
@@ -40,9 +45,9 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
 
     \b
     Files in the folder:
-      NAME.pem, NAME.key      who an agent is: to its own site, and to no other
-      authority.pem           whom agents trust: to every site
-      authority.key           signs further agents: to no site, keep it offline
+      NAME.pem, NAME.key      certificate and key of an agent: for its site only
+      authority.pem           certificate of the authority: for every site
+      authority.key           signs further agents: for no site, keep it offline
     """
     from peerlearn.network.peers.certificates import make
 
@@ -57,9 +62,8 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
     for path in made:
         click.echo(path)
     click.echo(
-        "\nTo each site: authority.pem and the two files of its agent. The .key files are secrets: "
-        "send each over a "
-        "safe way to its own site alone, and authority.key to none."
+        "\nEach site needs authority.pem and the two files of its agent. The .key files are secret: "
+        "bring each to its own site in a safe way. authority.key goes to no site."
     )
 
 
@@ -85,7 +89,7 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
 def agent(
     file: Path, give_up_after: float | None, insecure_loopback: bool, end_with_stdin: bool
 ) -> None:
-    """Run one agent of a network, here, to the end.
+    """Run one agent of a network at its site.
 
     FILE describes the site: the agent's name, neighbors, certificates and data, and the model that
     is trained. Start the same command at every site. Neighbors wait for each other, compare their
@@ -128,7 +132,7 @@ def agent(
       model.npz               the trained model, for peerlearn predict
       report.json, .txt       how it was trained and what was sent
       agent.log, status.json  what happens while it runs
-      checkpoints/            what is needed to go on after a kill
+      checkpoints/            what the agent needs to continue if it is killed
     """
     from peerlearn.sites.agent import run_agent
     from peerlearn.sites.lifeline import end_with_standard_input
@@ -148,11 +152,11 @@ def agent(
 def up(file: Path) -> None:
     """Run all agents of a network as real processes on this machine.
 
-    FILE describes the whole network. Data are dealt, certificates made, and one process per agent
-    started, each with the file that a real site would have. A table shows how they are doing.
-    Ctrl-C ends all of them with a checkpoint; the same command goes on. An agent that is killed is
-    started again. At the end the models are compared, on rows that nobody trained on, with those of
-    agents that learn alone and with one trained on all rows in one place.
+    FILE describes the whole network. The command deals the data, makes certificates, and starts one
+    process per agent, each with the file that a real site would have. A table shows their progress.
+    An agent that is killed is started again. Ctrl-C stops all agents with a checkpoint, and the
+    same command continues. At the end the model is tested on rows that no agent trained on. It is
+    compared with models of agents that learn alone, and with one trained on all rows in one place.
 
     \b
     Examples:

@@ -24,7 +24,7 @@ from peerlearn.cli.paths import PATH
     default=0,
     show_default=True,
     metavar="N",
-    help="Another seed: another graph and other shares.",
+    help="Seed of the graph and of the shares.",
 )
 @click.option(
     "--output",
@@ -44,10 +44,9 @@ from peerlearn.cli.paths import PATH
 def demo(agents: int, seed: int, output: Path, engine: str) -> None:
     """Watch agents learn, alone and together.
 
-    The rows of two data sets are dealt to agents on a random graph. Each method is then compared
-    with the centralised answer, for which all rows would have to be in one place: what is its error
-    on unseen rows, how far are its coefficients from the centralised ones, and what did the agents
-    send each other for it?
+    The rows of two data sets are dealt to agents on a random graph. Each method is compared with
+    the centralised model, which is trained on all rows in one place. The table shows the error on
+    unseen rows, the distance to the centralised coefficients, and how much the agents sent.
 
     \b
     Examples:
@@ -59,9 +58,9 @@ def demo(agents: int, seed: int, output: Path, engine: str) -> None:
     Files in the folder:
       results.csv             the table
       agents.csv              each agent's rows and error, alone and together
-      rounds.csv              how the agents come to agree, round by round
+      rounds.csv              how near agents are to agreement, round by round
       graph.graphml           who is whose neighbor
-      settings.json           seed, settings and versions, to get the same again
+      settings.json           seed, settings and versions, to repeat the demo
       demo.png, .svg          each agent before and after
       costs.png, .svg         what each method sends for its error
       rounds.png, .svg        how fast agents agree

@@ -11,7 +11,9 @@ from peerlearn.cli.paths import PATH
 
 @click.command()
 @click.argument("kind", metavar="[KIND|FILE]", required=False)
-@click.option("--agents", "n", type=int, metavar="N", help="How many, 2 to 1000.  [default: 20]")
+@click.option(
+    "--agents", "n", type=int, metavar="N", help="Number of agents: 2 to 1000.  [default: 20]"
+)
 @click.option("--p", type=float, metavar="P", help="Probability of each link (erdos_renyi).")
 @click.option("--k", type=int, metavar="N", help="Neighbors to each side (line, small_world).")
 @click.option(
@@ -24,20 +26,22 @@ from peerlearn.cli.paths import PATH
 @click.option(
     "--radius", type=float, metavar="R", help="How far links reach in the unit square (geometric)."
 )
-@click.option("--rows", type=int, metavar="N", help="Of agents (grid).")
-@click.option("--columns", type=int, metavar="N", help="Of agents (grid).")
+@click.option("--rows", type=int, metavar="N", help="Rows of agents (grid).")
+@click.option("--columns", type=int, metavar="N", help="Columns of agents (grid).")
+@click.option("--seed", type=int, metavar="N", help="Seed of a random graph.  [default: 0]")
 @click.option(
-    "--seed", type=int, metavar="N", help="Another seed: another random graph.  [default: 0]"
-)
-@click.option(
-    "--weights", default="metropolis", show_default=True, metavar="NAME", help="Those to draw."
+    "--weights",
+    default="metropolis",
+    show_default=True,
+    metavar="NAME",
+    help="Weights that the figure shows.",
 )
 @click.option(
     "--payload",
     default=500,
     show_default=True,
     metavar="N",
-    help="Numbers in a message: coefficients.",
+    help="How many numbers a message has.",
 )
 @click.option(
     "--accuracy",
@@ -62,25 +66,25 @@ def graph(
     output: Path,
     **parameters: int | float | None,
 ) -> None:
-    """See how fast agents on a graph come to agree, and what that sends.
+    """Show how fast agents on a graph agree on an average.
 
-    Agents average by mixing what they have with what their neighbors have, round after round. How
-    many rounds that takes depends on the graph and on the weights that neighbors give each other:
-    max-degree, metropolis, laplacian or fastest. All four are compared, by plain rounds and by
-    Chebyshev's quicker ones, and with a sum over a tree. Rounds are those that suffice whatever the
-    agents start from; megabytes are of all agents together.
+    In each round every agent mixes its value with those of its neighbors. The number of rounds
+    depends on the graph and on the weights that neighbors give each other: max-degree, metropolis,
+    laplacian or fastest. The command compares all four, with plain and with accelerated (Chebyshev)
+    rounds, and with a sum over a tree. The rounds shown are enough for any values at the start.
+    The megabytes are those of all agents together.
 
-    Without a KIND: erdos_renyi --p 0.2, which is the graph of the demo. Fastest weights need the
-    package cvxpy; for
-    more than 50 agents, which takes long, they have to be asked for with --weights fastest.
+    Without a KIND the graph is erdos_renyi --p 0.2, as in the demo. Fastest weights need the
+    package cvxpy. They take long for more than 50 agents, and are then computed only with
+    --weights fastest.
 
     \b
     Kinds and their options:
       erdos_renyi  --agents --p --seed            each link with probability p
       small_world  --agents --k --rewire --seed   a ring with some far links
       scale_free   --agents --m --seed            a few hubs with many neighbors
-      geometric    --agents --radius --seed       links between those nearby
-      line, linear --agents --k                   a row, linked to the next k
+      geometric    --agents --radius --seed       links between near agents
+      line, linear --agents --k                   each linked to the next k
       ring, star, complete   --agents
       grid         --rows --columns
     or a FILE: .graphml, or text with the two agents of a link per line
