@@ -17,7 +17,7 @@ from peerlearn.network.peers import certificates
 from peerlearn.network.peers.journal import Call, Checkpoint, Journal
 from peerlearn.private_files import make_private_folder, open_private
 from peerlearn.sites.agent import run_agent
-from tests.site_processes import write_sites
+from tests.support.site_processes import write_sites
 
 NETWORK = """
 run = "private"

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
@@ -17,9 +16,9 @@ import pytest
 import peerlearn
 from peerlearn import public_names
 from peerlearn.models.registry import models
-from tests import stubs
+from tests.support import stubs
+from tests.support.pages import ROOT
 
-ROOT = Path(__file__).parent.parent
 HEAVY = ("sklearn", "numba", "matplotlib", "networkx", "grpc", "pandas", "pyarrow", "rich", "scipy")
 
 
@@ -70,7 +69,7 @@ def test_no_name_is_that_of_a_module_beside_it(package):
 
 @pytest.mark.parametrize("package", stubs.PACKAGES)
 def test_stubs_are_those_that_the_code_gives(package):
-    assert stubs.place(package).read_text() == stubs.stub(package), "python -m tests.stubs"
+    assert stubs.place(package).read_text() == stubs.stub(package), "python -m tests.support.stubs"
 
 
 @pytest.mark.parametrize("package", stubs.PACKAGES)
