@@ -31,7 +31,7 @@ from rich.progress import track
 from peerlearn import LMSFilter, SimulatedNetwork, SplineFilter, graphs
 from peerlearn.arrays import Array
 from peerlearn.data import WienerSignals, wiener
-from peerlearn.experiments.figures.filters import draw_filters
+from peerlearn.lab.figures.filters import draw_filters
 from peerlearn.models.filter_run import FilterRun, decibels
 
 SAMPLES, EARLY, SEED, WINDOW = 25_000, 5000, 0, 100

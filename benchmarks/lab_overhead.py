@@ -24,9 +24,9 @@ from threadpoolctl import threadpool_limits
 
 from peerlearn.arrays import Array
 from peerlearn.errors import NotConverged
-from peerlearn.experiments import Comparison, Data, Model, read
-from peerlearn.experiments.lab.runs.running import run
-from peerlearn.experiments.lab.trial import Outcome, Protocol, Trial
+from peerlearn.lab import Comparison, Data, Model, read
+from peerlearn.lab.description.trial import Outcome, Protocol, Trial
+from peerlearn.lab.runs.run import make_runs as run
 
 FILE = Path(__file__).parent.parent / "experiments" / "ch4-agents.toml"
 REPEATS, LIMIT = 7, 1.05

@@ -13,7 +13,7 @@ from typing import Any
 import peerlearn
 
 FOLDER = Path(__file__).parent / "reference"
-LAB = "peerlearn.experiments"
+LAB = "peerlearn.lab"
 GROUPS = {  # the first that a name's module begins with
     "Models": ("peerlearn.models",),
     "Networks": ("peerlearn.network",),

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 
 from peerlearn import RVFLClassifier, data
 from peerlearn.cli import main
-from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive, stream_archive
 from peerlearn.network.peers import certificates
 from peerlearn.network.peers.journal import Call, Checkpoint, Journal
 from peerlearn.private_files import make_private_folder, open_private
 from peerlearn.sites.agent import run_agent
+from peerlearn.system.files import result_folder, write
 from tests.support.site_processes import write_sites
 
 NETWORK = """

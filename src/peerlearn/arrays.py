@@ -1,4 +1,4 @@
-"""The one array type that agents compute with, and the sentences for arrays that cannot be used."""
+"""Array types that agents compute with, and checks of arrays."""
 
 from __future__ import annotations
 
@@ -12,36 +12,40 @@ from numpy.typing import NDArray
 from peerlearn.errors import InputError
 
 Array: TypeAlias = NDArray[np.float64]
-HUGE = 1e150  # squares of it are still numbers
+HUGE = 1e150  # its square does not overflow
 
 Indices: TypeAlias = NDArray[np.intp]
-# What a sum over the network may add: numbers, or integers modulo 2^64.
+# Types that the network can add: floating-point numbers, and integers modulo 2^64.
 Addends: TypeAlias = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64]
 ADDENDS = tuple(map(np.dtype, (np.float64, np.int64, np.uint64)))
 
 
 def is_real(value: Any) -> bool:
-    """A number, of Python or numpy."""
+    """Return whether this is a real number of Python or numpy; bool is not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: Any) -> bool:
+    """Return whether this is an integer of Python or numpy; bool is not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def per_agent(x: Any, hosted: int, what: str = "x") -> Array:
-    """x as float64 with a leading axis of the agents hosted here, or the sentence that says why not."""
+    """Return x as float64, or raise InputError if its leading axis is not the hosted agents."""
     array = np.asarray(x, dtype=np.float64)
     if array.ndim == 0 or array.shape[0] != hosted:
         raise InputError(
-            f"{what} has shape {array.shape}, but its leading axis must be the {hosted} agents hosted here: "
-            "stack one entry per hosted agent"
+            f"{what} has shape {array.shape}, but its leading axis must be the {hosted} agents "
+            "hosted here: stack one entry per hosted agent"
         )
     return array
 
 
 def addends_per_agent(x: Any, hosted: int) -> Addends:
-    """Return x with a leading axis of the hosted agents: int64 and uint64 arrays as they are, all else as float64."""
+    """Return int64 and uint64 arrays as they are and all others as float64.
+
+    Raises InputError if the leading axis is not the hosted agents.
+    """
     if isinstance(x, np.ndarray) and x.dtype in ADDENDS[1:] and x.ndim and len(x) == hosted:
         return x
     return per_agent(x, hosted)
@@ -58,26 +62,26 @@ def all_finite(x: np.ndarray[Any, Any]) -> bool:
 
 
 def norms(x: Array) -> Array:
-    """The Euclidean (Frobenius) norm of each agent's entry: shape (agents,)."""
+    """Return the Euclidean (Frobenius) norm of each agent's entry, with shape (agents,)."""
     return np.sqrt(dots(x, x))
 
 
 def dots(x: Array, y: Array) -> Array:
-    """The inner product of each agent's entries of x and y: shape (agents,).
+    """Return the inner product of each agent's entries of x and y, with shape (agents,).
 
-    Not einsum: beyond its buffer it sums in an order that depends on how many agents are hosted
-    here.
+    einsum is not used: beyond its buffer it sums in an order that depends on how many agents are
+    hosted here.
     """
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # what has diverged may be beyond all numbers
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers that diverged may overflow
         products: Array = np.add.reduce((x * y).reshape(len(x), -1), axis=1)
     return products
 
 
 def sendable(x: Array) -> Array:
-    """x with HUGE numbers where there were none or larger ones: what diverges must not stop a network that sends only
-    numbers, nor sums of them become none.
+    """Return x with NaN replaced by HUGE and all entries clipped to [-HUGE, HUGE].
+
+    A network sends finite numbers only. So an iteration that diverges can go on and report it, and
+    sums of its numbers do not overflow.
     """
     fine = all_finite(x) and not np.count_nonzero(np.abs(x) > HUGE)
     return x if fine else np.clip(np.nan_to_num(x, nan=HUGE), -HUGE, HUGE)

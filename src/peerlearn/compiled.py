@@ -1,8 +1,9 @@
-"""Hot loops that numba compiles when they are first called, so that nobody else waits for numba to be imported.
+"""Compilation of hot loops by numba when they are first called.
 
-Machine code is kept for the next start where there is a place to keep it. In the first call all
-compiled functions of a module are put in its namespace: they may call each other, and who calls
-`module.function` pays for no detour.
+Programs that call none of them do not wait for the import of numba. Machine code is cached on disk
+for the next start, if there is a folder for it. The first call compiles all decorated functions of
+its module and puts the compiled ones in the module's namespace. So they can call each other, and a
+later call of `module.function` has no overhead.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any, Generic, TypeVar
 Result = TypeVar("Result")
 
 
-class compiled(Generic[Result]):  # a decorator
-    """A function that is compiled when it is first called."""
+class compiled(Generic[Result]):  # lower case, because it is used as a decorator
+    """Function that is compiled when it is first called."""
 
     def __init__(self, function: Callable[..., Result]) -> None:
         self._function = function
@@ -41,7 +42,5 @@ def _compile(function: Callable[..., Any]) -> Any:
 
     try:
         return njit(cache=True, nogil=True)(function)
-    except (
-        RuntimeError
-    ):  # nowhere to keep compiled code, as in a container that nobody may write to
+    except RuntimeError:  # no folder for the cache, as in a read-only container
         return njit(nogil=True)(function)

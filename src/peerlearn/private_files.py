@@ -1,12 +1,12 @@
-"""Files and folders for their owner alone: 0600 and 0700, whatever the umask.
+"""Files and folders that only their owner can read: modes 0600 and 0700, whatever the umask.
 
-Private are models, streams and checkpoints, because rows can be computed from them; shares and test
-rows, which are rows; and everything else that an agent writes at its site. What a user asks for in
-order to show it is an ordinary file, with the rights that the umask leaves: figures, tables and
-reports of comparisons, predictions, and public data sets.
+Private files are models, streams and checkpoints, because rows can be computed from them; shares
+and test rows; and everything else that an agent writes at its site. Files that a user makes in
+order to show them are ordinary, with the mode that the umask leaves: figures, tables and reports of
+comparisons, predictions, and public data sets.
 
-A file gets its rights when it is created, so that it never has wider ones. On Windows, which has no
-such rights, files and folders are ordinary.
+A file gets its mode when it is created, so it is never readable by others. Windows has no such
+modes; files and folders are ordinary there.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ OWNER_ENTERS = 0o700
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file for its owner alone: the `opener` of Python's `open`, for modes that write.
+    """Open a file that only its owner can read. Pass it to Python's `open` as `opener` to write.
 
-    A file that is there already, from an older release or another program, loses wider rights
-    before it is written to.
+    A file that exists already, from an older release or another program, is made private before it
+    is written to.
     """
     file = os.open(path, flags, OWNER_READS_AND_WRITES)
     if hasattr(os, "fchmod"):
@@ -35,10 +35,10 @@ def open_private(path: str, flags: int) -> int:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make the folder, and missing ones above it, for their owner alone.
+    """Make a folder, and missing ones above it, that only their owner can enter.
 
-    A folder that is there keeps its rights: somebody may share it on purpose, and private files in
-    it stay private.
+    An existing folder keeps its mode: it may be shared on purpose, and private files in it stay
+    private.
     """
     if not folder.is_dir():
         make_private_folder(folder.parent)

@@ -1,7 +1,7 @@
-"""How many rounds of averaging a spectrum asks for.
+"""Number of rounds of averaging for a given accuracy, from the spectrum of the mixing matrix.
 
-With e the deviations of all agents from their average, [a, b] the eigenvalues of the mixing matrix
-but the 1 of the constant vector, and rho = max(|a|, |b|),
+With e the deviations of all agents from their average, [a, b] the interval of the eigenvalues of
+the mixing matrix without the 1 of the constant vector, and rho = max(|a|, |b|),
 
     plain:      |e[n]| <= rho^n |e[0]|
     chebyshev:  |e[n]| <= |e[0]| / T_n(xi),   xi = (2 - a - b)/(b - a),   T_n(xi) = cosh(n acosh xi)
@@ -20,7 +20,7 @@ ROUNDING = 1e-13  # eigenvalues closer than this are equal
 
 
 def plain_rounds(contraction: float, accuracy: float) -> int:
-    """Smallest n with rho^n <= accuracy."""
+    """Return the smallest n with rho^n <= accuracy."""
     _check(contraction, accuracy)
     if accuracy >= 1:
         return 0
@@ -28,13 +28,13 @@ def plain_rounds(contraction: float, accuracy: float) -> int:
 
 
 def chebyshev_rounds(largest: float, smallest: float, accuracy: float) -> int:
-    """Smallest n with 1/T_n(xi) <= accuracy."""
+    """Return the smallest n with 1/T_n(xi) <= accuracy."""
     _check(largest, accuracy)
     if accuracy >= 1:
         return 0
     if largest - smallest < ROUNDING:
         return 1
-    beyond = 2 * (1 - largest) / (largest - smallest)  # xi - 1, which rounding would spoil near one
+    beyond = 2 * (1 - largest) / (largest - smallest)  # xi - 1, without cancellation near xi = 1
     return _steps(
         math.log1p(math.sqrt((1 - accuracy) * (1 + accuracy))) - math.log(accuracy),
         math.log1p(beyond + math.sqrt(beyond * (2 + beyond))),
@@ -42,7 +42,10 @@ def chebyshev_rounds(largest: float, smallest: float, accuracy: float) -> int:
 
 
 def chebyshev_interval(largest: float, smallest: float) -> tuple[float, float, float]:
-    """(scale, shift, 1/xi): S = scale C + shift I has S 1 = 1 and its other eigenvalues in [-1/xi, 1/xi]."""
+    """Return (scale, shift, 1/xi) of the map of [a, b] to [-1/xi, 1/xi].
+
+    S = scale C + shift I has S 1 = 1, and its other eigenvalues are in [-1/xi, 1/xi].
+    """
     gaps = 2 - largest - smallest
     return 2 / gaps, -(largest + smallest) / gaps, (largest - smallest) / gaps
 
@@ -52,10 +55,11 @@ def _check(contraction: float, accuracy: float) -> None:
         raise InputError(f"accuracy is {accuracy!r}: give a positive number, such as 1e-6")
     if contraction >= 1:
         raise WeightsError(
-            f"weights with contraction {contraction:.6g} never reach the average: connect all agents"
+            f"weights with contraction {contraction:.6g} never reach the average: "
+            "connect all agents"
         )
 
 
 def _steps(way: float, step: float) -> int:
-    """Smallest n >= 1 with n step >= way, up to rounding."""
+    """Return the smallest n >= 1 with n step >= way, up to rounding."""
     return max(1, math.ceil(way / step * (1 - 1e-12)))

@@ -1,4 +1,4 @@
-"""Reading TOML so that every mistake is one sentence: which file, which key, what it should be. And writing it."""
+"""Reader and writer of TOML files. Every mistake is one sentence with file, key and way out."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ KINDS = {
 }
 
 
-def read(path: Path) -> Table:
-    """The file as a table of keys."""
+def read(path: Path) -> TomlTable:
+    """Read a file as a table, or raise InputError."""
     try:
-        return Table(tomllib.loads(path.read_text(encoding="utf-8")), path)
+        return TomlTable(tomllib.loads(path.read_text(encoding="utf-8")), path)
     except FileNotFoundError:
         raise InputError(
             f"there is no file {path}: check the path, seen from {Path.cwd()}"
@@ -42,15 +42,27 @@ def read(path: Path) -> Table:
         raise InputError(f"{path} is not TOML: {error}") from None
 
 
-class Table:
-    """A table of a TOML file. `only` refuses unknown keys, `take` returns the value of a known one."""
+class TomlTable:
+    """One table of a TOML file.
+
+    `only` refuses unknown keys, and `take` returns the value of a known one.
+
+    values: the keys and values.
+    path: the file, for error messages.
+    prefix: what comes before the keys in error messages, such as "network.".
+    """
 
     def __init__(self, values: dict[str, Any], path: Path | str, prefix: str = "") -> None:
-        self.values, self.path, self.prefix = dict(values), path, prefix
+        self.values = dict(values)
+        self.path = path
+        self.prefix = prefix
         self._known: set[str] = set()
 
-    def only(self, *known: str) -> Table:
-        """Refuse all other keys. Call this before `take`: a misspelt key is missing as well, which says less."""
+    def only(self, *known: str) -> TomlTable:
+        """Raise InputError for all other keys.
+
+        Call it before `take`. A misspelt key is also missing, and that message would say less.
+        """
         for key in self.values:
             if key not in known:
                 raise self._unknown(key, known)
@@ -59,49 +71,56 @@ class Table:
     def take(
         self, key: str, kinds: type | tuple[type, ...], default: Any = ..., *, what: str = ""
     ) -> Any:
-        """The value of a key, of one of these kinds; without a default it has to be there."""
+        """Return the value of a key, which is of one of these kinds.
+
+        The key is required if there is no default. `what` describes the value in error messages.
+        """
         self._known.add(key)
         allowed = kinds if isinstance(kinds, tuple) else (kinds,)
         wanted = what or KINDS[allowed[-1]]
         if key not in self.values:
-            if default is ...:
-                if misspelt := get_close_matches(key, self.values.keys() - self._known, 1):
-                    raise self._unknown(misspelt[0], [key])
-                raise self.wrong(key, f"is missing: give {wanted}")
-            return default
+            if default is not ...:
+                return default
+            misspelt = get_close_matches(key, self.values.keys() - self._known, 1)
+            if misspelt:
+                raise self._unknown(misspelt[0], [key])
+            raise self.wrong(key, f"is missing: give {wanted}")
         value = self.values[key]
-        if (isinstance(value, bool) and not {bool, object} & set(allowed)) or not isinstance(
-            value, allowed
-        ):
+        bool_as_number = isinstance(value, bool) and not {bool, object} & set(allowed)
+        if bool_as_number or not isinstance(value, allowed):
             raise self.wrong(key, f"is {value!r:.80}: give {wanted}")
         return value
 
-    def table(self, key: str, *, needed: bool = True) -> Table:
-        """A table within this one; an empty one where it is not needed and not there."""
+    def table(self, key: str, *, needed: bool = True) -> TomlTable:
+        """Return a table within this one; an empty one if it is missing and not needed."""
         values = self.take(key, dict, ... if needed else {}, what=f"a table, [{self.prefix}{key}]")
-        return Table(values, self.path, f"{self.prefix}{key}.")
+        return TomlTable(values, self.path, f"{self.prefix}{key}.")
 
-    def tables(self, key: str, *, needed: bool = True) -> list[Table]:
-        """The tables of an array, [[key]], each told by its name if it has one, else by its place from 1."""
+    def tables(self, key: str, *, needed: bool = True) -> list[TomlTable]:
+        """Return the tables of an array, [[key]].
+
+        Error messages name each by its key `name` if it has one, else by its place from 1.
+        """
         wanted = f"one table or more, [[{self.prefix}{key}]]"
         listed = self.take(key, list, ... if needed else [], what=wanted)
         if not all(isinstance(each, dict) for each in listed) or (needed and not listed):
             raise self.wrong(key, f"is {listed!r:.80}: give {wanted}")
         names = [each.get("name", place) for place, each in enumerate(listed, 1)]
         return [
-            Table(each, self.path, f"{self.prefix}{key}[{name!r}].")
+            TomlTable(each, self.path, f"{self.prefix}{key}[{name!r}].")
             for name, each in zip(names, listed, strict=True)
         ]
 
     def rest(self) -> dict[str, Any]:
-        """All keys that were not taken by name."""
+        """Return all keys that were not taken by name."""
         left = {key: value for key, value in self.values.items() if key not in self._known}
         self._known.update(left)
         return left
 
     def _unknown(self, key: str, known: Iterable[str]) -> InputError:
-        """Return the error about a key that is misspelt or means nothing, a table in its brackets."""
-        name, value = f"{self.prefix}{key}", self.values[key]
+        """Return the error about an unknown key; tables are written in brackets."""
+        name = f"{self.prefix}{key}"
+        value = self.values[key]
         if isinstance(value, dict):
             return InputError(f"[{name}] in {self.path} is not known{near(key, known)}")
         if isinstance(value, list) and any(isinstance(each, dict) for each in value):
@@ -109,11 +128,12 @@ class Table:
         return self.wrong(key, f"is not a key here{near(key, known)}")
 
     def wrong(self, key: str, why: str) -> InputError:
+        """Return an error about the value of a key."""
         return InputError(f"{self.prefix}{key} in {self.path} {why}")
 
     @contextmanager
     def about(self, key: str) -> Iterator[None]:
-        """Objections that come up here name this key and the file."""
+        """Add this key and the file to errors of the block."""
         try:
             yield
         except (InputError, TypeError, ValueError) as error:
@@ -121,7 +141,7 @@ class Table:
 
     @contextmanager
     def about_all(self) -> Iterator[None]:
-        """Objections that come up here name this table and the file."""
+        """Add this table and the file to errors of the block."""
         try:
             yield
         except (InputError, TypeError, ValueError) as error:
@@ -131,7 +151,7 @@ class Table:
 
 
 def near(given: str, known: Iterable[str]) -> str:
-    """The end of a sentence about a word that is not known."""
+    """Return the end of a sentence about an unknown word: the nearest known one, or all."""
     names = sorted(known)
     same = [name for name in names if name.casefold() == given.casefold()]
     begun = [name for name in names if name.startswith(given) and given]
@@ -140,7 +160,7 @@ def near(given: str, known: Iterable[str]) -> str:
 
 
 def toml(values: Mapping[str, Any], name: str = "") -> str:
-    """Plain values as TOML: those of a table first, then the tables within."""
+    """Return plain values as TOML; the values of a table come before the tables within it."""
     tables = {key: value for key, value in values.items() if isinstance(value, dict)}
     lines = [f"[{name}]\n"] if name else []
     lines += [

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import peerlearn
 from peerlearn.cli import main
+from peerlearn.cli.demo import run as demos
 from peerlearn.errors import NetworkError
-from peerlearn.experiments import demo as demos
 from peerlearn.toml_reader import toml
 
 

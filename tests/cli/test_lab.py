@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from peerlearn.cli import main
-from peerlearn.experiments.alone import alone
-from peerlearn.experiments.lab.results import Results
-from peerlearn.experiments.lab.runs import watching
-from peerlearn.experiments.lab.runs.progress import Progress
-from peerlearn.experiments.words import duration
+from peerlearn.lab.results.results import Results
+from peerlearn.lab.runs import progress_view as watching
+from peerlearn.lab.runs.progress import Progress
+from peerlearn.system.folder_lock import lock_folder
+from peerlearn.system.number_words import duration
 from tests.support.lab_tiny import PATIENCE, kept, tiny, wait_for
 from tests.support.pages import ROOT
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_used_is_a_sentence(folder, arguments, said):
 
 def test_a_folder_in_use(folder):
     (folder / "there").mkdir()
-    with alone(folder / "there", "a comparison"):
+    with lock_folder(folder / "there", "a comparison"):
         done = command("run", "small.toml", "--output", "there")
     assert done.exit_code == 2
     assert f"as process {os.getpid()}: wait for it, or end it" in done.stderr
@@ -238,7 +238,7 @@ def progress():
 
 def test_lines_now_and_then_where_there_is_no_terminal(progress, monkeypatch):
     console = Console(file=io.StringIO(), width=40)
-    with watching.watched(console) as watch:
+    with watching.show_progress(console) as watch:
         watch(progress)
         watch(progress)
         first = "60 runs: 3 are there already, 57 are made now, 2 at a time\n"
@@ -259,12 +259,15 @@ def test_lines_now_and_then_where_there_is_no_terminal(progress, monkeypatch):
     ],
 )
 def test_what_is_said_at_the_start(kept, left, said):
-    assert watching.begun(Progress([], jobs=2, kept=kept, left=dict.fromkeys(range(left)))) == said
+    assert (
+        watching.describe_start(Progress([], jobs=2, kept=kept, left=dict.fromkeys(range(left))))
+        == said
+    )
 
 
 def test_what_runs_now_on_a_terminal(progress):
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
-    with watching.watched(console) as watch:
+    with watching.show_progress(console) as watch:
         watch(progress)
     shown = console.file.getvalue()
     assert "60 runs: 3 are there already, 57 are made now, 2 at a time" in shown

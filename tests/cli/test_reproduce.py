@@ -14,13 +14,13 @@ from sklearn import datasets
 
 from peerlearn.cli import main
 from peerlearn.data import fetching
-from peerlearn.experiments.lab import facts
-from peerlearn.experiments.lab.report.whole import Report, report_of
-from peerlearn.experiments.lab.results import Results
-from peerlearn.experiments.lab.thesis import files as thesis
-from peerlearn.experiments.lab.thesis import reproducing
-from peerlearn.experiments.lab.thesis.page import main as write_page
-from peerlearn.experiments.lab.thesis.page import seconds_of
+from peerlearn.lab.description import data_facts as facts
+from peerlearn.lab.report.build import Report, report_of
+from peerlearn.lab.results.results import Results
+from peerlearn.lab.thesis import files as thesis
+from peerlearn.lab.thesis import reproducing
+from peerlearn.lab.thesis.page import main as write_page
+from peerlearn.lab.thesis.page import seconds_of
 from tests.support.pages import ROOT
 
 TOP = """
@@ -87,7 +87,7 @@ def experiments(tmp_path, monkeypatch):
     )
     monkeypatch.delenv("PEERLEARN_DATA", raising=False)
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "nothing fetched"))
-    facts._loaded.cache_clear()
+    facts._load_facts.cache_clear()
     folder = tmp_path / "checkout" / "experiments"
     folder.mkdir(parents=True)
     (folder.parent / "pyproject.toml").touch()
@@ -232,7 +232,7 @@ def test_one_that_fails_does_not_stop_the_others(experiments, monkeypatch):
     _write(experiments, "ch6-table", "Broken", G50C + "stray = 1\n")
     _write(experiments, "ch7-table", "Unforeseen", G50C)
     _write(experiments, "ch8-table", "Failing", G50C)
-    whole = reproducing.run
+    whole = reproducing.make_runs
 
     def breaks(comparison, output, **more):
         if comparison.layout.title == "Unforeseen":
@@ -241,7 +241,7 @@ def test_one_that_fails_does_not_stop_the_others(experiments, monkeypatch):
             monkeypatch.setattr("peerlearn.models.rvfl.RVFLClassifier.fit", _fails)
         return whole(comparison, output, **more)
 
-    monkeypatch.setattr(reproducing, "run", breaks)
+    monkeypatch.setattr(reproducing, "make_runs", breaks)
     done = run("all", "--quick", "--jobs", "1", "--output", "here")
     assert done.exit_code == 1
     with Path("here/summary.csv").open(newline="") as file:
@@ -284,7 +284,7 @@ def test_all_without_any_data_is_no_failure(experiments):
 
 
 def test_after_ctrl_c_the_same_command_goes_on(monkeypatch):
-    whole, asked = reproducing.run, []
+    whole, asked = reproducing.make_runs, []
 
     def stopped(comparison, output, **more):
         asked.append(comparison.layout.title)
@@ -292,7 +292,7 @@ def test_after_ctrl_c_the_same_command_goes_on(monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return whole(comparison, output, **more)
 
-    monkeypatch.setattr(reproducing, "run", stopped)
+    monkeypatch.setattr(reproducing, "make_runs", stopped)
     done = run("all", "--quick", "--jobs", "1", "--output", "here")
     assert done.exit_code == 130
     assert "the same command goes on" in done.stderr
@@ -350,7 +350,7 @@ def test_an_installed_package_has_them_too(experiments, monkeypatch, tmp_path):
         "targets"
     ]["wheel"]
     packaged = Path(wheel["force-include"]["experiments"])
-    assert Path(thesis.__file__).parents[4] / packaged == thesis.PACKAGED
+    assert Path(thesis.__file__).parents[3] / packaged == thesis.PACKAGED
     monkeypatch.setattr(thesis, "CHECKOUT", tmp_path / "site" / "experiments")
     monkeypatch.setattr(thesis, "PACKAGED", experiments)
     assert [each.name for each in thesis.reproductions()] == ["ch4-agents", "ch10-1"]

@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from peerlearn import AnchorLapClassifier, RVFLClassifier, SimulatedNetwork, graphs
 from peerlearn.algorithms.smooth import NEXT
+from peerlearn.cli.predictions import predict
 from peerlearn.errors import DataError, InputError
-from peerlearn.experiments.predictions import predict
 from peerlearn.models import archive
 from peerlearn.models.lapkrr import LapKRRClassifier
 from peerlearn.models.s3vm import S3VMClassifier

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerlearn import ESNRegressor, SimulatedNetwork, graphs
+from peerlearn.cli.predictions import predict
 from peerlearn.errors import DataError, InputError, PeerlearnError
-from peerlearn.experiments.predictions import predict
 from peerlearn.models import archive
 from tests.support.archives import arrays_in, changed, tampered
 

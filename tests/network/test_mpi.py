@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from peerlearn import MPINetwork, SimulatedNetwork, graphs
 from peerlearn.errors import InputError, MissingExtra
-from peerlearn.network.mpi import dealt
+from peerlearn.network.mpi import assign_ranks
 from peerlearn.network.routes import mixing_rows, route
 from peerlearn.testing import check_saved_cases
 from peerlearn.testing.cases.calls import entries
@@ -112,7 +112,7 @@ with open(f"{sys.argv[1]}/rank-{rank}.json", "w") as file:
         assert second is None
 
     def test_gather_takes_whole_numbers(self, found):
-        place = dealt(SEVEN, 2)
+        place = assign_ranks(SEVEN, 2)
         hosted = [np.flatnonzero(place == rank) for rank in range(2)]
         expected = np.empty(7)
         for agents in hosted:
@@ -141,7 +141,9 @@ with MPINetwork(graphs.ring(5)) as network:
 
 
 def test_the_demo_over_mpi_has_the_results_of_a_simulation(tmp_path):
-    small = "from peerlearn.experiments import demo; demo.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0}}; "
+    small = (
+        "from peerlearn.lab import demo; demo.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0}}; "
+    )
     command = "from peerlearn.cli import main; main(['demo', '--agents', '5', '--output', {!r}, '--engine', {!r}])"
     for engine, ranks in (("mpi", 2), ("simulation", None)):
         said = mpi_jobs.run(ranks, "-c", small + command.format(str(tmp_path / engine), engine))
@@ -320,7 +322,7 @@ class TestDealt:
     @given(st.integers(1, 30), st.integers(0, 50), st.data())
     def test_parts_are_even(self, agents, seed, data):
         ranks = data.draw(st.integers(1, agents))
-        place = dealt(graphs.erdos_renyi(agents, 0.4, seed=seed), ranks)
+        place = assign_ranks(graphs.erdos_renyi(agents, 0.4, seed=seed), ranks)
         sizes = np.bincount(place, minlength=ranks)
         assert sizes.sum() == agents
         assert sizes.max() - sizes.min() <= 1
@@ -330,11 +332,11 @@ class TestDealt:
     def test_parts_of_a_line_are_contiguous(self, ranks):
         names = np.random.default_rng(0).permutation(20)
         line = nx.relabel_nodes(nx.path_graph(20), dict(enumerate(names.tolist())))
-        along = dealt(line, ranks)[names]
+        along = assign_ranks(line, ranks)[names]
         assert np.count_nonzero(np.diff(along)) == ranks - 1
 
     def test_too_many_ranks(self):
         with pytest.raises(
             InputError, match="5 ranks are too many for 4 agents: start with mpiexec -n 4"
         ):
-            dealt(graphs.ring(4), 5)
+            assign_ranks(graphs.ring(4), 5)

@@ -118,7 +118,9 @@ def test_silence_and_nonsense_are_told_apart():
         def exchange(self, outbox, to=None):
             return super().exchange([{"x": np.ones(3)}, *outbox[1:]])
 
-    with pytest.raises(WireError, match="agent 0 sent no row of 2 numbers"):
+    with pytest.raises(
+        WireError, match=r"agent 0 sent an unexpected message .expected a row of 2 numbers"
+    ):
         Network.mix_speaking(Nonsense(graphs.ring(4)), np.ones((4, 2)), [True] * 4)
 
 

@@ -176,7 +176,7 @@ def test_without_certificates_nothing_leaves_this_machine(tmp_path):
     done = call("agent", site)
     assert done.exit_code == 2
     assert (
-        f"{site} has no [certificates], and nothing is sent without: make some with peerlearn certs"
+        f"{site} has no [certificates], and nothing is sent without certificates: make some"
         in done.stderr
     )
     assert not (tmp_path / "north").exists()
@@ -269,7 +269,7 @@ with PeerNetwork(graphs.complete(1), 0, listen="127.0.0.1:0", **given) as networ
         timeout=60,
         check=False,
     )
-    assert done.stdout.startswith("nobody can listen on 127.0.0.1:"), done.stderr
+    assert done.stdout.startswith("this agent cannot listen on 127.0.0.1:"), done.stderr
     assert done.stdout.endswith(" False\n")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -305,7 +305,8 @@ def test_a_port_in_use_is_one_sentence(tmp_path):
     assert first.endswith("agent south: 65 rows, 4 columns of south.csv")
     assert (
         last
-        == f"peerlearn: nobody can listen on 127.0.0.1:{port}: it is in use, or no address of this site"
+        == f"peerlearn: this agent cannot listen on 127.0.0.1:{port}: the port is in use, or the "
+        "address is not of this machine"
     )
     log = (tmp_path / "south" / "agent.log").read_text()
     assert "gRPC: " in log

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from peerlearn import SimulatedNetwork, data
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.errors import InputError
-from peerlearn.experiments.alone import alone
 from peerlearn.sites.description import read_site
-from peerlearn.sites.layout import lay_out
 from peerlearn.sites.plan import read_plan
 from peerlearn.sites.refusals import refusals_in_the_log, sentence
-from peerlearn.sites.training import compared, make_model
+from peerlearn.sites.site_folders import write_site_folders
+from peerlearn.sites.training import make_model, settings_to_compare
+from peerlearn.system.folder_lock import lock_folder
 from peerlearn.toml_reader import toml
 
 SITE = {
@@ -451,11 +451,11 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 def test_the_same_model_in_other_words():
-    plain = compared({"random_state": 0})
-    assert plain == compared(
+    plain = settings_to_compare({"random_state": 0})
+    assert plain == settings_to_compare(
         {"kind": "RVFLClassifier", "random_state": 0, "alpha": 1, "solver": {"name": "auto"}}
     )
-    assert compared({"random_state": 0, "alpha": 2.5})["model.alpha"] == 2.5
+    assert settings_to_compare({"random_state": 0, "alpha": 2.5})["model.alpha"] == 2.5
     assert "model.network" not in plain
 
 
@@ -486,8 +486,8 @@ def test_plans_are_the_same_every_time(tmp_path):
         folder.mkdir()
         plan = read_plan(written(folder, NETWORK))
         said = []
-        lay_out(plan, said.append)
-        lay_out(plan, said.append)  # a second time nothing is missing
+        write_site_folders(plan, said.append)
+        write_site_folders(plan, said.append)  # a second time nothing is missing
         assert said.count("making certificates") == 1
         files = [
             plan.output / "test.npz",
@@ -511,7 +511,7 @@ def test_a_plan_of_a_file_keeps_the_name_of_the_target(tmp_path):
     plan = read_plan(
         written(tmp_path, changed(NETWORK, "data", {"file": "iris.csv", "target": "species"}))
     )
-    lay_out(plan)
+    write_site_folders(plan)
     site = read_site(plan.folder("agent-1") / "site.toml")
     assert (site.target, list(plan.rows.columns)) == ("species", ["a", "b", "c", "d"])
     assert sum(len(y) for _, y in plan.rows.shares) + len(plan.rows.test[1]) == 150
@@ -521,12 +521,12 @@ def test_a_plan_of_a_file_keeps_the_name_of_the_target(tmp_path):
 def test_two_processes_do_not_share_a_folder(tmp_path):
     already = f"agent north runs in .* already, as process {os.getpid()}: "
     with (
-        alone(tmp_path, "agent north"),
+        lock_folder(tmp_path, "agent north"),
         pytest.raises(InputError, match=already),
-        alone(tmp_path, "agent north"),
+        lock_folder(tmp_path, "agent north"),
     ):
         pass
-    with alone(tmp_path, "agent north"):
+    with lock_folder(tmp_path, "agent north"):
         pass
 
 
@@ -561,7 +561,7 @@ OPENSSL = "error:1000007d:SSL routines:OPENSSL_internal:"
         (f"{LINE}{OPENSSL}SOMETHING_NEW: Words", "SOMETHING_NEW: Words"),
         (
             "E1116 04:38:30.638399   28936 ssl_transport_security.cc:3238] No match found for server name: west",
-            "whoever listens there is not agent west",
+            "the process that listens there is not agent west",
         ),
     ],
 )

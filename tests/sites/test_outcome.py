@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from peerlearn import RVFLClassifier, RVFLRegressor
 from peerlearn.models import archive
-from peerlearn.sites.outcome import Outcome, measure
+from peerlearn.sites.outcome import Scores, measure
 from peerlearn.sites.plan import read_plan
 from peerlearn.toml_reader import toml
 
@@ -83,13 +83,13 @@ def test_an_agent_that_cannot_learn_alone_is_counted(tmp_path):
 
 def test_what_is_shown():
     together = dict.fromkeys("ab", 0.94)
-    assert Outcome(True, 1450, {"a": 0.518, "b": 0.704}, together, 0.9401).lines() == [
+    assert Scores(True, 1450, {"a": 0.518, "b": 0.704}, together, 0.9401).lines() == [
         "Test accuracy (1,450 rows)",
         "  alone         61.1 % on average, 51.8 % to 70.4 %",
         "  together      94.0 %",
         "  in one place  94.0 %",
     ]
-    assert Outcome(False, 10, {}, together, 0.95).lines() == [
+    assert Scores(False, 10, {}, together, 0.95).lines() == [
         "Test R2 (10 rows)",
         "  alone         2 of 2 agents cannot learn from their own rows",
         "  together      0.9400",

@@ -20,7 +20,7 @@ def test_who_is_waited_for_and_since_when_stands_in_the_status(tmp_path, monkeyp
     def written():
         return json.loads(path.read_text())
 
-    with status.told(path) as tell:
+    with status.keep_status_file(path) as tell:
         assert written() == {"state": "connecting"}
         tell(network)
         while "waiting" not in written():

@@ -17,13 +17,13 @@ from peerlearn.models import archive
 from peerlearn.sites.plan import read_plan
 from peerlearn.sites.training import (
     classifies,
-    compared,
     learns_in_order,
     make_model,
     may_lack_labels,
     read_model,
+    settings_to_compare,
 )
-from peerlearn.toml_reader import Table, toml
+from peerlearn.toml_reader import TomlTable, toml
 from tests.support.site_processes import run, write_sites
 
 S3VM = {"kind": "S3VMClassifier", "random_state": 0}
@@ -129,18 +129,18 @@ def test_solvers_by_name_or_table(solver, expected):
 )
 def test_models_that_cannot_be_used(tmp_path, settings, said):
     with pytest.raises(InputError) as raised:
-        read_model(Table(settings, tmp_path / "site.toml", "model."))
+        read_model(TomlTable(settings, tmp_path / "site.toml", "model."))
     assert f"[model] in {tmp_path / 'site.toml'} cannot be used: " in str(raised.value)
     assert said in str(raised.value)
 
 
 def test_settings_that_sites_compare():
-    told = compared(S3VM)
-    assert told == compared({**S3VM, "C1": 1, "solver": {"name": "lbfgs"}})
+    told = settings_to_compare(S3VM)
+    assert told == settings_to_compare({**S3VM, "C1": 1, "solver": {"name": "lbfgs"}})
     assert told["model.solver"] == repr(LBFGS())
-    assert told != compared({**S3VM, "solver": "tracking"})
-    assert compared({**ANCHORS, "power": 3})["model.power"] == 3
-    assert set(compared(ANCHORS)) == {
+    assert told != settings_to_compare({**S3VM, "solver": "tracking"})
+    assert settings_to_compare({**ANCHORS, "power": 3})["model.power"] == 3
+    assert set(settings_to_compare(ANCHORS)) == {
         f"model.{key}" for key in make_model(ANCHORS).get_params()
     } - {"model.network"} | {"model.kind"}
 

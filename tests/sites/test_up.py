@@ -19,13 +19,13 @@ from peerlearn import SimulatedNetwork
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
 from peerlearn.errors import Stopped
-from peerlearn.experiments.alone import alone, is_taken
 from peerlearn.models import archive
 from peerlearn.sites import up
-from peerlearn.sites.layout import lay_out
 from peerlearn.sites.plan import read_plan
+from peerlearn.sites.site_folders import write_site_folders
 from peerlearn.sites.training import make_model
-from peerlearn.sites.view import Progress, live, table
+from peerlearn.sites.view import LiveView, live, table
+from peerlearn.system.folder_lock import is_taken, lock_folder
 from tests.support.pages import ROOT
 from tests.support.site_processes import ends, is_running, started, status, wait_for, wait_for_round
 
@@ -147,9 +147,9 @@ def test_a_killed_up_leaves_no_agents_and_the_next_one_goes_on(network, tmp_path
 def test_agents_of_an_earlier_run_are_waited_for(tmp_path):
     agent, released = up.Agent("north", tmp_path), threading.Event()
     assert not is_taken(tmp_path)
-    with alone(tmp_path, "agent north"):
+    with lock_folder(tmp_path, "agent north"):
         assert is_taken(tmp_path)
-        view, stop = Progress(), threading.Event()
+        view, stop = LiveView(), threading.Event()
         waiting = threading.Thread(
             target=lambda: (up._wait_for_orphans([agent], view, stop), released.set())
         )
@@ -189,7 +189,7 @@ time.sleep(60)
 
 
 def test_an_agent_that_a_person_starts_does_not_look_at_standard_input(network, tmp_path):
-    lay_out(read_plan(network))
+    write_site_folders(read_plan(network))
     command = [
         sys.executable,
         "-m",
@@ -216,10 +216,10 @@ def test_an_agent_that_a_person_starts_does_not_look_at_standard_input(network, 
 
 def test_an_agent_that_fails_ends_all(network, tmp_path, monkeypatch):
     def bad_data(plan, say):
-        lay_out(plan, say)
+        write_site_folders(plan, say)
         (plan.folder("agent-1") / "share.npz").write_text("nothing")
 
-    monkeypatch.setattr(up, "lay_out", bad_data)
+    monkeypatch.setattr(up, "write_site_folders", bad_data)
     done = CliRunner().invoke(main, ["up", str(network)])
     assert (done.exit_code, done.stdout) == (2, "")
     folder = tmp_path / "out" / "agent-1"
@@ -280,7 +280,7 @@ def test_ending_agents_kills_those_that_do_not(tmp_path, monkeypatch):
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
     process = subprocess.Popen([sys.executable, "-S", "-c", deaf], stdout=subprocess.PIPE)
     process.stdout.readline()
-    up.end([up.Agent("north", tmp_path, process=process), up.Agent("south", tmp_path)], Progress())
+    up.end([up.Agent("north", tmp_path, process=process), up.Agent("south", tmp_path)], LiveView())
     process.stdout.close()
     assert process.returncode == -signal.SIGKILL
 

@@ -52,8 +52,8 @@ class Pipe:
 class Wires:
     """In the place of `Service`: the wires of one agent in one of its lives."""
 
-    def __init__(self, life, me, links, failed):
-        self.life, self.me, self.links, self.failed = life, me, links, failed
+    def __init__(self, life, me, links, on_failure):
+        self.life, self.me, self.links, self.on_failure = life, me, links, on_failure
         self.pipes = {}
         self.driving = threading.Lock()
         self.port, self.silent, self.started = 0, {}, False
@@ -205,7 +205,9 @@ class World:
             patch.setattr(
                 rounds,
                 "Service",
-                lambda me, links, failed, **_: Wires(self.lives[me.number], me, links, failed),
+                lambda me, links, on_failure, **_: Wires(
+                    self.lives[me.number], me, links, on_failure
+                ),
             )
             try:
                 for k in self.graph:
@@ -275,7 +277,7 @@ class World:
         for k, life in self.lives.items():
             if not life.over:
                 self.gave_up.append(k)
-                life.wires.failed(Stopped("gave up after a neighbor had been silent"))
+                life.wires.on_failure(Stopped("gave up after a neighbor had been silent"))
         return self._steps()
 
     def _dial(self, i, j):
@@ -286,12 +288,12 @@ class World:
             if other in wires.pipes:
                 wires.pipes[other].broken = True
             wires.pipes[other] = pipe
-            wires.links[other].closed()
+            wires.links[other].mark_down()
             pipe.to[other].append(wires.links[other].hello())
 
     def _notice(self, k, j):
         del self.lives[k].wires.pipes[j]
-        self.lives[k].wires.links[j].closed()
+        self.lives[k].wires.links[j].mark_down()
 
     def _deliver(self, k, j, pipe):
         queue, wires = pipe.to[k], self.lives[k].wires
@@ -304,7 +306,7 @@ class World:
             del queue[at]  # else it comes once more
         self._tell(f"{k} hears {j}: {wires.me.read(frame).kind.name} {wires.me.read(frame).round}")
         try:
-            answers = wires.links[j].heard(frame)
+            answers = wires.links[j].receive(frame)
         except WireError as error:
             raise AssertionError(f"agent {k} did not understand agent {j}: {error}") from error
         except PeerlearnError as error:
@@ -366,7 +368,7 @@ class World:
         whole = {}
         for name in journal.NAMES:
             try:
-                whole[journal.Journal(folder)._checkpoint(folder / name).about["sequence"]] = (
+                whole[journal.Journal(folder)._read_checkpoint(folder / name).about["sequence"]] = (
                     folder / name
                 )
             except (OSError, WireError):

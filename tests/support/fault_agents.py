@@ -183,10 +183,10 @@ def disturb_writing(seed: int) -> None:
 
 def settings_of(graph: Any) -> dict[str, str]:
     """What agents of this graph tell each other to compare."""
-    from peerlearn.network.peers.network import description_of, in_words
+    from peerlearn.network.peers.network import describe, settings_as_text
 
-    return in_words(
-        description_of(SimulatedNetwork(graph), [f"agent-{k}" for k in range(len(graph))])
+    return settings_as_text(
+        describe(SimulatedNetwork(graph), [f"agent-{k}" for k in range(len(graph))])
     )
 
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, Transfo
 from sklearn.utils import check_random_state
 
 from peerlearn.data import DataSet
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net, protocol_named
 
 RING = Net("ring", "ring", 4)
 

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from peerlearn.experiments.lab.layout import Layout
-from peerlearn.experiments.lab.results import Results, description
+from peerlearn.lab.description.specs import Layout
+from peerlearn.lab.results.comparison_file import description
+from peerlearn.lab.results.results import Results
 
 VERSIONS = json.dumps(
     {"python": "3.11.0", "peerlearn": "0.5.0", "numpy": "2.0.0", "platform": "Linux"}

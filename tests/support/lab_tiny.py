@@ -22,8 +22,8 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_info
 
 from peerlearn.errors import NotConverged
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
-from peerlearn.experiments.lab.trial import Outcome
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net
+from peerlearn.lab.description.trial import Outcome
 from peerlearn.network.base import Counts
 from tests.support.pages import ROOT
 
@@ -126,7 +126,10 @@ def table(results):
 def started(folder, jobs, pause=0.05, **arguments):
     """run(tiny(**arguments), folder, jobs=jobs) in a process group of its own, killed at the end."""
     script = f"run(tiny(**{json.dumps(arguments)}), {str(folder)!r}, jobs={jobs})"
-    imports = "from peerlearn.experiments.lab.runs.running import run; from tests.support.lab_tiny import tiny; "
+    imports = (
+        "from peerlearn.lab.runs.run import make_runs as run; "
+        "from tests.support.lab_tiny import tiny; "
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", imports + script],
         cwd=ROOT,

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from peerlearn import LBFGS, SimulatedNetwork, data, graphs
 from peerlearn.cli import main
 from peerlearn.errors import InputError
-from peerlearn.experiments import read
+from peerlearn.lab import read
 from peerlearn.models import archive
 from peerlearn.sites.training import make_model
 from tests.support.site_processes import run, write_sites

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 
 from peerlearn import SimulatedNetwork, graphs
 from peerlearn.errors import InputError
-from peerlearn.experiments import read
+from peerlearn.lab import read
 from peerlearn.models import archive
 from peerlearn.models.base import NetworkModel
 from peerlearn.models.registry import models, saved_models
@@ -24,7 +24,7 @@ from peerlearn.sites.training import (
 )
 from peerlearn.testing import model_data
 from peerlearn.testing.model_settings import SMALL, make_small
-from peerlearn.toml_reader import Table, toml
+from peerlearn.toml_reader import TomlTable, toml
 from tests.support.archives import tampered, usable_or_refused
 
 DATA = {  # of comparisons
@@ -77,7 +77,7 @@ def test_others_are_not_saved(kind, tmp_path):
 @pytest.mark.parametrize("kind", models().values())
 def test_a_site_trains_what_can_be_saved(kind, tmp_path):
     given = {"kind": kind.__name__, "random_state": 0}
-    table = Table(given, tmp_path / "site.toml", "model.")
+    table = TomlTable(given, tmp_path / "site.toml", "model.")
     if not kind.can_be_saved():
         with pytest.raises(
             InputError,

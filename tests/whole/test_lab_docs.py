@@ -7,10 +7,9 @@ import sys
 from dataclasses import fields
 
 from peerlearn.algorithms.registry import find_classes
-from peerlearn.experiments import read
-from peerlearn.experiments.lab import comparison as compared
-from peerlearn.experiments.lab import protocols
-from tests.support.pages import ROOT, SUPPORT
+from peerlearn.lab import protocols, read
+from peerlearn.lab.description import comparison as compared
+from tests.support.pages import ROOT, SUPPORT, python_blocks
 
 SHORT = (SUPPORT / "short_comparison.toml").read_text()
 
@@ -39,9 +38,11 @@ def test_the_page_shows_the_example_and_a_file_with_all_keys(written):
 
 def test_the_recipe_for_a_new_protocol_holds(written, tmp_path, monkeypatch):
     """CONTRIBUTING's example, saved as a file beside the other protocols: found, read and run."""
-    recipe = re.findall(
-        r"^```python\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL | re.M
-    )[-1]
+    (recipe,) = (
+        block
+        for block in python_blocks("CONTRIBUTING.md")
+        if block.startswith('"""Resubstitution:')
+    )
     (tmp_path / "resubstitution.py").write_text(recipe)
     monkeypatch.setattr(protocols, "__path__", [*protocols.__path__, str(tmp_path)])
     find_classes.cache_clear()

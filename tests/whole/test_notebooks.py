@@ -10,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 from peerlearn.algorithms import Report
-from peerlearn.experiments.lab import results as lab_results
+from peerlearn.lab.results import results as lab_results
 from peerlearn.network.base import Counts
 from tests.support.lab_rows import results_of, row
 from tests.support.pages import ROOT

@@ -338,7 +338,32 @@ def total(
 
 
 def iterates(network: Network, x: ArrayLike, method: Method = "plain") -> Iterator[Array]:
-    """Yield x after one round, two rounds, and so on without end, to watch how agents agree."""
+    """Yield x after one round, two rounds, and so on without end, to watch how agents agree.
+
+    Parameters
+    ----------
+    network : Network
+        Who talks to whom.
+    x : array_like
+        The first value of each hosted agent, along the first axis.
+    method : {"plain", "chebyshev"}, default "plain"
+        As in `Averaging`.
+
+    Yields
+    ------
+    ndarray
+        The values after one more round.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> from peerlearn import SimulatedNetwork, graphs, iterates
+    >>> for x in islice(iterates(SimulatedNetwork(graphs.linear(3)), [0.0, 0.0, 3.0]), 3):
+    ...     print(x.round(2))
+    [0. 1. 2.]
+    [0.33 1.   1.67]
+    [0.56 1.   1.44]
+    """
     now = before = per_agent(x, len(network.hosted))
     for a, b, c in recurrence(network, chebyshev=method == "chebyshev"):
         latest = combine_rounds(a, network.mix(now), b, now, c, before)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import click
 
 from peerlearn.cli.data_sets import data
+from peerlearn.cli.demo.command import demo
 from peerlearn.cli.doors import Doors
+from peerlearn.cli.graph.command import graph
 from peerlearn.cli.lab import report, run
+from peerlearn.cli.predict import predict
 from peerlearn.cli.reproduce import reproduce
 from peerlearn.cli.sites import agent, certs, up
-from peerlearn.cli.study import demo, graph, predict
 
 
 @click.group(

@@ -34,8 +34,9 @@ def data(context: click.Context, folder: Path | None) -> None:
       digits = data.load("digits")
       mine = data.load("mine", folder="~/sets")     # reads ~/sets/mine.npz
     """
+    from peerlearn.cli.data_tables import show_data, show_origins
     from peerlearn.data import available
-    from peerlearn.experiments.tables import console_of_terminal, say, show_data, show_origins
+    from peerlearn.system.terminal import console_of_terminal, say
 
     if context.invoked_subcommand is not None:
         return
@@ -47,7 +48,8 @@ def data(context: click.Context, folder: Path | None) -> None:
         console,
         *(f"{each.name} {each.description}" for each in sets if each.task is None),
         '\nLoad one  peerlearn.data.load("digits")',
-        f"Your own  NAME.npz (arrays X, y) in {place or '--folder DIR or PEERLEARN_DATA (not set)'}",
+        f"Your own  NAME.npz (arrays X, y) in "
+        f"{place or '--folder DIR or PEERLEARN_DATA (not set)'}",
     )
 
 

@@ -1,4 +1,4 @@
-"""How commands end: in one sentence and an exit code, not in a traceback."""
+"""The end of a command: one sentence and an exit code instead of a traceback."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def _end_other_ranks(code: int) -> None:
 
 
 def _code(error: PeerlearnError) -> int:
-    """Return 2 for what has to be changed first, 3 for what can go on, else 1; after a signal, what shells expect."""
+    """Return 2 for what has to be changed first, 3 for what can go on, else 1.
+
+    After a signal it is the code that shells expect.
+    """
     usual = 1
     if isinstance(error, InputError | MissingExtra):
         usual = UNUSABLE

@@ -10,8 +10,8 @@ import click
 from peerlearn.cli.paths import PATH
 
 if TYPE_CHECKING:
-    from peerlearn.experiments.lab.report.whole import Report
-    from peerlearn.experiments.lab.results import Results
+    from peerlearn.lab.report.build import Report
+    from peerlearn.lab.results.results import Results
 
 FAILURES = 1  # exit code where everything was run, and some runs failed
 
@@ -87,19 +87,19 @@ def run(
     """
     from rich.console import Console
 
-    from peerlearn.experiments.lab.file.reading import read
-    from peerlearn.experiments.lab.report.whole import report_of
-    from peerlearn.experiments.lab.runs.failures import failures
-    from peerlearn.experiments.lab.runs.running import run as run_comparison
-    from peerlearn.experiments.lab.runs.watching import watched
-    from peerlearn.experiments.tables import console_of_terminal, say
-    from peerlearn.sites.signals import ended_by_signals
+    from peerlearn.lab.checking.read import read
+    from peerlearn.lab.report.build import report_of
+    from peerlearn.lab.results.results import failures
+    from peerlearn.lab.runs.progress_view import show_progress
+    from peerlearn.lab.runs.run import make_runs
+    from peerlearn.system.stop_signals import stop_on_signals
+    from peerlearn.system.terminal import console_of_terminal, say
 
     folder = output or Path(f"peerlearn-{file.stem}{'-quick' if quick else ''}")
     reports: list[Report] = []
-    with ended_by_signals(), watched(Console(stderr=True)) as watch:
+    with stop_on_signals(), show_progress(Console(stderr=True)) as watch:
         comparison = read(file, size="quick" if quick else "full")
-        results = run_comparison(
+        results = make_runs(
             comparison,
             folder,
             jobs=jobs,
@@ -128,28 +128,27 @@ def report(folder: Path) -> None:
     Examples:
       peerlearn report peerlearn-comparison
     """
-    from peerlearn.experiments.lab.report.whole import report_of
+    from peerlearn.lab.report.build import report_of
 
     _show(folder, report_of(folder))
 
 
-def _expected(results: Results) -> list[str]:
-    """How many expectations were met, and which were not."""
-    from peerlearn.experiments.lab.report.expectations import counted, judged
+def _judge_expectations(results: Results) -> list[str]:
+    """Return how many expectations were met, and the sentences of those that were not."""
+    from peerlearn.lab.analysis.expectations import count_verdicts, judge
 
-    judgements = judged(results)
+    judgements = judge(results)
     told = ", ".join(
-        f"{count} {verdict}" for verdict, count in counted(judgements).items() if count
+        f"{count} {verdict}" for verdict, count in count_verdicts(judgements).items() if count
     )
     outside = [each.sentence for each in judgements if each.verdict == "outside"]
     return [f"Expectations: {told}", *outside] if judgements else []
 
 
 def _show(folder: Path, made: Report) -> None:
-    from peerlearn.experiments.lab.report.tables import show
-    from peerlearn.experiments.lab.results import Results
-    from peerlearn.experiments.lab.runs.failures import counts
-    from peerlearn.experiments.tables import console_of_terminal, say
+    from peerlearn.lab.report.tables import show
+    from peerlearn.lab.results.results import Results, counts
+    from peerlearn.system.terminal import console_of_terminal, say
 
     console, results = console_of_terminal(), Results.read(folder)
     show(console, results)
@@ -158,7 +157,7 @@ def _show(folder: Path, made: Report) -> None:
         console,
         counts(results),
         *made.said,
-        *_expected(results),
+        *_judge_expectations(results),
         "",
         f"Folder   {folder}",
         f"Report   {folder / 'report.html'}",

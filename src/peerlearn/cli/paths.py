@@ -10,7 +10,7 @@ import click
 
 
 class HomePath(click.Path):
-    """A path whose ~ is the home folder, also where the shell left it: what is printed then exists as printed."""
+    """A path in which ~ is the home folder, also where the shell left it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         return Path(os.fsdecode(super().convert(value, param, ctx))).expanduser()

@@ -12,9 +12,9 @@ from peerlearn.cli.paths import PATH
 from peerlearn.errors import InputError
 
 if TYPE_CHECKING:
-    from peerlearn.experiments.lab.file.sizes import Size
-    from peerlearn.experiments.lab.thesis.files import Reproduction
-    from peerlearn.experiments.lab.thesis.reproducing import Reproduced
+    from peerlearn.lab.file.sizes import Size
+    from peerlearn.lab.thesis.files import Reproduction
+    from peerlearn.lab.thesis.reproducing import Reproduced
 
 ALL = "all"
 FAILURES = 1  # exit code where some reproductions broke down or some runs failed
@@ -65,7 +65,7 @@ def reproduce(
       NAME/                   what peerlearn run leaves: rows, tables, figures
       summary.csv, .md        verdicts of all (of reproduce all)
     """
-    from peerlearn.experiments.lab.thesis.files import named, reproductions
+    from peerlearn.lab.thesis.files import find_reproduction, reproductions
 
     if name is None:
         _list()
@@ -74,16 +74,16 @@ def reproduce(
         raise InputError(f"there cannot be {jobs} jobs: choose 1 or more")
     size: Size = "quick" if quick else "full"
     folder = output or Path("peerlearn-reproduction-quick" if quick else "peerlearn-reproduction")
-    chosen = reproductions() if name == ALL else [named(name)]
+    chosen = reproductions() if name == ALL else [find_reproduction(name)]
     done = _run(chosen, folder, size, jobs, one=name != ALL)
     if any(each.broken or each.failed for each in done):
         context.exit(FAILURES)
 
 
 def _list() -> None:
-    from peerlearn.experiments.lab.thesis.files import reproductions
-    from peerlearn.experiments.lab.thesis.verdicts import show_reproductions
-    from peerlearn.experiments.tables import console_of_terminal, say
+    from peerlearn.lab.thesis.files import reproductions
+    from peerlearn.lab.thesis.verdicts import show_reproductions
+    from peerlearn.system.terminal import console_of_terminal, say
 
     console = console_of_terminal()
     show_reproductions(console, reproductions())
@@ -99,26 +99,27 @@ def _run(
 ) -> list[Reproduced]:
     from rich.console import Console
 
-    from peerlearn.experiments.files import result_folder
-    from peerlearn.experiments.lab.runs.watching import watched
-    from peerlearn.experiments.lab.thesis import reproducing
-    from peerlearn.experiments.lab.thesis.verdicts import show_reproduced, show_summary
-    from peerlearn.experiments.tables import console_of_terminal, say
-    from peerlearn.sites.signals import ended_by_signals
+    from peerlearn.lab.runs.progress_view import show_progress
+    from peerlearn.lab.thesis import reproducing
+    from peerlearn.lab.thesis.verdicts import show_reproduced, show_summary
+    from peerlearn.system.files import result_folder
+    from peerlearn.system.stop_signals import stop_on_signals
+    from peerlearn.system.terminal import console_of_terminal, say
 
     console = console_of_terminal()
     done: list[Reproduced] = []
     result_folder(folder)
-    with ended_by_signals():
+    with stop_on_signals():
         for number, each in enumerate(chosen, 1):
             of_all = "" if one else f" ({number} of {len(chosen)})"
             say(console, f"\n{each.name}{of_all}: {each.title}")
             if each.fetched:
                 say(
                     console,
-                    f"Fetching {', '.join(each.fetched)} from OpenML, which may take minutes the first time.",
+                    f"Fetching {', '.join(each.fetched)} from OpenML, which may take minutes the "
+                    f"first time.",
                 )
-            with watched(Console(stderr=True)) as watch:
+            with show_progress(Console(stderr=True)) as watch:
                 make = partial(
                     reproducing.reproduce, each, folder, size=size, jobs=jobs, watch=watch
                 )

@@ -48,7 +48,8 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
 
     if (agents is None) == (not names):
         raise InputError(
-            "agents are given by number or by name: use either --agents 4 or --name north --name south"
+            "agents are given by number or by name: use either --agents 4 or --name north --name "
+            "south"
         )
     if agents is not None and agents < 1:
         raise InputError(f"certificates cannot be made for {agents} agents: choose 1 or more")
@@ -56,7 +57,8 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
     for path in made:
         click.echo(path)
     click.echo(
-        "\nTo each site: authority.pem and the two files of its agent. The .key files are secrets: send each over a "
+        "\nTo each site: authority.pem and the two files of its agent. The .key files are secrets: "
+        "send each over a "
         "safe way to its own site alone, and authority.key to none."
     )
 
@@ -178,10 +180,10 @@ def up(file: Path) -> None:
       NAME/agent.log          what happened
       NAME/output.txt         what it printed
     """
-    from peerlearn.experiments.tables import console_of_terminal, say
     from peerlearn.sites.outcome import measure
     from peerlearn.sites.up import run_up
     from peerlearn.sites.view import live, table
+    from peerlearn.system.terminal import console_of_terminal, say
 
     console = console_of_terminal()
     with live(console) as view:

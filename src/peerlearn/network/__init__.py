@@ -1,4 +1,4 @@
-"""Who carries the messages. Knows no mathematics."""
+"""Engines that carry messages between agents. They know nothing of learning."""
 
 from peerlearn.network.base import Counts, Ledger, Message, Network, Tree
 from peerlearn.network.faults import Faults

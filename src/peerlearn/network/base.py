@@ -1,13 +1,13 @@
-"""The contract between the mathematics and whatever carries the messages.
+"""Contract between the algorithms and the engine that carries their messages.
 
 A network hosts some of its agents in this process: all of them in simulation, some per rank on a
-cluster, one on a real
-site. Everything exchanged has a leading axis: the agents hosted here. One round is
+cluster, one at a real site. The leading axis of every array that is exchanged is the agents hosted
+here. One round is
 
-    x = network.mix(x)          x_k <- sum_j C_kj x_j         (thesis, appendix A.2; agents are rows)
+    x = network.mix(x)          x_k <- sum_j C_kj x_j        (thesis, appendix A.2; agents are rows)
 
-Nothing else may look across that axis. Rounds are synchronous and numbered: all processes make the
-same calls in the same order.
+Only the network may combine entries of that axis. Rounds are synchronous and numbered: all
+processes make the same calls in the same order.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, Self
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from peerlearn import graphs
@@ -29,19 +30,36 @@ from peerlearn.errors import InputError, NetworkError, WireError
 
 __all__ = ["Network"]
 
-Message = Mapping[
-    str, np.ndarray[Any, Any]
-]  # what one agent sends in `exchange`: named arrays of any shape
+# What one agent sends in `exchange`: named arrays of any shape.
+Message = Mapping[str, np.ndarray[Any, Any]]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What the hosted agents sent: payload bytes, without the framing an engine adds."""
+    """Rounds, messages and bytes that the hosted agents sent.
+
+    Parameters
+    ----------
+    rounds : int, default 0
+        Rounds in which all agents took part.
+    messages : int, default 0
+        Messages that the hosted agents sent, one per link and round.
+    bytes : int, default 0
+        Payload of these messages, without the headers that an engine adds.
+    lost : int, default 0
+        Messages on a link that failed in their round. They are also counted in `messages`.
+
+    Examples
+    --------
+    >>> from peerlearn.network import Counts
+    >>> print(Counts(rounds=1, messages=8, bytes=64) + Counts(rounds=2, messages=16, bytes=128))
+    3 rounds, 24 messages, 0.000192 MB
+    """
 
     rounds: int = 0
     messages: int = 0
     bytes: int = 0
-    lost: int = 0  # of the messages, those on a link that failed in their round
+    lost: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
@@ -61,6 +79,7 @@ class Counts:
 
     @property
     def megabytes(self) -> float:
+        """Bytes in units of 10^6."""
         return self.bytes / 1e6
 
     def __str__(self) -> str:
@@ -69,8 +88,16 @@ class Counts:
 
 
 class Ledger:
-    """Counts every round, message and byte that the hosted agents sent since the network was made.
+    """Running count of everything that the hosted agents sent since the network was made.
 
+    Attributes
+    ----------
+    rounds, messages, bytes, lost : int
+        As in `Counts`.
+
+    Examples
+    --------
+    >>> from peerlearn.network import Ledger
     >>> ledger = Ledger()
     >>> ledger.count(rounds=1, messages=4, bytes=320)
     >>> before = ledger.mark()
@@ -82,20 +109,24 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self.rounds = self.messages = self.bytes = self.lost = 0
+        self.rounds = 0
+        self.messages = 0
+        self.bytes = 0
+        self.lost = 0
 
     def count(self, *, rounds: int, messages: int, bytes: int, lost: int = 0) -> None:
+        """Add to the counts."""
         self.rounds += rounds
         self.messages += messages
         self.bytes += bytes
         self.lost += lost
 
     def mark(self) -> Counts:
-        """The counts so far, to be given to `since` later."""
+        """Return the counts so far. Pass them to `since` later."""
         return Counts(self.rounds, self.messages, self.bytes, self.lost)
 
     def since(self, mark: Counts | None = None) -> Counts:
-        """What was sent after `mark`, or since the network was made."""
+        """Return what was sent after `mark`, or since the network was made."""
         return self.mark() - (mark or Counts())
 
     def __repr__(self) -> str:
@@ -104,40 +135,94 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Tree:
-    """A breadth-first spanning tree of the graph: every agent can compute it from the network's description."""
+    """Breadth-first spanning tree of the graph.
+
+    Every agent knows the graph, so every agent can compute the whole tree.
+
+    Parameters
+    ----------
+    parent : array of int
+        Number of the parent of each agent.
+    depth : array of int
+        Distance of each agent from the root.
+
+    Examples
+    --------
+    >>> from peerlearn import SimulatedNetwork, graphs
+    >>> tree = SimulatedNetwork(graphs.linear(5)).tree
+    >>> tree.root, tree.height
+    (2, 2)
+    """
 
     parent: Indices
     depth: Indices
 
     @property
     def root(self) -> int:
+        """Number of the agent at the root."""
         return int(np.argmin(self.depth))
 
     @property
     def height(self) -> int:
+        """Largest distance of an agent from the root."""
         return int(self.depth.max())
 
     @cached_property
     def levels(self) -> tuple[Indices, ...]:
-        """The agents at depth 1, 2, .., height, each in ascending order."""
+        """Agents at depth 1, 2, .., height, each level in ascending order."""
         return tuple(np.flatnonzero(self.depth == d) for d in range(1, self.height + 1))
 
 
 class Network(ABC):
-    """Agents that can only talk to their neighbors in a graph."""
+    """Agents that can only talk to their neighbors in a graph: the base class of all engines.
 
-    reliable: bool = True  # False: messages may be lost, so that only plain averaging stays right
-    residual: float | None = (
-        None  # the last one an algorithm told of, for whoever watches a run; never read by one
-    )
+    Use `SimulatedNetwork`, `MPINetwork` or `PeerNetwork`. An engine of your own is a subclass that
+    defines `hosted` and the abstract methods. `peerlearn.testing` has checks for it.
 
-    def __init__(self, graph: nx.Graph, weights: Any = "metropolis") -> None:
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Connected graph of the agents, numbered from 0; see `peerlearn.graphs`.
+    weights : str or matrix, default "metropolis"
+        Mixing matrix C: "metropolis", "max-degree", "laplacian", "fastest", or an array with one
+        row and one column per agent.
+
+    Attributes
+    ----------
+    graph : networkx.Graph
+        The graph, as checked.
+    size : int
+        Number of agents, L in the formulas.
+    weights : sparse array
+        Mixing matrix C.
+    names : tuple of str
+        Names of the agents, as they occur in error messages.
+    ledger : Ledger
+        Everything that the hosted agents sent.
+    reliable : bool
+        Whether every message arrives. Only plain averaging is right where messages are lost.
+    residual : float or None
+        Last residual that an algorithm reported, for programs that show progress. No algorithm
+        reads it.
+
+    Examples
+    --------
+    >>> from peerlearn import Network, SimulatedNetwork, graphs
+    >>> network = SimulatedNetwork(graphs.ring(5))
+    >>> isinstance(network, Network)
+    True
+    >>> network.size, network.diameter, network.hosted
+    (5, 2, (0, 1, 2, 3, 4))
+    """
+
+    reliable: bool = True
+    residual: float | None = None
+
+    def __init__(self, graph: nx.Graph, weights: npt.ArrayLike | sp.sparray = "metropolis") -> None:
         self.graph = graphs.checked(graph)
         self.size: int = self.graph.number_of_nodes()
         self.weights = weightings.named(weights, self.graph)
-        self.names: tuple[str, ...] = tuple(
-            map(str, range(self.size))
-        )  # what sentences call the agents
+        self.names: tuple[str, ...] = tuple(map(str, range(self.size)))
         self.ledger = Ledger()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -148,27 +233,31 @@ class Network(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size} agents, {self.graph.number_of_edges()} links)"
 
-    # What the description of a network says, and every agent therefore knows
-    # -----------------------------------------
+    # Every agent knows the graph and the weights, and therefore all of the following
+    # ---------------------------------------------------------------------------------
 
     @cached_property
     def spectrum(self) -> tuple[float, float]:
-        """The largest and smallest eigenvalue of the weights, apart from the one that belongs to the average."""
+        """Largest and smallest eigenvalue of the weights, without the 1 of the average."""
         return weightings.spectrum(self.weights)
 
     @property
     def contraction(self) -> float:
-        """The factor by which one round of mixing shrinks the distance to the average, at least."""
+        """Largest factor by which one round of mixing multiplies the distance to the average."""
         return max(abs(value) for value in self.spectrum)
 
     @cached_property
     def mixing(self) -> Any:
-        """The weights with an entry for every link and agent, also where zero: messages travel on all links."""
+        """Weights with a stored entry for every link and agent.
+
+        Entries of weight zero are stored too, because messages travel on these links as well.
+        """
         agents = range(self.size)
         links = nx.to_scipy_sparse_array(
             self.graph, nodelist=agents, weight=None, format="csr", dtype=np.float64
         )
-        pattern, C = sp.coo_array(links + sp.eye_array(self.size)), self.weights
+        pattern = sp.coo_array(links + sp.eye_array(self.size))
+        C = self.weights
         values = np.asarray(C[pattern.row, pattern.col]).ravel()
         full = sp.csr_array((values, (pattern.row, pattern.col)), C.shape)
         full.sort_indices()
@@ -176,21 +265,25 @@ class Network(ABC):
 
     @cached_property
     def diameter(self) -> int:
-        """The longest of the shortest ways between two agents (an upper bound of it beyond 2000 agents)."""
+        """Largest distance between two agents (an upper bound of it beyond 2000 agents)."""
         return graphs.diameter(self.graph)
 
     @cached_property
     def flood_rounds(self) -> int:
-        """Rounds to flood for, so that everybody has heard: more than the diameter where messages get lost."""
+        """Rounds of flooding after which every agent has heard of every value.
+
+        It is the diameter, and more where messages get lost.
+        """
         return self.diameter
 
     @cached_property
     def tree(self) -> Tree:
+        """Spanning tree of the graph."""
         return Tree(*graphs.spanning_tree(self.graph))
 
     @cached_property
     def rings(self) -> tuple[tuple[Indices, Indices], ...]:
-        """For each distance from the tree's root: the links (senders, receivers) that lead one step further out."""
+        """Links that lead away from the root of the tree, as (senders, receivers) per distance."""
         depth = self.tree.depth
         links = np.array(self.graph.edges, dtype=np.intp).reshape(-1, 2)
         links = np.vstack([links, links[:, ::-1]])
@@ -202,63 +295,73 @@ class Network(ABC):
             for d in range(1, self.tree.height + 1)
         )
 
-    # What an engine provides
-    # -----------------------------------------------------------------------------------------
+    # An engine defines these
+    # ---------------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def hosted(self) -> tuple[int, ...]:
-        """The agents living in this process, in ascending order: the leading axis of everything exchanged."""
+        """Agents in this process, ascending: the leading axis of every exchanged array."""
 
     @abstractmethod
     def mix(self, x: Array) -> Array:
-        """One round: x_k <- sum_j C_kj x_j, summed over the neighbors and k itself in ascending agent number."""
+        """Do one round x_k <- sum_j C_kj x_j, summed in ascending agent number.
+
+        The sum runs over the neighbors of k and k itself.
+        """
 
     @abstractmethod
     def recur(self, x: Array, steps: Array) -> Array:
-        """Rounds known beforehand, one per row (a, b, c) of steps: x <- a C x + b x + c (x one round before).
+        """Do one round per row (a, b, c) of `steps`: x <- a C x + b x + c (x one round before).
 
-        Before the first round there was nothing: its c counts for zero.
+        There is no x before the first round, so the first c is taken as zero.
         """
 
     @abstractmethod
     def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
-        """One round of `mix` whose messages also carry `largest`: each agent keeps the largest it has heard of."""
+        """Do one round of `mix` and one of `flood` with the same messages."""
 
     @abstractmethod
     def flood(self, largest: Array) -> Array:
-        """One round in which each agent keeps, entry by entry, the largest of its own and its neighbors' values."""
+        """Do one round in which each agent keeps the largest of its own and its neighbors' values.
+
+        Arrays are compared entry by entry.
+        """
 
     @abstractmethod
     def pass_on(self, x: Addends, senders: Indices, receivers: Indices, *, add: bool) -> None:
-        """One round along some links: senders[i] sends its row of x to receivers[i], who adds it or takes it over.
+        """Do one round along some links: senders[i] sends its row of x to receivers[i].
 
-        Changes x in place. Several rows for one receiver are first summed in ascending order of
-        their senders. x is float64, int64 or uint64; integers are added modulo 2^64.
+        The receiver adds the row to its own, or replaces its own by it. Changes x in place. Several
+        rows for one receiver are first summed in ascending order of their senders. x is float64,
+        int64 or uint64; integers are added modulo 2^64.
         """
 
     @abstractmethod
     def exchange(
         self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None
     ) -> list[dict[int, Message]]:
-        """One round of unequal messages: agent k's named arrays reach its neighbors, or those of them in to[k].
+        """Do one round in which messages may differ in size.
 
-        An agent with nothing to say gives an empty dict and sends no message. Returns, per hosted
-        agent, what each neighbor sent.
+        The named arrays of agent k reach its neighbors, or those of them in to[k]. An agent with an
+        empty dict sends no message. Returns, per hosted agent, what each neighbor sent.
         """
 
-    def mix_speaking(self, x: Array, speaking: Any) -> Array:
-        """One round of `mix` in which some agents keep silent: x_k <- sum of C_kj x_j over those j that speak.
+    def mix_speaking(self, x: Array, speaking: npt.ArrayLike) -> Array:
+        """Do one round of `mix` in which some agents are silent.
 
-        Silent agents send nothing, and the ledger counts nothing for them.
+        x_k <- sum of C_kj x_j over the agents j that speak. Silent agents send nothing, and the
+        ledger counts nothing for them.
         """
         self.must_hear_everybody()
-        x, speaks = per_agent(x, len(self.hosted)), np.asarray(speaking, dtype=bool)
+        x = per_agent(x, len(self.hosted))
+        speaks = np.asarray(speaking, dtype=bool)
         flat = x.reshape(len(x), -1)
         inbox = self.exchange(
             [{"x": row} if now else {} for row, now in zip(flat, speaks, strict=True)]
         )
-        C, mixed = self.mixing, np.zeros_like(flat)
+        C = self.mixing
+        mixed = np.zeros_like(flat)
         for k, (agent, heard) in enumerate(zip(self.hosted, inbox, strict=True)):
             rows = {sender: _row(message, flat[k], sender) for sender, message in heard.items()}
             if speaks[k]:
@@ -268,16 +371,18 @@ class Network(ABC):
         return mixed.reshape(x.shape)
 
     def must_hear_everybody(self, way_out: str = "let all agents speak") -> None:
-        """Refuse where messages get lost, and with them the difference between silence and news."""
+        """Raise NetworkError if messages can get lost: a lost message looks like silence."""
         if not self.reliable:
             raise NetworkError(
-                f"agents cannot tell silence from a lost message, and this network loses some: {way_out}"
+                "agents cannot tell silence from a lost message, and this network loses some: "
+                f"{way_out}"
             )
 
     def _must_be_finite(self, rows: Addends, agents: Sequence[int] | Indices | None = None) -> None:
-        """Refuse to send numbers that are not finite, and name the agent: mixed, they would spoil everybody's.
+        """Raise an error that names the agent if a number to be sent is not finite.
 
-        agents: whose rows these are, if not those of the hosted agents.
+        One such number would spread to all agents. agents: whose rows these are; None for the
+        hosted agents.
         """
         if all_finite(rows) or self.size == 1:
             return
@@ -287,28 +392,31 @@ class Network(ABC):
 
     @property
     def mixing_here(self) -> Any:
-        """`mixing`, where a compiled loop may do its rounds of `mix` by itself: all agents live here, no message is
-        lost, and the order of sums is free. None elsewhere. Whoever uses it tells the ledger with
-        `count_mixed`.
+        """`mixing` if a compiled loop may do rounds of `mix` by itself, else None.
+
+        That needs all agents in this process, no lost messages and a free order of sums. The loop
+        then reports its rounds with `count_mixed`.
         """
         return None
 
     def count_mixed(self, rounds: int, numbers: int) -> None:
-        """Enter rounds of `mix` that a compiled loop has done: every agent sent so many numbers to every neighbor."""
+        """Count rounds of `mix` done by a compiled loop, with `numbers` per message."""
         messages = rounds * (self.mixing.nnz - self.size)
         self.ledger.count(rounds=rounds, messages=messages, bytes=8 * messages * numbers)
 
     def gather(self, x: Array) -> Array | None:
-        """Every agent's entry in one place, by agent number, for results and figures: an algorithm never calls it.
+        """Return every agent's entry, by agent number.
 
-        Where agents live apart only one process gets it, the others get None.
+        It is for results and figures; an algorithm must not call it. If there are several
+        processes, one of them gets the array and the others get None.
         """
         raise NetworkError(
-            f"{type(self).__name__} has no place that may see every agent's entry: save each agent's own"
+            f"{type(self).__name__} has no place that may see every agent's entry: "
+            "save each agent's own"
         )
 
     def close(self) -> None:
-        """Let go of connections; needed only where there are some."""
+        """Close connections, if the engine has any."""
 
     def __enter__(self) -> Self:
         return self
@@ -318,30 +426,34 @@ class Network(ABC):
 
 
 def _row(message: Message, like: Array, sender: int) -> Array:
-    """The row of a message, if it is one."""
+    """Return the row in a message, or raise WireError if there is none of this shape."""
     row = message.get("x")
     if row is None or row.shape != like.shape or row.dtype != like.dtype:
         raise WireError(
-            f"agent {sender} sent no row of {like.size} numbers where one was due: it runs something else"
+            f"agent {sender} sent an unexpected message (expected a row of {like.size} numbers): "
+            "it probably runs another version or configuration"
         )
     return row
 
 
 def not_finite(agent: str) -> NetworkError:
-    """The error about an agent that would send NaN or infinite numbers, the same on every engine."""
+    """Return the error about an agent that would send NaN or infinite numbers.
+
+    All engines raise the same one.
+    """
     return NetworkError(
-        f"agent {agent} computed numbers that are not finite, and those are never sent: check its rows, or choose "
-        "other settings"
+        f"agent {agent} computed numbers that are not finite, and those are never sent: "
+        "check its rows, or choose other settings"
     )
 
 
 def check_addends(x: Addends) -> None:
-    """Refuse rows that no engine adds."""
+    """Raise InputError for rows of a type that no engine adds."""
     if x.dtype not in ADDENDS:
         known = ", ".join(each.name for each in ADDENDS)
         raise InputError(f"rows of type {x.dtype} are not passed on: give an array of {known}")
 
 
 def row_bytes(x: Addends) -> int:
-    """What one agent's entry of x weighs in a message."""
+    """Return the bytes of one agent's entry of x in a message."""
     return x.nbytes // len(x)

@@ -1,12 +1,11 @@
-"""Named arrays as bytes and back: what `exchange` sends between processes, and what a journal keeps on disk. Pure code.
+"""Encoding of named arrays as bytes, for messages of `exchange` and for journals. No I/O.
 
-    count                                       how many arrays
+    count                                           number of arrays
     name length, dtype, dimensions, name, shape     of each
-    raw little-endian numbers                   of each, in the same order
+    raw little-endian numbers                       of each, in the same order
 
-Nothing is ever unpickled. Types come from a closed list, and every length is checked against the
-bytes that are there before anything is made of them: whatever the bytes, the answer is arrays or a
-WireError.
+Nothing is ever unpickled. Types come from a closed list. Every length is compared with the number
+of bytes before it is used, so `unpack` returns arrays or raises WireError, whatever the bytes.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ DTYPES = tuple(map(np.dtype, ("<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "
 CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
 MOST_DIMENSIONS = 4
 MOST_ARRAYS = 10_000
-MOST_LETTERS = 1000  # of a name
+MOST_LETTERS = 1000  # bytes of a name
 
 _COUNT = struct.Struct("<I")
 _ENTRY = struct.Struct("<HBB")  # length of the name, dtype, dimensions
 
 
 def sendable(array: Any, name: str = "x") -> AnyArray:
-    """The array as it travels, or the sentence that says why it cannot."""
+    """Return the array as it is sent, or raise NetworkError if its type cannot be sent."""
     given = np.asarray(array)
     dtype = given.dtype.newbyteorder("<") if given.dtype.kind in "fiub" else given.dtype
     if dtype not in CODES:
@@ -43,28 +42,33 @@ def sendable(array: Any, name: str = "x") -> AnyArray:
         )
     if given.ndim > MOST_DIMENSIONS:
         raise NetworkError(
-            f"{name!r} has {given.ndim} dimensions: agents send at most {MOST_DIMENSIONS}, reshape it"
+            f"{name!r} has {given.ndim} dimensions: agents send at most {MOST_DIMENSIONS}, "
+            "reshape it"
         )
     return given.astype(dtype, copy=False)
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
-    """The bytes of some named arrays."""
+    """Encode some named arrays."""
     if len(arrays) > MOST_ARRAYS or any(len(name.encode()) > MOST_LETTERS for name in arrays):
         raise NetworkError(
-            f"a message holds up to {MOST_ARRAYS} arrays, with names of up to {MOST_LETTERS} letters"
+            f"a message holds up to {MOST_ARRAYS} arrays, with names of up to {MOST_LETTERS} "
+            "letters"
         )
-    parts, raw = [_COUNT.pack(len(arrays))], []
+    parts = [_COUNT.pack(len(arrays))]
+    raw = []
     for name, given in arrays.items():
-        array, label = sendable(given, name), name.encode()
-        parts += [_ENTRY.pack(len(label), CODES[array.dtype], array.ndim), label]
+        array = sendable(given, name)
+        label = name.encode()
+        parts.append(_ENTRY.pack(len(label), CODES[array.dtype], array.ndim))
+        parts.append(label)
         parts.append(struct.pack(f"<{array.ndim}Q", *array.shape))
         raw.append(array.tobytes())
     return b"".join(parts + raw)
 
 
 def unpack(data: bytes | memoryview) -> dict[str, AnyArray]:
-    """The named arrays of these bytes, as views that cannot be written to."""
+    """Decode named arrays, as read-only views of the bytes, or raise WireError."""
     view = memoryview(data).toreadonly()
     try:
         entries, start = _entries(view)
@@ -78,11 +82,12 @@ def unpack(data: bytes | memoryview) -> dict[str, AnyArray]:
         size = numbers * dtype.itemsize
         if size > len(view) - start:
             raise WireError(
-                f"{name!r} of shape {shape} needs {size} bytes, and only {len(view) - start} are there"
+                f"{name!r} of shape {shape} needs {size} bytes, and only {len(view) - start} "
+                "are there"
             )
         try:
             arrays[name] = np.frombuffer(view, dtype, numbers, start).reshape(shape)
-        except (ValueError, OverflowError):  # a shape such as 0 x 2^63 holds nothing, and is none
+        except (ValueError, OverflowError):  # numpy refuses shapes such as 0 x 2^63
             raise WireError(f"{name!r} cannot have the shape {shape}") from None
         start += size
     if start != len(view) or len(arrays) != len(entries):
@@ -91,17 +96,19 @@ def unpack(data: bytes | memoryview) -> dict[str, AnyArray]:
 
 
 def _entries(view: memoryview) -> tuple[list[tuple[str, np.dtype[Any], tuple[int, ...]]], int]:
-    """Name, type and shape of each array, and where the numbers begin."""
+    """Decode name, type and shape of each array, and return where the numbers begin."""
     (count,) = _COUNT.unpack_from(view, 0)
     if count > MOST_ARRAYS:
         raise WireError(f"a message holds {count} arrays, and {MOST_ARRAYS} are the most")
-    entries, at = [], _COUNT.size
+    entries = []
+    at = _COUNT.size
     for _ in range(count):
         length, code, dimensions = _ENTRY.unpack_from(view, at)
         at += _ENTRY.size
         if code >= len(DTYPES) or dimensions > MOST_DIMENSIONS or length > len(view) - at:
             raise WireError(
-                f"a message has an array of unknown type {code}, {dimensions} dimensions, {length} letters"
+                f"a message has an array of unknown type {code}, {dimensions} dimensions, "
+                f"{length} letters"
             )
         name = str(view[at : at + length], "utf-8")
         at += length

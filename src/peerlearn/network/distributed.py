@@ -1,9 +1,9 @@
-"""Agents that live apart: all that engines with several processes have in common.
+"""Base class of the engines with several processes.
 
-An engine brings one thing, the rows of neighbors that live elsewhere (`Halo.swap`), and letters of
-unequal size (`_post`). The mathematics of a round is here, once: a sparse product whose sums run
-over neighbors in ascending agent number, compiled from the same text as in simulation, so that
-results have the bits of `SimulatedNetwork(graph, exact_order=True)`.
+An engine provides two things: rows of neighbors in other processes (`Halo.swap`), and letters,
+which may differ in size (`_post`). The mathematics of a round is here, once: a sparse product whose
+sums run over neighbors in ascending agent number. Its code is the same as in simulation, so results
+have the bits of `SimulatedNetwork(graph, exact_order=True)`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from peerlearn.arrays import Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
@@ -26,34 +28,50 @@ Letter = tuple[int, int, bytes]  # sender, receiver, content
 
 FLOAT = np.dtype(np.float64)
 BUFFERS = 3  # rows of this round, of the round before, and those being computed
-ROUTES_KEPT, HALOS_KEPT = 256, 64  # a tree has two routes per level
+ROUTES_KEPT = 256  # a tree has two routes per level
+HALOS_KEPT = 64
 
 
 class Halo(Protocol):
-    """Rows of the agents here and, below them, of those they hear from elsewhere."""
+    """Rows of the agents here and, below them, rows of their neighbors in other processes."""
 
     rows: Any  # float64, int64 or uint64
 
     def swap(self) -> None:
-        """One round: send what the route says of the upper rows, and fill the lower ones."""
+        """Do one round: send the upper rows that the route names, and fill the lower rows."""
 
     def free(self) -> None:
-        """It will not be used again."""
+        """Release resources; the halo is not used afterwards."""
 
 
 class DistributedNetwork(Network):
-    """Some of the agents in this process, the others in processes that only messages reach."""
+    """Network whose agents live in several processes, some of them in this one.
 
-    checks_every_round = (
-        False  # whether the engine refuses numbers that are not finite in every round
-    )
-    compiled = (
-        True  # whether sums are compiled; not where importing numba takes longer than all of them
-    )
+    Subclasses set two class attributes: `checks_every_round`, whether the engine itself refuses
+    numbers that are not finite, and `compiled`, whether sums are compiled. Compiling does not pay
+    where importing numba takes longer than all sums together.
 
-    def __init__(self, graph: nx.Graph, weights: Any, place: Indices, here: int) -> None:
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Graph of all agents.
+    weights : str or matrix
+        Mixing matrix, as for `Network`.
+    place : array of int
+        Number of the process of each agent.
+    here : int
+        Number of this process.
+    """
+
+    checks_every_round = False
+    compiled = True
+
+    def __init__(
+        self, graph: nx.Graph, weights: npt.ArrayLike | sp.sparray, place: Indices, here: int
+    ) -> None:
         super().__init__(graph, weights)
-        self._place, self._here = place, here
+        self._place = place
+        self._here = here
         self._hosted = tuple(np.flatnonzero(place == here).tolist())
         self._rows = np.array(self._hosted, dtype=np.intp)
         links = np.array(self.graph.edges, dtype=np.intp).reshape(-1, 2)
@@ -67,38 +85,45 @@ class DistributedNetwork(Network):
     def hosted(self) -> tuple[int, ...]:
         return self._hosted
 
-    # What an engine provides
-    # -----------------------------------------------------------------------------------------
+    # An engine defines these
+    # ---------------------------------------------------------------------------------
 
     @abstractmethod
     def _new_halo(self, links: Route, width: int, dtype: np.dtype[Any]) -> Halo:
-        """Memory for rows of `width` numbers of this type, and the way to fill it."""
+        """Return a halo for rows of `width` numbers of this type along these links."""
 
     @abstractmethod
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
-        """One round of letters by process; gives those that came from elsewhere for agents here."""
+        """Do one round of letters, given by process; return those that arrived from elsewhere."""
 
-    # What an engine may add, to remember what calls gave and to take a run up again where it was
-    # ---------------------
+    # An engine may override these, to record calls and to resume a run that was killed
+    # ---------------------------------------------------------------------------------
 
     def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
-        """Every call of the contract passes here with the rounds it takes; gives what the agents here got from it."""
+        """Return what `compute` gives the agents here. All calls of the contract pass here."""
         return compute()
 
-    def _resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
-        """Where to go on inside a `recur` of so many rounds: rounds done, rows now, rows one round before."""
+    def _resume(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
+        """Return where to resume inside a `recur` of so many rounds, or None for its start.
+
+        The answer is the number of rounds done, the rows now, and the rows one round before.
+        """
         return None
 
-    def _reached(self, done: int, now: Array, before: Array) -> None:
-        """A round of `recur` is done."""
+    def _record_progress(self, done: int, now: Array, before: Array) -> None:
+        """Note that `done` rounds of a `recur` are done."""
 
     # The contract
-    # ----------------------------------------------------------------------------------------------------
+    # ---------------------------------------------------------------------------------
 
     def mix(self, x: Array) -> Array:
         x = per_agent(x, len(self._hosted))
         flat = x.reshape(len(x), -1)
-        (mixed,) = self._call("mix", 1, lambda: (self._mixed(self._heard(self._everywhere, flat)),))
+
+        def compute() -> Arrays:
+            return (self._mix_rows(self._swap_rows(self._everywhere, flat)),)
+
+        (mixed,) = self._call("mix", 1, compute)
         self._count(row_bytes(flat))
         return mixed.reshape(x.shape)
 
@@ -107,25 +132,25 @@ class DistributedNetwork(Network):
         flat = x.reshape(len(x), -1)
         if len(steps) == 0:
             return x.copy()
-        (result,) = self._call(
-            "recur", len(steps), lambda: (self._recur(flat, np.asarray(steps, np.float64)),)
-        )
+
+        def compute() -> Arrays:
+            return (self._recur(flat, np.asarray(steps, np.float64)),)
+
+        (result,) = self._call("recur", len(steps), compute)
         self._count(row_bytes(flat), rounds=len(steps))
-        if len(steps) > 1:  # numbers may have become too large on the way
+        if len(steps) > 1:  # numbers may have overflowed on the way
             self._must_be_finite(result)
         return result.reshape(x.shape)
 
     def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
-        x, largest = (
-            per_agent(x, len(self._hosted)),
-            per_agent(largest, len(self._hosted), "largest"),
-        )
+        x = per_agent(x, len(self._hosted))
+        largest = per_agent(largest, len(self._hosted), "largest")
         both = np.hstack([x.reshape(len(x), -1), largest.reshape(len(x), -1)])
         width = both.shape[1] - largest[0].size
 
         def compute() -> Arrays:
-            rows = self._heard(self._everywhere, both)
-            return self._mixed(rows)[:, :width], self._spread(rows[:, width:])
+            rows = self._swap_rows(self._everywhere, both)
+            return self._mix_rows(rows)[:, :width], self._spread(rows[:, width:])
 
         mixed, spread = self._call("mix_and_flood", 1, compute)
         self._count(row_bytes(both))
@@ -134,23 +159,26 @@ class DistributedNetwork(Network):
     def flood(self, largest: Array) -> Array:
         largest = per_agent(largest, len(self._hosted), "largest")
         flat = largest.reshape(len(largest), -1)
-        (spread,) = self._call(
-            "flood", 1, lambda: (self._spread(self._heard(self._everywhere, flat)),)
-        )
+
+        def compute() -> Arrays:
+            return (self._spread(self._swap_rows(self._everywhere, flat)),)
+
+        (spread,) = self._call("flood", 1, compute)
         self._count(row_bytes(flat))
         return spread.reshape(largest.shape)
 
     def pass_on(self, x: Addends, senders: Indices, receivers: Indices, *, add: bool) -> None:
         check_addends(x)
-        links, flat = self._route(senders, receivers), x.reshape(len(x), -1)
+        links = self._route(senders, receivers)
+        flat = x.reshape(len(x), -1)
 
         def compute() -> Arrays:
-            rows = self._heard(links, flat)
+            rows = self._swap_rows(links, flat)
             if not len(links.receivers):
                 return ()
             if not add:
                 return (rows[links.indices[links.indptr[1:] - 1]],)
-            # As in simulation: what several senders bring is summed in their order first.
+            # As in simulation, rows of several senders are summed in their order first.
             return (flat[links.receivers] + links.sums(rows.dtype) @ rows,)
 
         for changed in self._call("pass_on", 1, compute):
@@ -162,7 +190,8 @@ class DistributedNetwork(Network):
     ) -> list[dict[int, Message]]:
         if len(outbox) != len(self._hosted) or (to is not None and len(to) != len(self._hosted)):
             raise InputError(
-                f"exchange takes one message per hosted agent, {len(self._hosted)} of them, not {len(outbox)}"
+                f"exchange takes one message per hosted agent, {len(self._hosted)} of them, "
+                f"not {len(outbox)}"
             )
         letters: dict[int, list[Letter]] = {}
         messages = size = 0
@@ -185,13 +214,15 @@ class DistributedNetwork(Network):
                 )
             messages += len(receivers)
             size += len(receivers) * sum(np.asarray(array).nbytes for array in message.values())
-        inbox = self._exchanged(letters)
+        inbox = self._deliver(letters)
         self.ledger.count(rounds=1, messages=messages, bytes=size)
         return inbox
 
-    # -----------------------------------------------------------------------------------------------------------------
+    # ---------------------------------------------------------------------------------
 
-    def _exchanged(self, letters: dict[int, list[Letter]]) -> list[dict[int, Message]]:
+    def _deliver(self, letters: dict[int, list[Letter]]) -> list[dict[int, Message]]:
+        """Send the letters and return the messages for each hosted agent, by sender."""
+
         def compute() -> Arrays:
             arrived = sorted(letters.pop(self._here, []) + self._post(letters))
             ends = np.array([ends for *ends, _ in arrived], dtype=np.int64).reshape(-1, 2)
@@ -206,8 +237,8 @@ class DistributedNetwork(Network):
     def _recur(self, flat: Array, steps: Array) -> Array:
         hosted, width = flat.shape
         halos = [self._halo(self._everywhere, width, buffer) for buffer in range(BUFFERS)]
-        start, now, before = self._resumed(len(steps), flat.shape) or (0, flat, flat)
-        result = np.array(now)  # already the answer where a run is taken up after the last round
+        start, now, before = self._resume(len(steps), flat.shape) or (0, flat, flat)
+        result = np.array(now)  # already the answer if a run resumes after the last round
         self._put(now, halos[start % BUFFERS].rows, self._everywhere)
         halos[(start - 1) % BUFFERS].rows[:hosted] = before
         for n in range(start, len(steps)):
@@ -224,11 +255,11 @@ class DistributedNetwork(Network):
                 b,
                 c if n > 0 else 0.0,
             )
-            self._reached(n + 1, out, halo.rows[:hosted])
+            self._record_progress(n + 1, out, halo.rows[:hosted])
         return result
 
-    def _mixed(self, rows: Array) -> Array:
-        """sum_j C_kj x_j for the agents here."""
+    def _mix_rows(self, rows: Array) -> Array:
+        """Return sum_j C_kj x_j for the agents here."""
         out = np.empty((len(self._hosted), rows.shape[1]))
         self._step(*self._C, rows, out, out, 1.0, 0.0, 0.0)
         return out
@@ -240,7 +271,10 @@ class DistributedNetwork(Network):
     def _halo(
         self, links: Route, width: int, buffer: int = 0, dtype: np.dtype[Any] = FLOAT
     ) -> Halo:
-        """The memory for such rows, kept for the next round; `buffer` tells those in use at once apart."""
+        """Return the halo for such rows, the same one in every round.
+
+        `buffer` distinguishes halos that are in use at the same time.
+        """
         key = links, width, dtype, buffer
         if key not in self._halos:
             while len(self._halos) >= HALOS_KEPT:
@@ -248,15 +282,15 @@ class DistributedNetwork(Network):
             self._halos[key] = self._new_halo(links, width, dtype)
         return self._halos[key]
 
-    def _heard(self, links: Route, flat: Addends) -> Any:
-        """One round along these links: the rows of the agents here and, below, of those they hear."""
+    def _swap_rows(self, links: Route, flat: Addends) -> Any:
+        """Do one round along these links and return the rows of the agents here and the halo."""
         halo = self._halo(links, flat.shape[1], dtype=flat.dtype)
         self._put(flat, halo.rows, links)
         halo.swap()
         return halo.rows
 
     def _put(self, flat: Addends, rows: Any, links: Route) -> None:
-        """Copy the rows of the agents here to where they leave from, and refuse those that leave and are not finite."""
+        """Copy the rows of the agents here to the halo, and check that sent rows are finite."""
         hosted = len(flat)
         if self.checks_every_round or flat.dtype != FLOAT:
             rows[:hosted] = flat
@@ -270,12 +304,13 @@ class DistributedNetwork(Network):
             self._must_be_finite(flat[links.senders], self._rows[links.senders])
 
     def _spread(self, rows: Array) -> Array:
-        """Entry by entry the largest over each agent's neighborhood."""
+        """Return, entry by entry, the largest value in each agent's neighborhood."""
         indptr, indices, _ = self._C
         spread: Array = np.maximum.reduceat(rows[indices], indptr[:-1], axis=0)
         return spread
 
     def _route(self, senders: Indices, receivers: Indices) -> Route:
+        """Return the route along these links, which is kept for the next call."""
         key = np.asarray(senders).tobytes() + b"|" + np.asarray(receivers).tobytes()
         if key not in self._routes:
             if len(self._routes) >= ROUTES_KEPT:
@@ -290,6 +325,6 @@ class DistributedNetwork(Network):
         return self._routes[key]
 
     def _count(self, size: int, rounds: int = 1) -> None:
-        """Enter rounds in which every agent sends `size` bytes to every neighbor."""
+        """Count rounds in which every agent sends `size` bytes to every neighbor."""
         messages = rounds * self._everywhere.messages
         self.ledger.count(rounds=rounds, messages=messages, bytes=messages * size)

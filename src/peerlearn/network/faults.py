@@ -1,11 +1,11 @@
-"""Links that fail: which messages get lost in each round, and the mixing matrix that is left.
+"""Simulated message loss: the links that fail in a round, and the mixing matrix of that round.
 
 Both ends notice when either of their two messages is lost (real engines acknowledge within the
-round). The link then carries nothing in that round and its weight falls back on both ends,
+round). The link then carries nothing in that round and both ends keep its weight for themselves:
 
-    C_kk + C_kj   and   C_jj + C_jk       for every dead link {k, j},
+    C_kk <- C_kk + C_kj   and   C_jj <- C_jj + C_jk       for every dead link {k, j}
 
-which keeps C symmetric with rows that sum to one, so that plain averaging keeps the exact mean.
+C stays symmetric with rows that sum to one, so plain averaging keeps the exact mean.
 """
 
 from __future__ import annotations
@@ -29,7 +29,28 @@ Dead = NDArray[np.bool_]  # one entry per link
 
 @dataclass(frozen=True)
 class Faults:
-    """Each message is lost independently with probability `loss`, reproducibly from `seed`."""
+    """Random loss of messages, for `SimulatedNetwork`.
+
+    Each message is lost independently of all others. The same seed loses the same messages.
+
+    Parameters
+    ----------
+    loss : float
+        Probability that a message is lost, from 0 to below 1.
+    seed : int, default 0
+        Seed of the generator that draws the losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from peerlearn import Faults, SimulatedNetwork, graphs
+    >>> network = SimulatedNetwork(graphs.ring(4), faults=Faults(loss=0.3, seed=1))
+    >>> x = network.mix(np.array([4.0, 0.0, 0.0, 0.0]))
+    >>> float(x.mean())
+    1.0
+    >>> network.ledger.lost > 0
+    True
+    """
 
     loss: float
     seed: int = 0
@@ -42,38 +63,39 @@ class Faults:
 
     @property
     def alive(self) -> float:
-        """The probability that a link works in a round: both of its messages arrive."""
+        """Probability that both messages of a link arrive in a round."""
         return (1 - self.loss) ** 2
 
 
 class FaultyLinks:
-    """The mixing matrix C of a network, losing links from round to round."""
+    """Mixing matrix C of a network whose links fail at random, differently in every round."""
 
     def __init__(self, faults: Faults, C: Any) -> None:
         self.faults = faults
         self._C = C
         self._rng = np.random.default_rng(faults.seed)
         row = np.repeat(np.arange(C.shape[0]), np.diff(C.indptr))
-        above = np.flatnonzero(
-            row < C.indices
-        )  # one entry per link {k, j}, k < j; sorted by (k, j)
+        # One entry per link {k, j} with k < j, sorted by (k, j).
+        above = np.flatnonzero(row < C.indices)
         below = np.flatnonzero(row > C.indices)
-        k, j = row[above], C.indices[above]
-        # C is symmetric, so sorting the lower entries by (column, row) pairs them with the upper
-        # ones.
-        self._kj, self._jk = above, below[np.lexsort((row[below], C.indices[below]))]
+        k = row[above]
+        j = C.indices[above]
+        self._kj = above
+        # C is symmetric: sorted by (column, row), the lower entries pair with the upper ones.
+        self._jk = below[np.lexsort((row[below], C.indices[below]))]
         diagonal = np.flatnonzero(row == C.indices)
-        self._kk, self._jj = diagonal[k], diagonal[j]
+        self._kk = diagonal[k]
+        self._jj = diagonal[j]
         self._links = np.stack([k, j], axis=1)
 
     def next_round(self) -> Dead:
-        """Which links fail in the next round."""
+        """Draw the links that fail in the next round."""
         luck = self._rng.random((2, len(self._kj)))
         dead: Dead = luck.min(axis=0) < self.faults.loss
         return dead
 
     def left(self, dead: Dead) -> Array:
-        """The values of C, in its sparse order, with the weight of dead links back on both ends."""
+        """Return the values of C, in its sparse order, with dead links moved to the diagonal."""
         data: Array = self._C.data.copy()
         back = data[self._kj[dead]]
         data[self._kj[dead]] = data[self._jk[dead]] = 0.0
@@ -82,16 +104,17 @@ class FaultyLinks:
         return data
 
     def entries(self, dead: Dead) -> Indices:
-        """Where, in the sparse order of C, the dead links stand."""
+        """Return the positions of the dead links in the sparse order of C."""
         return np.concatenate([self._kj[dead], self._jk[dead]])
 
     def pairs(self, dead: Dead) -> set[tuple[int, int]]:
-        """The dead links as (sender, receiver), in both directions."""
-        return {pair for k, j in self._links[dead].tolist() for pair in ((k, j), (j, k))}
+        """Return the dead links as (sender, receiver), in both directions."""
+        one_way = {(k, j) for k, j in self._links[dead].tolist()}
+        return one_way | {(j, k) for k, j in one_way}
 
     @cached_property
     def contraction(self) -> float:
-        """In the mean square: sqrt(rho(E[C_n^2] - 11'/L)).
+        """Contraction in the mean square: sqrt(rho(E[C_n^2] - 11'/L)).
 
         C_n = I - sum of w_e b_e b_e' over the links alive, each with probability q, so
         E[C_n^2] = (I - q Lap(w))^2 + 2 q (1 - q) Lap(w^2), where Lap(w) is the Laplacian with link
@@ -103,9 +126,9 @@ class FaultyLinks:
         return float(np.sqrt(weightings.contraction(sp.csr_array(expected))))
 
     def flood_rounds(self, diameter: int) -> int:
-        """Enough rounds that a flooded value misses anybody with probability below 1e-12.
+        """Return enough rounds that flooding misses an agent with probability below 1e-12.
 
-        Along a shortest way of at most `diameter` links the value advances whenever the next link
+        Along a shortest path of at most `diameter` links the value advances whenever the next link
         is alive, so P(missed by one of L^2 pairs) <= L^2 P(Binomial(rounds, q) < diameter), the
         tail of a negative binomial law.
         """

@@ -1,5 +1,17 @@
-"""What is done with every number of a round, compiled: the sparse mixing step, and the copy of rows that are sent.
+"""Inner loops of a round: the sparse mixing step, and the copy of rows that are sent.
 
+Theory of operation:
+
+`sparse_step` computes out <- a C x + b x + c before, the step that all rounds of `mix` and `recur`
+are made of. C is stored in compressed sparse rows: the neighbors of agent k, and k itself, are
+indices[indptr[k] : indptr[k + 1]], in ascending agent number, with their weights in `data`.
+
+Every engine must give the same bits, so the order of additions is part of the contract: sums begin
+at 0.0 and add one neighbor after the other. Adding four neighbors per pass over the row keeps that
+order for each entry, and saves passes over memory. Do not reorder the additions, and do not let the
+compiler do so (no fastmath). `plain_step` does the same with numpy; a test compares the bits.
+
+Long rows are summed in blocks of columns, so that the running sums stay in the processor's cache.
 Rows are taken as slices before the loops over their entries. With `x[j, i]` inside a loop, numba
 has to allow for a negative i, and the loop is not vectorised: the same sums then take two to five
 times as long.
@@ -12,8 +24,8 @@ import numpy as np
 from peerlearn.arrays import Array, Indices
 from peerlearn.compiled import compiled
 
-BLOCK = 1024  # columns at a time: what is added up stays in the cache, also where rows are long
-PLAIN_BLOCK = 1 << 14  # the same where each pass is a call of numpy
+BLOCK = 1024  # columns summed at a time
+PLAIN_BLOCK = 1 << 14  # the same for plain_step, where each pass is a call of numpy
 
 
 @compiled
@@ -28,11 +40,9 @@ def sparse_step(
     b: float,
     c: float,
 ) -> None:
-    """out_k <- a sum_j C_kj x_j + b x_k + c before_k for a C in compressed rows; `out` may be `before`.
+    """Compute out_k <- a sum_j C_kj x_j + b x_k + c before_k for C in compressed sparse rows.
 
-    Neighbors are added in the order in which they stand, up to four per pass over the row, so that
-    the sum has the same bits as a row-by-row product. Nothing is allocated except one block of a
-    row.
+    `out` may be the same array as `before`. Nothing is allocated except one block of a row.
     """
     width = x.shape[1]
     sums = np.empty(min(width, BLOCK))
@@ -42,7 +52,8 @@ def sparse_step(
         total = sums[:n]
         for k in range(out.shape[0]):
             total[:] = 0.0
-            p, end = indptr[k], indptr[k + 1]
+            p = indptr[k]
+            end = indptr[k + 1]
             while p + 4 <= end:
                 x0, x1 = x[indices[p], left:right], x[indices[p + 1], left:right]
                 x2, x3 = x[indices[p + 2], left:right], x[indices[p + 3], left:right]
@@ -58,10 +69,13 @@ def sparse_step(
                     total[i] = total[i] + w0 * x0[i] + w1 * x1[i]
                 p += 2
             if p < end:
-                x0, w0 = x[indices[p], left:right], data[p]
+                x0 = x[indices[p], left:right]
+                w0 = data[p]
                 for i in range(n):
                     total[i] += w0 * x0[i]
-            own, old, new = x[k, left:right], before[k, left:right], out[k, left:right]
+            own = x[k, left:right]
+            old = before[k, left:right]
+            new = out[k, left:right]
             if c != 0.0:
                 for i in range(n):
                     new[i] = a * total[i] + b * own[i] + c * old[i]
@@ -79,11 +93,12 @@ def copy_and_check(x: Array, out: Array) -> bool:
     width = x.shape[1]
     odd = False
     for k in range(x.shape[0]):
-        row, copy = x[k, :width], out[k, :width]
+        row = x[k, :width]
+        copy = out[k, :width]
         for i in range(width):
             value = row[i]
             copy[i] = value
-            odd |= value - value != 0.0  # NaN and infinite numbers alone differ from themselves
+            odd |= value - value != 0.0  # NaN - NaN and inf - inf are NaN
     return not odd
 
 
@@ -98,11 +113,10 @@ def plain_step(
     b: float,
     c: float,
 ) -> None:
-    """Do what sparse_step does, to the last bit, without compiled code.
+    """Compute the same as `sparse_step`, to the last bit, without compiled code.
 
-    For a process that hosts one agent: its rounds take far longer than its sums, and numba takes
-    half a second to
-    import and 60 MB.
+    It is for processes that host one agent. Their rounds take far longer than their sums, and
+    importing numba takes half a second and 60 MB.
     """
     for k in range(len(out)):
         for left in range(0, x.shape[1], PLAIN_BLOCK):

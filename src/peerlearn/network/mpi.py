@@ -1,10 +1,9 @@
-"""Some agents per rank of an MPI job: for clusters, where a rank that dies ends the job.
+"""MPI engine: some agents per rank, for clusters. A rank that dies ends the job.
 
 One round is a halo exchange: only the rows of agents with neighbors on other ranks are sent, once
-per pair of ranks, by
-persistent neighborhood collectives on a graph communicator (MPI 4.1, chapter 8). Only their
-v-forms: the others hang or fail at a rank that hears nobody. Why product and communication do not
-overlap: docs/decisions/0008.
+per pair of ranks, by persistent neighborhood collectives on a graph communicator (MPI 4.1,
+chapter 8). Only their v-forms are used: the others hang or fail at a rank that hears nobody.
+docs/decisions/0008 explains why product and communication do not overlap.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from peerlearn import graphs
@@ -31,19 +32,37 @@ __all__ = ["MPINetwork"]
 
 
 class MPINetwork(DistributedNetwork):
-    """The agents of a graph, dealt to the ranks of an MPI communicator.
+    """Network whose agents are distributed over the ranks of an MPI communicator.
 
     Start a script with `mpiexec -n 4 python script.py`; without mpiexec it runs as one rank. All
-    ranks make the same calls, each with the entries of its own agents, `hosted`. weights: as for
-    SimulatedNetwork. comm: an mpi4py communicator, or None for all ranks. ranks: the rank of each
-    agent, or None to deal contiguous parts of a bandwidth-reducing order. exact_order: as in
-    simulation; here sums run in that order in any case.
+    ranks make the same calls, each with the entries of its own agents, `hosted`. It needs mpi4py
+    and an MPI library.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Graph of the agents, the same on every rank; see `peerlearn.graphs`.
+    weights : str or matrix, default "metropolis"
+        Mixing matrix, as for `SimulatedNetwork`.
+    comm : mpi4py.MPI.Comm, default None
+        Communicator; None for all ranks of the job.
+    ranks : sequence of int, default None
+        Rank of each agent. None gives each rank a contiguous part of a bandwidth-reducing order.
+    exact_order : bool, default True
+        Accepted so that scripts can replace `SimulatedNetwork` by this class. It has no effect:
+        sums always run in ascending agent number.
+
+    Examples
+    --------
+    >>> from peerlearn import MPINetwork, graphs
+    >>> with MPINetwork(graphs.ring(4)) as network:  # doctest: +SKIP
+    ...     x = network.mix([[float(agent)] for agent in network.hosted])
     """
 
     def __init__(
         self,
         graph: nx.Graph,
-        weights: Any = "metropolis",
+        weights: npt.ArrayLike | sp.sparray = "metropolis",
         *,
         comm: Any = None,
         ranks: Sequence[int] | None = None,
@@ -53,11 +72,8 @@ class MPINetwork(DistributedNetwork):
         self.comm = self.MPI.COMM_WORLD if comm is None else comm
         end_job_when_a_rank_fails(self.comm)
         graph = graphs.checked(graph)
-        place = (
-            dealt(graph, self.comm.size)
-            if ranks is None
-            else _given(ranks, len(graph), self.comm.size)
-        )
+        size = self.comm.size
+        place = assign_ranks(graph, size) if ranks is None else _check_ranks(ranks, graph, size)
         super().__init__(graph, weights, place, self.comm.rank)
         self._must_be_one_network()
         self._ranks = sorted({*self._everywhere.sent, *self._everywhere.heard})
@@ -66,7 +82,7 @@ class MPINetwork(DistributedNetwork):
         )
 
     def gather(self, x: Array) -> Array | None:
-        """Every agent's entry on rank 0, None on the others."""
+        """Return every agent's entry on rank 0, and None on the others."""
         x = per_agent(x, len(self.hosted))
         sizes = np.bincount(self._place, minlength=self.comm.size) * (x.size // len(x))
         everything = np.empty((self.size, *x.shape[1:])) if self.comm.rank == 0 else None
@@ -77,6 +93,7 @@ class MPINetwork(DistributedNetwork):
         return everything[np.argsort(np.argsort(self._place, kind="stable"), kind="stable")]
 
     def close(self) -> None:
+        """Free the requests and the graph communicator."""
         for halo in self._halos.values():
             halo.free()
         self._halos.clear()
@@ -86,7 +103,7 @@ class MPINetwork(DistributedNetwork):
         error = raised[1]
         if error is None:
             self.close()
-        elif isinstance(error, SystemExit) and error.code:  # which no hook sees
+        elif isinstance(error, SystemExit) and error.code:  # sys.excepthook does not see it
             print(
                 f"rank {self.comm.rank} ended, and with it the job: {error.code}", file=sys.stderr
             )
@@ -96,38 +113,42 @@ class MPINetwork(DistributedNetwork):
         return _RankHalo(self._neighborhood, self.MPI, self._ranks, links, width, dtype)
 
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
-        byte, long = self.MPI.BYTE, self.MPI.INT64_T
-        bundles = [_bundled(letters.get(rank, [])) for rank in self._ranks]
-        ones, places = np.ones(len(bundles), dtype=np.int64), np.arange(len(bundles))
-        sizes, coming = (
-            np.array([len(bundle) for bundle in bundles], dtype=np.int64),
-            np.empty_like(ones),
-        )
+        byte = self.MPI.BYTE
+        long = self.MPI.INT64_T
+        bundles = [_pack_letters(letters.get(rank, [])) for rank in self._ranks]
+        # First the sizes of the bundles, then the bundles themselves.
+        ones = np.ones(len(bundles), dtype=np.int64)
+        places = np.arange(len(bundles))
+        sizes = np.array([len(bundle) for bundle in bundles], dtype=np.int64)
+        coming = np.empty_like(ones)
         self._neighborhood.Neighbor_alltoallv(
             [sizes, (ones, places), long], [coming, (ones, places), long]
         )
-        sent, got = (
-            np.frombuffer(b"".join(bundles), np.uint8),
-            np.empty(int(coming.sum()), dtype=np.uint8),
-        )
-        starts, ends = np.cumsum(sizes) - sizes, np.cumsum(coming)
+        sent = np.frombuffer(b"".join(bundles), np.uint8)
+        got = np.empty(int(coming.sum()), dtype=np.uint8)
+        starts = np.cumsum(sizes) - sizes
+        ends = np.cumsum(coming)
         self._neighborhood.Neighbor_alltoallv(
             [sent, (sizes, starts), byte], [got, (coming, ends - coming), byte]
         )
         parts = np.split(got, ends[:-1]) if len(ends) else []
-        return [letter for part in parts for letter in _unbundled(part.data)]
+        return [letter for part in parts for letter in _unpack_letters(part.data)]
 
     def _must_be_one_network(self) -> None:
-        """Ranks that were given other graphs or weights would wait for each other for ever."""
+        """Raise InputError if ranks have different graphs or weights.
+
+        Without this check they would wait for each other for ever.
+        """
         C = self.mixing
-        told = b"".join(part.tobytes() for part in (C.indptr, C.indices, C.data, self._place))
-        mine = np.frombuffer(sha256(told).digest(), np.uint8)
+        content = b"".join(part.tobytes() for part in (C.indptr, C.indices, C.data, self._place))
+        mine = np.frombuffer(sha256(content).digest(), np.uint8)
         everybody = np.empty((self.comm.size, len(mine)), np.uint8)
         self.comm.Allgather(mine, everybody)
-        if (different := np.flatnonzero((everybody != everybody[0]).any(axis=1))).size:
+        different = np.flatnonzero((everybody != everybody[0]).any(axis=1))
+        if different.size:
             raise InputError(
-                f"rank {different[0]} was given another graph, other weights or other ranks than rank 0: make the same "
-                "network on every rank, with the same seed"
+                f"rank {different[0]} was given another graph, other weights or other ranks than "
+                "rank 0: make the same network on every rank, with the same seed"
             )
 
 
@@ -153,13 +174,10 @@ class _RankHalo:
         )
         self._leaving = np.concatenate([none, *leaving]).astype(np.intp)
         self._sent: Any = None
-        if all(
-            (np.diff(rows) == 1).all() for rows in leaving
-        ):  # then they can leave from where they are
-            source, starts = (
-                self.rows,
-                np.array([rows[0] if len(rows) else 0 for rows in leaving]) * width,
-            )
+        if all((np.diff(rows) == 1).all() for rows in leaving):
+            # Rows for each rank are contiguous, so they can be sent without a copy.
+            source = self.rows
+            starts = np.array([rows[0] if len(rows) else 0 for rows in leaving]) * width
         else:
             source = self._sent = np.empty((len(self._leaving), width), dtype)
             starts = np.cumsum(sent) - sent
@@ -170,9 +188,8 @@ class _RankHalo:
 
     def swap(self) -> None:
         if self._sent is not None:
-            np.take(
-                self.rows, self._leaving, axis=0, out=self._sent, mode="clip"
-            )  # clip: numpy then needs no buffer
+            # With mode="clip" numpy needs no buffer.
+            np.take(self.rows, self._leaving, axis=0, out=self._sent, mode="clip")
         self._request.Start()
         self._request.Wait()
 
@@ -181,7 +198,7 @@ class _RankHalo:
 
 
 def mpi() -> Any:
-    """mpi4py's MPI, which starts MPI when it is first imported."""
+    """Import and return mpi4py.MPI; the first import starts MPI."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError):  # RuntimeError: mpi4py is there, but no MPI library
@@ -189,11 +206,15 @@ def mpi() -> Any:
     return MPI
 
 
-def dealt(graph: nx.Graph, ranks: int) -> Indices:
-    """The rank of each agent: contiguous parts, of equal size up to one, of the reverse Cuthill-McKee order."""
+def assign_ranks(graph: nx.Graph, ranks: int) -> Indices:
+    """Return the rank of each agent, as contiguous parts of the reverse Cuthill-McKee order.
+
+    The parts differ in size by one agent at most.
+    """
     if ranks > len(graph):
         raise InputError(
-            f"{ranks} ranks are too many for {len(graph)} agents: start with mpiexec -n {len(graph)}"
+            f"{ranks} ranks are too many for {len(graph)} agents: "
+            f"start with mpiexec -n {len(graph)}"
         )
     links = nx.to_scipy_sparse_array(
         graph, nodelist=range(len(graph)), weight=None, format="csr", dtype=np.float64
@@ -206,15 +227,24 @@ def dealt(graph: nx.Graph, ranks: int) -> Indices:
 
 
 def end_job(code: int) -> None:
-    """End all ranks with this exit code, where there are several: the others may be waiting for this one."""
-    if "mpi4py.MPI" in sys.modules and (world := mpi().COMM_WORLD).size > 1:
+    """End all ranks with this exit code, if there are several.
+
+    The others may be waiting for this one.
+    """
+    if "mpi4py.MPI" not in sys.modules:
+        return
+    world = mpi().COMM_WORLD
+    if world.size > 1:
         sys.stdout.flush()
         sys.stderr.flush()
         world.Abort(code)
 
 
 def end_job_when_a_rank_fails(comm: Any) -> None:
-    """An error that nobody catches is printed and ends the job, where it would leave the other ranks waiting."""
+    """Install a hook that prints an uncaught error and ends the job.
+
+    Without it the other ranks would wait for ever.
+    """
     if comm.size > 1 and sys.excepthook is not _print_and_end:
         sys.excepthook = _print_and_end
 
@@ -227,7 +257,9 @@ def _print_and_end(
     end_job(1)
 
 
-def _given(ranks: Sequence[int], agents: int, size: int) -> Indices:
+def _check_ranks(ranks: Sequence[int], graph: nx.Graph, size: int) -> Indices:
+    """Return the ranks of the agents as an array, or raise InputError."""
+    agents = len(graph)
     place = np.asarray(ranks)
     if (
         place.shape != (agents,)
@@ -235,13 +267,14 @@ def _given(ranks: Sequence[int], agents: int, size: int) -> Indices:
         or set(place.tolist()) != set(range(size))
     ):
         raise InputError(
-            f"ranks must hold the rank of each of the {agents} agents, and each rank from 0 to {size - 1} at least once"
+            f"ranks must hold the rank of each of the {agents} agents, and each rank from 0 to "
+            f"{size - 1} at least once"
         )
     return place.astype(np.intp)
 
 
-def _bundled(letters: list[Letter]) -> bytes:
-    """Letters for one rank; a content for several receivers there crosses once."""
+def _pack_letters(letters: list[Letter]) -> bytes:
+    """Encode the letters for one rank; a content for several receivers is encoded once."""
     if not letters:
         return b""
     contents = {sender: content for sender, _, content in letters}
@@ -255,7 +288,8 @@ def _bundled(letters: list[Letter]) -> bytes:
     )
 
 
-def _unbundled(data: memoryview) -> list[Letter]:
+def _unpack_letters(data: memoryview) -> list[Letter]:
+    """Decode what `_pack_letters` encoded."""
     if not len(data):
         return []
     parts = codec.unpack(data)

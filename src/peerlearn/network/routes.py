@@ -1,8 +1,8 @@
-"""Which rows cross from process to process in a round, and what is done with them where they arrive.
+"""Routes: the rows that travel between processes in a round, and who receives them.
 
-A process hosts some agents; the rows of others that its agents hear in a round are its halo. A row
-that several agents of one process need crosses once. Where all agents send to all neighbors the
-route is the same in every round; a tree has one route per level and direction.
+A process hosts some agents. Its halo is the rows of agents in other processes that its agents hear
+in a round. A row that several agents of one process need is sent once. If all agents send to all
+neighbors, the route is the same in every round; a tree has one route per level and direction.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from peerlearn.arrays import Array, Indices
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """The links of one round, as one process sees them.
+    """Links of one round, as one process sees them.
 
     Local rows are numbered: first the agents hosted here, then the halo, by process and then by
     agent.
     """
 
-    sent: dict[int, Indices]  # to each process, the local rows that go there, by ascending agent
-    heard: dict[int, Indices]  # from each process, the agents whose rows arrive, ascending
-    messages: int  # from agents hosted here, one per link
-    receivers: Indices  # local rows of the agents here that hear somebody, ascending
-    indptr: Indices  # for each receiver, where in `indices` its senders stand
+    sent: dict[int, Indices]  # local rows that go to each process, by ascending agent
+    heard: dict[int, Indices]  # agents whose rows arrive from each process, ascending
+    messages: int  # messages of the agents hosted here, one per link
+    receivers: Indices  # local rows of the agents here that receive something, ascending
+    indptr: Indices  # receiver i has the senders indices[indptr[i] : indptr[i + 1]]
     indices: Indices  # local rows of the senders, by ascending agent
-    hosted: int  # agents here
+    hosted: int  # number of agents here
     _sums: dict[np.dtype[Any], Any] = field(default_factory=dict, repr=False)
 
     @property
     def halo(self) -> int:
-        """How many rows arrive from elsewhere."""
+        """Number of rows that arrive from other processes."""
         return sum(map(len, self.heard.values()))
 
     @cached_property
@@ -51,15 +51,13 @@ class Route:
         return len(self.senders) == self.hosted
 
     def sums(self, dtype: np.dtype[Any]) -> Any:
-        """The matrix that adds up what each receiver hears: rows are receivers, columns local rows.
+        """Return the matrix that sums the rows for each receiver (receivers x local rows).
 
-        It has the type of what is added: scipy would turn integers into float64.
+        It has the type of the rows, because scipy would turn integers into float64.
         """
         if dtype not in self._sums:
-            ones, shape = (
-                np.ones(len(self.indices), dtype),
-                (len(self.receivers), self.hosted + self.halo),
-            )
+            ones = np.ones(len(self.indices), dtype)
+            shape = (len(self.receivers), self.hosted + self.halo)
             self._sums[dtype] = sp.csr_array((ones, self.indices, self.indptr), shape=shape)
         return self._sums[dtype]
 
@@ -67,7 +65,7 @@ class Route:
 def route(
     senders: Indices, receivers: Indices, place: Indices, here: int, hosted: tuple[int, ...]
 ) -> Route:
-    """The route along links senders[i] -> receivers[i]; place[k] is the process of agent k."""
+    """Return the route along links senders[i] -> receivers[i]; place[k] is agent k's process."""
     local = {agent: row for row, agent in enumerate(hosted)}
     leaving = (place[senders] == here) & (place[receivers] != here)
     arriving = (place[senders] != here) & (place[receivers] == here)
@@ -91,7 +89,10 @@ def route(
 
 
 def mixing_rows(C: Any, links: Route, hosted: tuple[int, ...]) -> tuple[Indices, Indices, Array]:
-    """indptr, indices and values of C for the agents here; columns are local rows, in the order of agent numbers."""
+    """Return indptr, indices and values of C for the agents here.
+
+    Columns are local rows, in the order of agent numbers.
+    """
     order = list(hosted) + [agent for agents in links.heard.values() for agent in agents.tolist()]
     local = {agent: row for row, agent in enumerate(order)}
     spans = [slice(C.indptr[agent], C.indptr[agent + 1]) for agent in hosted]
@@ -101,7 +102,7 @@ def mixing_rows(C: Any, links: Route, hosted: tuple[int, ...]) -> tuple[Indices,
 
 
 def _by_process(processes: Indices, agents: Indices) -> dict[int, Indices]:
-    """For each process, ascending, its agents, ascending and once each."""
+    """Group agents by process, both ascending, each agent once."""
     return {
         int(process): np.unique(agents[processes == process]) for process in np.unique(processes)
     }

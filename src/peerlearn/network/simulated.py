@@ -1,9 +1,8 @@
-"""All agents in this process: the reference that every other engine must equal.
+"""Simulated engine: all agents in this process. Every other engine must give the same results.
 
 One round is one matrix product over all agents: dense BLAS for small networks, a compiled sparse
-kernel for large ones.
-Where the number of rounds is known beforehand and the network is small, the whole polynomial of C
-is applied as one matrix; the ledger still counts every round.
+kernel for large ones. If the number of rounds is known beforehand and the network is small, the
+whole polynomial of C is applied as one matrix; the ledger still counts every round.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from peerlearn.arrays import Addends, Array, Indices, all_finite, per_agent
@@ -28,22 +28,36 @@ __all__ = ["SimulatedNetwork"]
 DENSE_UP_TO = 64  # agents; measured: beyond this the sparse kernel is faster than dense BLAS
 POLYNOMIALS_KEPT = 32
 ROUTES_KEPT = 256  # a tree has two per level
-SMALL = (
-    1 << 14
-)  # numbers of all agents, for which the start of a product takes longer than its sums
-MANY_NUMBERS = 16  # per agent; for fewer, rounds are cheaper than their polynomial
+SMALL = 1 << 14  # numbers of all agents; starting a smaller product takes longer than its sums
+MANY_NUMBERS = 16  # per agent; with fewer, single rounds are cheaper than their polynomial
 
 
 class SimulatedNetwork(Network):
-    """Every agent of the graph, in this process.
+    """Network with all agents in this process.
 
-    graph: a networkx graph, see `peerlearn.graphs`. weights: "metropolis", "max-degree",
-    "laplacian", "fastest" or a
-    matrix. faults: lose messages on purpose. exact_order: sum neighbors one by one in ascending
-    order, so that results have the same bits as those of other engines (dense BLAS and precomputed
-    polynomials are equal to about 1e-12).
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Connected graph of the agents; see `peerlearn.graphs`.
+    weights : str or matrix, default "metropolis"
+        Mixing matrix: "metropolis", "max-degree", "laplacian", "fastest", or an array with one row
+        and one column per agent.
+    faults : Faults, default None
+        Random loss of messages. None loses none.
+    exact_order : bool, default False
+        Sum neighbors one by one in ascending order, so that results have the same bits as those of
+        other engines. Without it, dense BLAS and precomputed polynomials are used where they are
+        faster; they agree to about 1e-12.
 
-    >>> from peerlearn import graphs
+    Attributes
+    ----------
+    ledger : Ledger
+        Rounds, messages and bytes sent so far. All other attributes are those of `Network`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from peerlearn import SimulatedNetwork, graphs
     >>> network = SimulatedNetwork(graphs.ring(4))
     >>> network.mix(np.array([3.0, 0.0, 0.0, 0.0]))
     array([1., 1., 0., 1.])
@@ -54,9 +68,9 @@ class SimulatedNetwork(Network):
     def __init__(
         self,
         graph: nx.Graph,
-        weights: Any = "metropolis",
+        weights: npt.ArrayLike | sp.sparray = "metropolis",
         *,
-        faults: Any = None,
+        faults: Faults | None = None,
         exact_order: bool = False,
     ) -> None:
         super().__init__(graph, weights)
@@ -67,9 +81,7 @@ class SimulatedNetwork(Network):
         self.exact_order = exact_order
         self._hosted = tuple(range(self.size))
         self._C = self.mixing
-        self._messages = (
-            int(self._C.nnz) - self.size
-        )  # of a round in which all speak to all neighbors
+        self._messages = int(self._C.nnz) - self.size  # in a round where all agents speak
         self._dense = self._C.toarray() if self.size <= DENSE_UP_TO and not exact_order else None
         self._one_row_shows = _zero_times_nan_is_nan()
         self._faulty = FaultyLinks(faults, self._C) if faults and faults.loss > 0 else None
@@ -111,9 +123,7 @@ class SimulatedNetwork(Network):
             return self._recur(x, steps)
         self._must_be_finite(x)
         result = self._recur(x, steps)
-        self._must_be_finite(
-            result
-        )  # numbers whose squares are too large may have become too large themselves
+        self._must_be_finite(result)  # numbers whose squares overflow may have overflowed too
         return result
 
     def _recur(self, x: Array, steps: Array) -> Array:
@@ -121,15 +131,16 @@ class SimulatedNetwork(Network):
         now: Array = flat
         before: Array | None = None
         for step in steps:
-            # What is two rounds old is overwritten, but never the caller's x: three copies in all,
-            # however many rounds.
+            # Rows that are two rounds old are overwritten, but never the caller's x. So there are
+            # three copies in all, however many rounds.
             out = np.empty_like(flat) if before is None or before is flat else before
             self._step(now, before, out, *step)
             before, now = now, out
         return now.reshape(x.shape) if now is not flat else x.copy()
 
     def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
-        x, largest = per_agent(x, self.size), per_agent(largest, self.size, "largest")
+        x = per_agent(x, self.size)
+        largest = per_agent(largest, self.size, "largest")
         self._must_be_finite(x)
         self._must_be_finite(largest)
         flat = np.ascontiguousarray(x.reshape(self.size, -1))
@@ -147,7 +158,8 @@ class SimulatedNetwork(Network):
         check_addends(x)
         if not self.reliable:
             raise NetworkError(
-                "a tree needs every message to arrive, and this network loses some: use method='plain' for averages"
+                "a tree needs every message to arrive, and this network loses some: "
+                "use method='plain' for averages"
             )
         self.ledger.count(rounds=1, messages=len(senders), bytes=len(senders) * row_bytes(x))
         if not add:
@@ -155,18 +167,19 @@ class SimulatedNetwork(Network):
             self._must_be_finite(rows, senders)
             x[receivers] = rows
         elif len(senders):
-            hearing, sums = self._sums(senders, receivers, x.dtype)
+            listeners, sums = self._sums(senders, receivers, x.dtype)
             heard = sums @ x.reshape(self.size, -1)
-            if not all_finite(heard):  # which costs less than to look at every sender
+            if not all_finite(heard):  # cheaper than to check the row of every sender
                 self._must_be_finite(x[senders], senders)
-            x[hearing] += heard.reshape(len(hearing), *x.shape[1:])
+            x[listeners] += heard.reshape(len(listeners), *x.shape[1:])
 
     def exchange(
         self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None
     ) -> list[dict[int, Message]]:
         if len(outbox) != self.size or (to is not None and len(to) != self.size):
             raise InputError(
-                f"exchange takes one message per hosted agent, {self.size} of them, not {len(outbox)}"
+                f"exchange takes one message per hosted agent, {self.size} of them, "
+                f"not {len(outbox)}"
             )
         dead = self._faulty.pairs(self._faulty.next_round()) if self._faulty else set()
         inbox: list[dict[int, Message]] = [{} for _ in range(self.size)]
@@ -174,9 +187,12 @@ class SimulatedNetwork(Network):
         for sender, message in enumerate(outbox):
             if not message:
                 continue
-            sealed = {name: _sealed(codec.sendable(array, name)) for name, array in message.items()}
+            content = {
+                name: _read_only_view(codec.sendable(array, name))
+                for name, array in message.items()
+            }
             receivers = sorted(self.graph[sender]) if to is None else to[sender]
-            if len(receivers) and not all(map(all_finite, sealed.values())):
+            if len(receivers) and not all(map(all_finite, content.values())):
                 raise not_finite(self.names[sender])
             for receiver in receivers:
                 if not self.graph.has_edge(sender, receiver):
@@ -186,23 +202,23 @@ class SimulatedNetwork(Network):
                 if (sender, receiver) in dead:
                     lost += 1
                 else:
-                    inbox[receiver][sender] = sealed
+                    inbox[receiver][sender] = content
             messages += len(receivers)
-            size += len(receivers) * sum(array.nbytes for array in sealed.values())
+            size += len(receivers) * sum(array.nbytes for array in content.values())
         self.ledger.count(rounds=1, messages=messages, bytes=size, lost=lost)
         return inbox
 
-    def mix_speaking(self, x: Array, speaking: Any) -> Array:
+    def mix_speaking(self, x: Array, speaking: npt.ArrayLike) -> Array:
         self.must_hear_everybody()
-        x, speaks = per_agent(x, self.size), np.asarray(speaking, dtype=bool)
+        x = per_agent(x, self.size)
+        speaks = np.asarray(speaking, dtype=bool)
         flat = np.where(speaks[:, None], x.reshape(self.size, -1), 0.0)
         self._must_be_finite(flat)
         messages = int(np.diff(self._C.indptr)[speaks].sum() - speaks.sum())
         self.ledger.count(rounds=1, messages=messages, bytes=messages * row_bytes(flat))
         mixed = np.empty_like(flat)
-        self._product(
-            flat, mixed, mixed, 1.0, 0.0, 0.0, self._C.data if self._dense is None else None
-        )
+        data = self._C.data if self._dense is None else None
+        self._product(flat, mixed, mixed, 1.0, 0.0, 0.0, data)
         return mixed.reshape(x.shape)
 
     @property
@@ -223,29 +239,34 @@ class SimulatedNetwork(Network):
         *,
         carried: int = 0,
     ) -> Dead | None:
-        """One counted round: out <- a C x + b x + c before; `carried` more bytes ride in each message."""
+        """Do and count one round, out <- a C x + b x + c before, and return the dead links.
+
+        Each message has `carried` more bytes than a row of x.
+        """
         dead = self._count(row_bytes(x) + carried)
-        if before is None:  # before the first round there was nothing
-            before, c = out, 0.0
+        if before is None:  # this is the first round
+            before = out
+            c = 0.0
         data = None
-        if self._dense is None or dead is not None:
-            data = self._C.data if dead is None or self._faulty is None else self._faulty.left(dead)
+        if dead is not None and self._faulty is not None:
+            data = self._faulty.left(dead)
+        elif self._dense is None:
+            data = self._C.data
         self._product(x, before, out, a, b, c, data)
         return dead
 
     def _dense_product(self, matrix: Array, x: Array) -> Array:
         """Return matrix x, computed by BLAS, and refuse numbers that are not finite.
 
-        Zero times NaN is NaN: one row of a large product shows whether any agent has such numbers,
-        which costs less
-        than to read x again.
+        Zero times NaN is NaN, so one row of a large product shows whether any agent has such
+        numbers. That costs less than to read x again.
         """
         flat = x if x.ndim == 2 else x.reshape(self.size, -1)
         if flat.size <= SMALL:
             fine = isfinite(np.vdot(flat, flat))
             if not fine:
                 self._must_be_finite(flat)
-            product: Array = matrix.dot(flat)  # starts sooner than @, but writes its result twice
+            product: Array = matrix.dot(flat)  # faster to start than @, but writes twice
         else:
             with np.errstate(invalid="ignore"):
                 product = matrix @ flat
@@ -254,13 +275,16 @@ class SimulatedNetwork(Network):
             if not fine:
                 self._must_be_finite(flat)
         if not fine:
-            self._must_be_finite(product)  # numbers may have become too large
+            self._must_be_finite(product)  # numbers may have overflowed
         return product if x.ndim == 2 else product.reshape(x.shape)
 
     def _product(
         self, x: Array, before: Array, out: Array, a: float, b: float, c: float, data: Array | None
     ) -> None:
-        """out <- a C x + b x + c before; by the sparse kernel with these entries of C, or by BLAS without any."""
+        """Compute out <- a C x + b x + c before.
+
+        data: entries of C for the sparse kernel; None to use dense BLAS.
+        """
         if data is not None or self._dense is None:
             kernels.sparse_step(self._C.indptr, self._C.indices, data, x, before, out, a, b, c)
         elif (a, b, c) == (1.0, 0.0, 0.0):
@@ -269,8 +293,8 @@ class SimulatedNetwork(Network):
             out[:] = a * (self._dense @ x) + b * x + (c * before if c != 0 else 0.0)
 
     def _polynomial(self, steps: Array) -> Array:
-        """The matrix that these steps amount to: the same recurrence on the identity, kept for the next call."""
-        key = steps.shape[0].to_bytes(8) + steps[-1].tobytes()  # how many rounds of which method
+        """Return the matrix of all these steps together, which is kept for the next call."""
+        key = steps.shape[0].to_bytes(8) + steps[-1].tobytes()  # number of rounds, and the method
         if key not in self._polynomials:
             if len(self._polynomials) >= POLYNOMIALS_KEPT:
                 self._polynomials.pop(next(iter(self._polynomials)))
@@ -281,9 +305,10 @@ class SimulatedNetwork(Network):
     def _sums(
         self, senders: Indices, receivers: Indices, dtype: np.dtype[Any]
     ) -> tuple[Indices, Any]:
-        """Who hears somebody along these links, and the matrix that adds up what each hears; kept for the next call.
+        """Return the receivers of these links, and the matrix that sums the rows for each.
 
-        The matrix has the type of what is added: scipy would turn integers into float64.
+        Both are kept for the next call. The matrix has the type of the rows, because scipy would
+        turn integers into float64.
         """
         key = senders.tobytes() + b"|" + receivers.tobytes() + dtype.char.encode()
         if key not in self._routes:
@@ -291,7 +316,7 @@ class SimulatedNetwork(Network):
                 self._routes.pop(next(iter(self._routes)))
             order = np.lexsort((senders, receivers))
             unique, starts = np.unique(receivers[order], return_index=True)
-            # A sparse product sums row by row, in order, without gathering what all senders hold.
+            # A sparse product sums row by row, in order, and copies no rows of senders.
             ends = np.append(starts, len(order))
             sums = sp.csr_array(
                 (np.ones(len(order), dtype), senders[order], ends), shape=(len(unique), self.size)
@@ -300,7 +325,7 @@ class SimulatedNetwork(Network):
         return self._routes[key]
 
     def _spread(self, largest: Array, dead: Dead | None) -> Array:
-        """Entry by entry the largest over each agent's neighborhood, along the links that are not dead."""
+        """Return, entry by entry, the largest value in each neighborhood, without dead links."""
         heard = largest[self._C.indices]
         if dead is not None and self._faulty is not None:
             heard[self._faulty.entries(dead)] = -np.inf
@@ -308,7 +333,7 @@ class SimulatedNetwork(Network):
         return spread
 
     def _count(self, row_bytes: int, rounds: int = 1) -> Dead | None:
-        """Enter rounds in which every agent sends to every neighbor; says which links fail, if any can."""
+        """Count rounds in which every agent sends to every neighbor, and return the dead links."""
         messages = rounds * self._messages
         dead = self._faulty.next_round() if self._faulty else None
         lost = 0 if dead is None else 2 * int(dead.sum())
@@ -322,18 +347,19 @@ def _zero_times_nan_is_nan() -> bool:
 
 
 def _polynomial_of(C: Array, steps: Array) -> Array:
-    """The recurrence on the identity; plain rounds are a power of C."""
+    """Apply the recurrence to the identity; plain rounds are a power of C."""
     if (steps == [1.0, 0.0, 0.0]).all():
         power: Array = np.linalg.matrix_power(C, len(steps))
         return power
-    now, before = np.eye(len(C)), np.zeros_like(C)
+    now = np.eye(len(C))
+    before = np.zeros_like(C)
     for a, b, c in steps:
         now, before = a * (C @ now) + b * now + c * before, now
     return now
 
 
-def _sealed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """What a neighbor receives: its own view, which it cannot change under the sender's hands."""
+def _read_only_view(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a view for a receiver, which must not change the sender's array."""
     view = array.view()
     view.flags.writeable = False
     return view

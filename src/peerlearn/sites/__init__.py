@@ -1,1 +1,1 @@
-"""Real agents on real sites: their descriptions, one agent as a process, and a whole network on one machine."""
+"""Agents as processes: the file of a site, one agent, and a whole network on one machine."""

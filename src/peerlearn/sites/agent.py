@@ -1,10 +1,12 @@
-"""One agent as a process: read the site's file, train with the neighbors, leave model and report on disk.
+"""One agent as a process: read the site's file, train with the neighbors, write the model.
 
-OUTPUT/model.npz                  for peerlearn predict; no pickle in it
-OUTPUT/report.json, report.txt    how it was trained, and what was sent
-OUTPUT/status.json                state, round, residual and bytes while it runs
-OUTPUT/agent.log
-OUTPUT/checkpoints/               from which the same command goes on after a kill
+    OUTPUT/model.npz                  for peerlearn predict; no pickle in it
+    OUTPUT/report.json, report.txt    how it was trained, and what was sent
+    OUTPUT/status.json                state, round, residual and bytes while it runs
+    OUTPUT/agent.log
+    OUTPUT/checkpoints/               from which the same command resumes after a kill
+
+Only their owner can read these files.
 """
 
 from __future__ import annotations
@@ -24,8 +26,6 @@ import numpy as np
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.data import table_file
 from peerlearn.errors import InputError, NotConverged, Stopped
-from peerlearn.experiments.alone import alone
-from peerlearn.experiments.files import result_folder, write
 from peerlearn.models import archive
 from peerlearn.models.unlabelled import is_unlabelled
 from peerlearn.network.peers.door import allow_many_files
@@ -35,27 +35,29 @@ from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.private_files import open_private
 from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log
-from peerlearn.sites.signals import ended_by_signals
-from peerlearn.sites.status import told
-from peerlearn.sites.training import compared, make_model, may_lack_labels
+from peerlearn.sites.status import keep_status_file
+from peerlearn.sites.training import make_model, may_lack_labels, settings_to_compare
+from peerlearn.system.files import result_folder, write
+from peerlearn.system.folder_lock import lock_folder
+from peerlearn.system.stop_signals import stop_on_signals
 
 log = logging.getLogger("peerlearn.peers")
 
 
 @dataclass(frozen=True)
 class Done:
-    """What an agent's run ended with."""
+    """Result of an agent's run."""
 
     model: Path
     report: str
-    again: bool = False  # it was finished before: nothing was trained now
+    again: bool = False  # whether it was finished before, so that nothing was trained now
 
 
 def run_agent(
     file: Path, *, insecure_loopback: bool = False, give_up_after: float | None = None
 ) -> Done:
-    """Train as the site's file says, together with the neighbors, to the end."""
-    with ended_by_signals() as stops:
+    """Train as the site's file describes, together with the neighbors, to the end."""
+    with stop_on_signals() as stops:
         allow_many_files()
         site = read_site(file)
         if give_up_after is not None:
@@ -64,8 +66,8 @@ def run_agent(
         table = _rows(site)
         output = result_folder(site.output, private=True)
         with (
-            alone(output, f"agent {site.name}", private=True),
-            _logged(output / "agent.log") as note,
+            lock_folder(output, f"agent {site.name}", private=True),
+            _log_to_file(output / "agent.log") as note,
             refusals_in_the_log(note),
         ):
             log.info(
@@ -108,7 +110,7 @@ def _run(
     **security: Any,
 ) -> Done:
     with (
-        told(output / "status.json") as tell,
+        keep_status_file(output / "status.json") as watch,
         PeerNetwork(
             site.graph,
             site.number,
@@ -121,7 +123,7 @@ def _run(
                 "data columns": list(table.columns),
                 "data.target": site.target,
                 "data.scale": site.scale,
-                **compared(site.model),
+                **settings_to_compare(site.model),
             },
             own_settings={"data file": sha256(site.data.read_bytes()).hexdigest()[:16]},
             checkpoints=output / "checkpoints",
@@ -130,24 +132,27 @@ def _run(
         ) as network,
     ):
         stops(network.interrupt)
-        tell(network)
+        watch(network)
         if not network.finished:
             return _train(site, network, table, output)
-        return _trained_before(output)
+        return _load_finished_run(output)
 
 
 def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output: Path) -> Done:
-    X, center, scale = table.X, None, None
+    X = table.X
+    center = scale = None
     if site.scale:
         mean, deviation = mean_and_deviation(network, [X])
-        center, scale = mean[0], deviation[0]
+        center = mean[0]
+        scale = deviation[0]
         X = (X - center) / scale
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NotConverged)
         model = make_model(site.model, network).fit(X, table.y)
-    for each in said:
+    for each in caught:
         log.warning("%s", each.message)
-    report, path = model.report_, output / "model.npz"
+    report = model.report_
+    path = output / "model.npz"
     archive.save(model, path, columns=table.columns, center=center, scale=scale, target=site.target)
     about = {"agent": site.name, "rows": len(X), **asdict(report)}
     write(output / "report.json", json.dumps(about, indent=2) + "\n", private=True)
@@ -156,14 +161,15 @@ def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output
     return Done(path, str(report))
 
 
-def _trained_before(output: Path) -> Done:
+def _load_finished_run(output: Path) -> Done:
+    """Return the result of a run that was finished before."""
     try:
         archive.load(output / "model.npz")
         report = (output / "report.txt").read_text(encoding="utf-8").rstrip("\n")
     except (OSError, InputError):
         raise InputError(
-            f"this run was finished before, but its files in {output} are gone or damaged: bring them back, or empty "
-            "the checkpoints folders of all agents to train anew"
+            f"this run was finished before, but its files in {output} are gone or damaged: bring "
+            "them back, or empty the checkpoints folders of all agents to train anew"
         ) from None
     log.info("this run was finished before; its model is %s", output / "model.npz")
     return Done(output / "model.npz", report, again=True)
@@ -172,25 +178,27 @@ def _trained_before(output: Path) -> Done:
 def _identity(site: Site, file: Path) -> Identity:
     if site.certificates is None:
         raise InputError(
-            f"{file} has no [certificates], and nothing is sent without: make some with peerlearn certs, or try things "
-            "out on one machine with --insecure-loopback"
+            f"{file} has no [certificates], and nothing is sent without certificates: make some "
+            "with peerlearn certs, or try things out on one machine with --insecure-loopback"
         )
     return Identity.load(*site.certificates, site.name)
 
 
 def _rows(site: Site) -> table_file.DataTable:
-    """The site's table; in .npz files the target is y, whatever it is called elsewhere."""
-    called_y = site.data.suffix.lower() == ".npz" and site.target not in table_file.read_header(
-        site.data
-    )
+    """Read the site's table. In .npz files the target may be y, whatever its name elsewhere."""
+    is_npz = site.data.suffix.lower() == ".npz"
+    called_y = is_npz and site.target not in table_file.read_header(site.data)
     return table_file.read(
         site.data, "y" if called_y else site.target, partly_labelled=may_lack_labels(site.model)
     )
 
 
 @contextmanager
-def _logged(path: Path) -> Iterator[Callable[[str], None]]:
-    """Write what is logged to the agent's log file too, and what ends the run. Yields what writes to the file alone."""
+def _log_to_file(path: Path) -> Iterator[Callable[[str], None]]:
+    """Write the log, and the error that ends the run, to a file as well.
+
+    Yields a function that writes to the file alone.
+    """
     with open(path, "a", encoding="utf-8", opener=open_private) as file:
         handler = logging.StreamHandler(file)
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))

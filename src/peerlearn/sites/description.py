@@ -1,36 +1,36 @@
-"""What a site's file says: who the agent is, whom it talks to, what it learns from, and what is trained.
+"""Reader of a site's file, which describes one agent, its neighbors, its data and its model.
 
-    run = "ward-study"                      the same at every site
-    name = "north"                          this agent, as in its certificate
-    address = "0.0.0.0:7101"                where it listens
-    output = "north"                        folder for the model, the report, the log and the checkpoints
+    run = "ward-study"              the same at every site
+    name = "north"                  this agent, as in its certificate
+    address = "0.0.0.0:7101"        where it listens
+    output = "north"                folder for the model, the report, the log and the checkpoints
 
-    [network]                               the same at every site
+    [network]                       the same at every site
     agents = ["north", "south", "west"]
     links = [["north", "south"], ["south", "west"]]
     weights = "metropolis"
 
-    [neighbors]                             where those listen that come later in the list of agents
+    [neighbors]                     where those listen that come later in the list of agents
     south = "south.example:7101"
 
-    [certificates]                          made by peerlearn certs
+    [certificates]                  made by peerlearn certs
     authority = "authority.pem"
     certificate = "north.pem"
     key = "north.key"
 
     [data]
-    file = "north.csv"                      .csv, .parquet or .npz
-    target = "outcome"                      a column; in .npz files what y is called, the same at every site
-    scale = true                            columns to mean 0 and deviation 1 over the whole network
+    file = "north.csv"              .csv, .parquet or .npz
+    target = "outcome"              a column; in .npz files a name for y; the same everywhere
+    scale = true                    columns to mean 0 and deviation 1 over the network
 
-    [model]                                 the same at every site
-    kind = "RVFLClassifier"                 and its parameters
+    [model]                         the same at every site
+    kind = "RVFLClassifier"         and its parameters
     random_state = 0
-    solver = "auto"                         or a table [model.solver] with a name and settings
+    solver = "auto"                 or a table [model.solver] with a name and settings
 
-    [patience]                              seconds: silence, give_up_after, longest_round, save_every
+    [patience]                      seconds: silence, give_up_after, longest_round, save_every
 
-Paths are seen from the file.
+Paths are relative to the file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ import networkx as nx
 from peerlearn import graphs, toml_reader
 from peerlearn import weights as mixing
 from peerlearn.errors import GraphError
-from peerlearn.network.peers.addresses import checked_address
+from peerlearn.network.peers.addresses import check_address
 from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.sites.training import read_model
 from peerlearn.toml_reader import NUMBER
@@ -55,7 +55,7 @@ KEYS = ("run", "name", "address", "output", *TABLES)
 
 @dataclass(frozen=True)
 class Site:
-    """One agent of a network, ready to be started."""
+    """Description of one agent, as read from its file."""
 
     run: str
     name: str
@@ -69,23 +69,23 @@ class Site:
     data: Path
     target: str
     scale: bool
-    model: dict[
-        str, Any
-    ]  # kind, parameters and solver as in the file, to be compared with neighbors
+    model: dict[str, Any]  # kind, parameters and solver as in the file
     patience: Timeouts
 
     @property
     def number(self) -> int:
+        """Number of this agent in the graph."""
         return self.agents.index(self.name)
 
 
 def read_site(path: Path) -> Site:
-    """The description of one agent, all of it checked."""
+    """Read and check the description of one agent."""
     top = toml_reader.read(path).only(*KEYS)
-    run, name = top.take("run", str), top.take("name", str)
+    run = top.take("run", str)
+    name = top.take("name", str)
     address = top.take("address", str, what='host:port, such as "0.0.0.0:7101"')
     with top.about("address"):
-        checked_address(address, name)
+        check_address(address, name)
     output = path_beside(path, top.take("output", str))
     agents, graph, weights = read_network(top.table("network"))
     if name not in agents:
@@ -95,7 +95,8 @@ def read_site(path: Path) -> Site:
     addresses = _neighbors(top.table("neighbors", needed=False), name, agents, graph)
     certificates = _certificates(top.table("certificates", needed=False), path)
     file = top.table("data").only("file", "target", "scale")
-    data, target = path_beside(path, file.take("file", str)), file.take("target", str, None)
+    data = path_beside(path, file.take("file", str))
+    target = file.take("target", str, None)
     if target is None and data.suffix.lower() != ".npz":
         raise file.wrong("target", "is missing: name the column to predict")
     scale = file.take("scale", bool, True)
@@ -120,7 +121,7 @@ def read_site(path: Path) -> Site:
 
 
 def path_beside(file: Path, text: str) -> Path:
-    """Return the path that a file means by a text, as the user would write it: without .. where that is shorter."""
+    """Return the path that a text in a file means, without .. if that is shorter."""
     path = file.parent / Path(text).expanduser()
     if ".." not in path.parts:
         return path
@@ -129,8 +130,8 @@ def path_beside(file: Path, text: str) -> Path:
     return full.relative_to(here) if full.is_relative_to(here) else full
 
 
-def read_network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
-    """Names, links and weights: what every agent must know of the network."""
+def read_network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Graph, str]:
+    """Read names, graph and weights, which every agent must know of the network."""
     table.only("agents", "links", "weights")
     agents = table.take("agents", list, what='a list of names, such as ["north", "south"]')
     links = table.take("links", list, what='a list of pairs, such as [["north", "south"]]')
@@ -159,7 +160,8 @@ def read_network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, s
     return tuple(agents), graph, weights
 
 
-def read_patience(table: toml_reader.Table) -> Timeouts:
+def read_patience(table: toml_reader.TomlTable) -> Timeouts:
+    """Read [patience]; missing keys have the defaults of `Timeouts`."""
     table.only(*(each.name for each in fields(Timeouts)))
     given = {
         each.name: float(table.take(each.name, NUMBER, each.default)) for each in fields(Timeouts)
@@ -171,8 +173,9 @@ def read_patience(table: toml_reader.Table) -> Timeouts:
 
 
 def _neighbors(
-    table: toml_reader.Table, name: str, agents: tuple[str, ...], graph: nx.Graph
+    table: toml_reader.TomlTable, name: str, agents: tuple[str, ...], graph: nx.Graph
 ) -> dict[int, str]:
+    """Read the addresses of the neighbors, by agent number."""
     me = agents.index(name)
     neighbors = {agents[k]: k for k in sorted(graph[me])}
     addresses = {}
@@ -180,14 +183,14 @@ def _neighbors(
         if other not in neighbors:
             raise table.wrong(other, f"is not linked to {name}{toml_reader.near(other, neighbors)}")
         with table.about(other):
-            addresses[neighbors[other]] = checked_address(address, other)
+            addresses[neighbors[other]] = check_address(address, other)
     for other, number in neighbors.items():
         if number > me and number not in addresses:
             raise table.wrong(other, f"is missing: give the address of {other}, which {name} calls")
     return addresses
 
 
-def _certificates(table: toml_reader.Table, file: Path) -> tuple[Path, Path, Path] | None:
+def _certificates(table: toml_reader.TomlTable, file: Path) -> tuple[Path, Path, Path] | None:
     if not table.values:
         return None
     table.only("authority", "certificate", "key")

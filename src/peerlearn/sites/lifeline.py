@@ -1,8 +1,8 @@
-"""Agents end with the `peerlearn up` that started them, also if it is killed.
+"""Pipe by which agents end with the `peerlearn up` that started them, even if it is killed.
 
 `up` holds the writing end of a pipe and never writes. Its agents have the reading end as standard
-input: they read the end of the file when `up` is gone, however it ended, and then save and end as
-by SIGTERM. An agent that a person starts does not look at its standard input.
+input. They reach its end when `up` is gone, however it ended, and then save and end as by SIGTERM.
+An agent that a person starts does not look at its standard input.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ KILLED = 128 + signal.SIGTERM
 
 @contextmanager
 def lifeline() -> Iterator[int]:
-    """Yield the end of a pipe for the standard input of agents, which end when this process or this block ends."""
-    reading, writing = (
-        os.pipe()
-    )  # the writing end is not inherited, or agents would keep each other alive
+    """Yield a pipe for the standard input of agents, which end when this process or block ends."""
+    # Python does not let children inherit the writing end, or agents would keep each other alive.
+    reading, writing = os.pipe()
     try:
         yield reading
     finally:
@@ -36,7 +35,7 @@ def lifeline() -> Iterator[int]:
 
 
 def end_with_standard_input() -> None:
-    """End this process as by SIGTERM when its standard input ends; by force where that takes too long."""
+    """End this process as by SIGTERM when its standard input ends, by force if that is slow."""
     threading.Thread(
         target=_watch, args=(sys.stdin.fileno(),), name="peerlearn-lifeline", daemon=True
     ).start()

@@ -1,4 +1,4 @@
-"""What learning together was worth: each agent alone, all of them together, and all rows in one place."""
+"""Comparison of test scores: each agent alone, all of them together, and all rows in one place."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from peerlearn.sites.training import make_model
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Scores on the rows that nobody trained on: accuracy of a classifier, R2 of a regressor."""
+class Scores:
+    """Scores on the test rows: accuracy of a classifier, R2 of a regressor."""
 
     classifies: bool
     test_rows: int
-    alone: dict[str, float]  # by agent; without those that cannot learn from their own rows
+    alone: dict[str, float]  # by agent; without agents that cannot learn from their own rows
     together: dict[str, float]
     in_one_place: float
 
     @property
     def metric(self) -> str:
+        """Name of the score."""
         return "accuracy" if self.classifies else "R2"
 
     def text(self, score: float) -> str:
+        """Return a score as text."""
         return f"{100 * score:.1f} %" if self.classifies else f"{score:.4f}"
 
     def lines(self) -> list[str]:
@@ -48,21 +50,21 @@ class Outcome:
         ]
 
     def _over_agents(self, scores: dict[str, float]) -> str:
-        """Return the mean and, if agents differ, the range; and how many have no model."""
+        """Describe the mean and, if agents differ, the range; and how many have no model."""
         without = len(self.together) - len(scores)
         cannot = f"{without} of {len(self.together)} agents cannot learn from their own rows"
         if not scores:
             return cannot
         values = list(scores.values())
-        mean, least, most = (
-            self.text(score) for score in (fmean(values), min(values), max(values))
-        )
-        said = mean if least == most else f"{mean} on average, {least} to {most}"
-        return f"{said}; {cannot}" if without else said
+        mean = self.text(fmean(values))
+        least = self.text(min(values))
+        most = self.text(max(values))
+        summary = mean if least == most else f"{mean} on average, {least} to {most}"
+        return f"{summary}; {cannot}" if without else summary
 
 
-def measure(plan: Plan) -> Outcome:
-    """Return the scores of the trained models, and of the same model trained on each share and on all rows."""
+def measure(plan: Plan) -> Scores:
+    """Score the trained models, and the same model trained on each share and on all rows."""
     X, y = plan.rows.test
     together = {
         name: _score(plan, archive.load(plan.folder(name) / "model.npz").predict(X))
@@ -71,20 +73,21 @@ def measure(plan: Plan) -> Outcome:
     alone = {}
     for name, (X_k, y_k) in zip(plan.agents, plan.rows.shares, strict=True):
         with suppress(ValueError):  # too few rows, classes or labels
-            alone[name] = _trained_on(plan, X_k, y_k)
+            alone[name] = _train_and_score(plan, X_k, y_k)
     all_X, all_y = (np.concatenate(parts) for parts in zip(*plan.rows.shares, strict=True))
-    return Outcome(plan.classifies, len(y), alone, together, _trained_on(plan, all_X, all_y))
+    in_one_place = _train_and_score(plan, all_X, all_y)
+    return Scores(plan.classifies, len(y), alone, together, in_one_place)
 
 
-def _trained_on(plan: Plan, X: Array, y: AnyArray) -> float:
-    """Return the score of the plan's model trained on these rows only, with columns standardised by them as well."""
+def _train_and_score(plan: Plan, X: Array, y: AnyArray) -> float:
+    """Train the plan's model on these rows, standardised by themselves, and return its score."""
     mean, deviation = mean_and_deviation(SimulatedNetwork(graphs.complete(1)), [X])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotConverged)  # its score is what it is
+        warnings.simplefilter("ignore", NotConverged)  # the score shows how good it is
         model = make_model(plan.model).fit((X - mean) / deviation, y)
     return _score(plan, model.predict((plan.rows.test[0] - mean) / deviation))
 
 
-def _score(plan: Plan, found: AnyArray) -> float:
+def _score(plan: Plan, predictions: AnyArray) -> float:
     y = plan.rows.test[1]
-    return float(np.mean(found == y) if plan.classifies else r2_score(y, found))
+    return float(np.mean(predictions == y) if plan.classifies else r2_score(y, predictions))

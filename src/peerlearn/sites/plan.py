@@ -1,21 +1,22 @@
-"""A whole network on this machine, from one file.
+"""Reader of a network's file, which describes a whole network on this machine.
 
-run = "digits"
-output = "peerlearn-up"                 folder for everything, seen from the file
+    run = "digits"
+    output = "peerlearn-up"         folder for everything, relative to the file
 
-[network]
-agents = 4                              how many, or a list of names
-graph = "ring"                          a generator of peerlearn.graphs and, beside it, its parameters,
-seed = 0                                such as graph = "erdos_renyi", p = 0.5; or links as in a site's file
-weights = "metropolis"
+    [network]
+    agents = 4                      how many, or a list of names
+    graph = "ring"                  a generator of peerlearn.graphs, with its parameters beside it,
+    seed = 0                        such as graph = "erdos_renyi", p = 0.5;
+                                    or links as in a site's file
+    weights = "metropolis"
 
-[data]
-name = "digits"                         a data set by name (peerlearn data), or a file and its target column
-test_fraction = 0.25                    rows that nobody trains on; of those with a label, if some have none
-split = "stratified"                    how the others are dealt: even, stratified or dirichlet
-seed = 0
+    [data]
+    name = "digits"                 a data set by name (peerlearn data), or file and target
+    test_fraction = 0.25            part of the labelled rows that nobody trains on
+    split = "stratified"            how the others are dealt: even, stratified or dirichlet
+    seed = 0
 
-[model] and [patience] as in a site's file
+[model] and [patience] are as in a site's file.
 """
 
 from __future__ import annotations
@@ -45,40 +46,46 @@ SPLITS = {
     "dirichlet": partition.dirichlet,
 }
 MOST_AGENTS = 100  # processes on one machine
+# Generators whose first parameter is the number of agents, and all of their other parameters.
 GENERATORS = {
     name: each
     for name, each in graphs.GENERATORS.items()
     if next(iter(inspect.signature(each).parameters)) == "n"
 }
-OPTIONS = {name for each in GENERATORS.values() for name in inspect.signature(each).parameters} - {
-    "n"
+OPTIONS = {
+    name
+    for each in GENERATORS.values()
+    for name in inspect.signature(each).parameters
+    if name != "n"
 }
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Who takes part, what each has, and what is trained."""
+    """Agents, rows and model of a network, as read from its file."""
 
     run: str
     output: Path
     agents: tuple[str, ...]
     graph: nx.Graph
     weights: str
-    rows: Rows
+    rows: DealtRows
     model: dict[str, Any]
     patience: Timeouts
 
     @property
     def classifies(self) -> bool:
+        """Whether the model is a classifier."""
         return classifies(self.model)
 
     def folder(self, agent: str) -> Path:
+        """Return the folder of an agent."""
         return self.output / agent
 
 
 @dataclass(frozen=True)
-class Rows:
-    """One share per agent, and the rows that nobody trains on."""
+class DealtRows:
+    """One share of the rows per agent, and the test rows."""
 
     columns: Sequence[str]
     target: str
@@ -87,18 +94,21 @@ class Rows:
 
 
 def read_plan(file: Path) -> Plan:
-    """Read a network's file and deal its rows; nothing is written."""
+    """Read a network's file and deal its rows. Nothing is written."""
     top = toml_reader.read(file).only("run", "output", "network", "data", "model", "patience")
-    run, output = top.take("run", str), path_beside(file, top.take("output", str))
+    run = top.take("run", str)
+    output = path_beside(file, top.take("output", str))
     agents, graph, weights = _network(top.table("network"))
-    about_data, model = top.table("data"), read_model(top.table("model"))
+    data_table = top.table("data")
+    model = read_model(top.table("model"))
     patience = read_patience(top.table("patience", needed=False))
-    rows = _rows(about_data, file, len(agents), model)
+    rows = _rows(data_table, file, len(agents), model)
     return Plan(run, output, agents, graph, weights, rows, model, patience)
 
 
-def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
-    if "graph" not in table.values:  # else its kind says which options there are
+def _network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Graph, str]:
+    """Read names, graph and weights, of a generated graph or of one given by links."""
+    if "graph" not in table.values:  # otherwise the kind of graph decides which keys are known
         table.only("agents", "links", "graph", "weights", *OPTIONS)
     agents = table.take("agents", (int, list), what="how many, or a list of names")
     if isinstance(agents, int) and not 1 <= agents <= MOST_AGENTS:
@@ -110,29 +120,31 @@ def _network(table: toml_reader.Table) -> tuple[tuple[str, ...], nx.Graph, str]:
                 "graph", f"is missing: give one of {', '.join(sorted(GENERATORS))}, or links"
             )
         return read_network(
-            toml_reader.Table({**table.values, "agents": names}, table.path, table.prefix)
+            toml_reader.TomlTable({**table.values, "agents": names}, table.path, table.prefix)
         )
-    weights, kind = table.take("weights", str, "metropolis"), table.take("graph", str)
+    weights = table.take("weights", str, "metropolis")
+    kind = table.take("graph", str)
     if kind not in GENERATORS:
         raise table.wrong(
             "graph", f"is {kind!r}, which is not known{toml_reader.near(kind, GENERATORS)}"
         )
     wanted = list(inspect.signature(GENERATORS[kind]).parameters)[1:]
     options = table.rest()
-    if stray := [key for key in options if key not in wanted]:
+    stray = [key for key in options if key not in wanted]
+    if stray:
         takes = f"takes {', '.join(wanted)}" if wanted else "takes nothing besides"
         raise table.wrong(stray[0], f"is not understood: graph {kind!r} {takes}")
     with table.about("graph"):
-        graph = _generated(kind, len(names), options)
+        graph = _generate_graph(kind, len(names), options)
     links = [[names[a], names[b]] for a, b in graph.edges]
     return read_network(
-        toml_reader.Table(
+        toml_reader.TomlTable(
             {"agents": names, "links": links, "weights": weights}, table.path, table.prefix
         )
     )
 
 
-def _generated(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
+def _generate_graph(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
     parameters = list(inspect.signature(GENERATORS[kind]).parameters.values())[1:]
     for each in parameters:
         if each.default is each.empty and each.name not in options:
@@ -140,15 +152,20 @@ def _generated(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph:
     return GENERATORS[kind](agents, **options)
 
 
-def _rows(table: toml_reader.Table, file: Path, agents: int, model: dict[str, Any]) -> Rows:
+def _rows(
+    table: toml_reader.TomlTable, file: Path, agents: int, model: dict[str, Any]
+) -> DealtRows:
+    """Read [data], load the rows, and deal them to the agents."""
     source = ("name",) if "name" in table.values else ("name", "file", "target")
     table.only(*source, "test_fraction", "split", "seed")
-    fraction, seed = table.take("test_fraction", NUMBER, 0.25), table.take("seed", int, 0)
+    fraction = table.take("test_fraction", NUMBER, 0.25)
+    seed = table.take("seed", int, 0)
     split = table.take("split", str, "even")
     if learns_in_order(model):
         raise InputError(
-            f"[data] in {table.path} cannot be dealt to {agents} agents, because the model learns from rows in their "
-            "order, and they are dealt at random: give each site a file of its own, and run peerlearn agent there"
+            f"[data] in {table.path} cannot be dealt to {agents} agents, because the model learns "
+            "from rows in their order, and they are dealt at random: give each site a file of its "
+            "own, and run peerlearn agent there"
         )
     if not 0 < fraction < 1:
         raise table.wrong("test_fraction", f"is {fraction}: give a number between 0 and 1")
@@ -158,41 +175,38 @@ def _rows(table: toml_reader.Table, file: Path, agents: int, model: dict[str, An
         )
     if not 0 <= seed < 2**32:
         raise table.wrong("seed", f"is {seed}: give 0 to {2**32 - 1}")
-    columns, target, X, y = _loaded(table, file, partly_labelled=may_lack_labels(model))
+    columns, target, X, y = _load_table(table, file, partly_labelled=may_lack_labels(model))
     bare = is_unlabelled(y) if may_lack_labels(model) else np.zeros(len(y), dtype=bool)
-    known = np.flatnonzero(~bare)
+    labelled = np.flatnonzero(~bare)
     try:
         train, test = train_test_split(
-            known,
+            labelled,
             test_size=fraction,
-            stratify=y[known] if classifies(model) else None,
+            stratify=y[labelled] if classifies(model) else None,
             random_state=seed,
         )
-        train = np.concatenate(
-            [train, np.flatnonzero(bare)]
-        )  # there is nothing to test by rows without a label
+        # Rows without a label cannot be test rows, so all of them are for training.
+        train = np.concatenate([train, np.flatnonzero(bare)])
         shares = SPLITS[split](X[train], y[train], agents, seed=seed)
     except ValueError as error:
         raise InputError(
             f"[data] in {table.path} cannot be dealt to {agents} agents: {error}"
         ) from None
-    return Rows(columns, target, shares, (X[test], y[test]))
+    return DealtRows(columns, target, shares, (X[test], y[test]))
 
 
-def _loaded(
-    table: toml_reader.Table, plan: Path, *, partly_labelled: bool
+def _load_table(
+    table: toml_reader.TomlTable, plan: Path, *, partly_labelled: bool
 ) -> tuple[Sequence[str], str, Any, Any]:
-    """Columns, target, X and y of a data set by name or of a file."""
+    """Load columns, target, X and y of a named data set or of a file."""
     if "name" in table.values:
         name = table.take("name", str)
         with table.about("name"):
             loaded = data.load(name)
         return [f"x{k}" for k in range(loaded.X.shape[1])], "y", loaded.X, loaded.y
     file = table.take("file", str, what="a file, or name instead, a data set of peerlearn data")
-    path, target = (
-        path_beside(plan, file),
-        table.take("target", str, what="the name of the column to predict"),
-    )
+    path = path_beside(plan, file)
+    target = table.take("target", str, what="the name of the column to predict")
     with table.about("file"):
         read = table_file.read(path, target, partly_labelled=partly_labelled)
     return read.columns, target, read.X, read.y

@@ -1,9 +1,9 @@
-"""Connections that fail before there is anybody to talk to, in sentences.
+"""Log entries for connections that fail in the TLS handshake.
 
-Whoever has no certificate, a foreign or an expired one, or speaks no TLS is turned away inside
-gRPC, which tells only standard error. A process that runs an agent therefore reads its own standard
-error: what is about handshakes becomes a sentence of the log, other lines of gRPC go to the agent's
-log file alone, and all else passes through.
+gRPC itself refuses callers without a certificate, with a foreign or expired one, or without TLS,
+and writes only to standard error. A process that runs an agent therefore reads its own standard
+error. Lines about handshakes become sentences in the log, other lines of gRPC go to the agent's log
+file alone, and all other lines pass through.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from peerlearn.errors import MissingExtra
-from peerlearn.network.peers.grpc_errors import short
+from peerlearn.network.peers.grpc_errors import short_reason
 from peerlearn.network.peers.streams import grpc
 
 log = logging.getLogger("peerlearn.peers")
@@ -28,31 +28,29 @@ _HANDSHAKE = re.compile(
 )
 _NAME = re.compile(r"No match found for server name: (?P<name>[\w.-]+)")
 _GRPC = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (?P<where>[\w./-]+:\d+)\] (?P<what>.*)")
-QUIET = (
-    1.0  # seconds in which the same sentence is not said again: a stranger must not fill the disk
-)
+QUIET = 1.0  # seconds before a sentence is logged again: a stranger must not fill the disk
 
 
 def sentence(line: str) -> str | None:
-    """What a line of gRPC's says about a refused connection, or None if it says nothing of the kind."""
+    """Return the sentence for a line of gRPC about a refused connection, or None for others."""
     if found := _NAME.search(line):
-        return f"refused a connection: whoever listens there is not agent {found['name']}"
+        return f"refused a connection: the process that listens there is not agent {found['name']}"
     if found := _HANDSHAKE.search(line):
-        return f"refused a connection: {short(found['why'])}"
+        return f"refused a connection: {short_reason(found['why'])}"
     return None
 
 
 @contextmanager
 def refusals_in_the_log(note: Callable[[str], object] = log.debug) -> Iterator[None]:
-    """Read what gRPC writes to standard error: refusals become sentences of the log, `note` gets the other lines."""
+    """Log refusals that gRPC writes to standard error; give its other lines to `note`."""
     with suppress(MissingExtra):
         grpc(quiet=False)  # before PeerNetwork imports it, which would make it write nothing
     sys.stderr.flush()
-    real, (reading, writing) = os.dup(2), os.pipe()
+    real = os.dup(2)
+    reading, writing = os.pipe()
     own = sys.stderr
-    sys.stderr = os.fdopen(
-        os.dup(real), "w", 1, errors="backslashreplace"
-    )  # what Python says needs no reading
+    # What Python itself writes need not be read: it goes to the real standard error.
+    sys.stderr = os.fdopen(os.dup(real), "w", 1, errors="backslashreplace")
     os.dup2(writing, 2)
     os.close(writing)
     reader = threading.Thread(
@@ -69,12 +67,13 @@ def refusals_in_the_log(note: Callable[[str], object] = log.debug) -> Iterator[N
 
 
 def _read(reading: int, real: int, note: Callable[[str], object]) -> None:
-    said: dict[str, float] = {}
+    """Sort the lines of standard error into the log, the log file and the real standard error."""
+    log_times: dict[str, float] = {}
 
     def is_new(text: str) -> bool:
-        if time.monotonic() - said.get(text, -QUIET) < QUIET:
+        if time.monotonic() - log_times.get(text, -QUIET) < QUIET:
             return False
-        said[text] = time.monotonic()
+        log_times[text] = time.monotonic()
         return True
 
     with (
@@ -82,14 +81,15 @@ def _read(reading: int, real: int, note: Callable[[str], object]) -> None:
         os.fdopen(real, "wb", buffering=0) as out,
     ):
         for line in lines:
-            if told := sentence(line):
-                if is_new(told):
-                    log.warning("%s", told)
-            elif other := _GRPC.match(line):
+            refusal = sentence(line)
+            other = _GRPC.match(line)
+            if refusal is not None:
+                if is_new(refusal):
+                    log.warning("%s", refusal)
+            elif other is not None:
                 if is_new(other["where"]):
                     note(f"gRPC: {other['where']}: {other['what']}")
             else:
-                with suppress(
-                    OSError
-                ):  # a full disk: reading goes on, or whoever writes would stand still
+                # The disk may be full. Reading goes on, or the writers would block.
+                with suppress(OSError):
                     out.write(line.encode())

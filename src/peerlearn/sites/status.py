@@ -1,4 +1,4 @@
-"""A file that says how far an agent is, written anew now and then; whoever watches reads it."""
+"""Status file of an agent: its state and progress, for programs that watch it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from peerlearn.errors import InputError
-from peerlearn.experiments.files import write
 from peerlearn.network.peers.network import PeerNetwork
+from peerlearn.system.files import write
 
 EVERY = 0.5  # seconds
 
 
 @contextmanager
-def told(path: Path) -> Iterator[Callable[[PeerNetwork], None]]:
-    """Yields where to hand in the network once it is there. States: those of the network, then done or stopped."""
+def keep_status_file(path: Path) -> Iterator[Callable[[PeerNetwork], None]]:
+    """Write the status to this file twice a second, until the block ends.
+
+    Yields a function that takes the network when it has been made. The state is that of the
+    network, and at the end "done" or "stopped".
+    """
     networks: list[PeerNetwork] = []
     over = threading.Event()
 
-    def tell(state: str | None = None) -> None:
+    def write_status(state: str | None = None) -> None:
         status: dict[str, Any] = {"state": state or "connecting"}
         for network in networks:
             residual = network.residual
@@ -37,21 +41,21 @@ def told(path: Path) -> Iterator[Callable[[PeerNetwork], None]]:
             if state is None and (waiting := network.waiting) is not None:
                 since = datetime.fromtimestamp(waiting.since, UTC).isoformat(timespec="seconds")
                 status["waiting"] = {"for": list(waiting.names), "since": since}
-        with suppress(InputError):  # a full disk must not end the run: the next one may have room
+        with suppress(InputError):  # a full disk must not end the run
             write(path, json.dumps(status) + "\n", private=True)
 
-    def tell_on() -> None:
+    def repeat() -> None:
         while not over.wait(EVERY):
-            tell()
+            write_status()
 
-    tell()
-    teller = threading.Thread(target=tell_on, name="peerlearn-status", daemon=True)
-    teller.start()
+    write_status()
+    writer = threading.Thread(target=repeat, name="peerlearn-status", daemon=True)
+    writer.start()
     end = "stopped"
     try:
         yield networks.append
         end = "done"
     finally:
         over.set()
-        teller.join()
-        tell(end)
+        writer.join()
+        write_status(end)

@@ -1,4 +1,4 @@
-"""What [model] describes: an estimator with its solver, from plain values."""
+"""Estimators from the [model] table of a file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from peerlearn.models.base import NetworkModel
 from peerlearn.models.from_config import part, with_parts
 from peerlearn.models.registry import models, saved_models
 from peerlearn.network import SimulatedNetwork
-from peerlearn.toml_reader import Table, near
+from peerlearn.toml_reader import TomlTable, near
 
 
-def read_model(table: Table) -> dict[str, Any]:
-    """The model's parameters as plain values; that they can be used is seen by making the model."""
+def read_model(table: TomlTable) -> dict[str, Any]:
+    """Read the model's parameters as plain values, and check them by making the model."""
     settings = table.rest()
     try:
-        model = make_model(
-            settings, SimulatedNetwork(graphs.complete(2))
-        )  # who is alone may do what a network may not
+        # With two agents, because some settings are allowed only without a network.
+        model = make_model(settings, SimulatedNetwork(graphs.complete(2)))
         model.check_settings()  # so that nothing is opened for a model that would be refused
         model.check_use_in_files()
     except (TypeError, ValueError) as error:
@@ -30,20 +29,23 @@ def read_model(table: Table) -> dict[str, Any]:
 
 
 def make_model(settings: dict[str, Any], network: Any = None) -> Any:
-    """The estimator that [model] describes."""
-    given, kind = dict(settings), _kind_of(settings)
+    """Return the estimator that [model] describes."""
+    given = dict(settings)
+    kind = _kind_of(settings)
     given.pop("kind", None)
     defaults = kind().get_params()
     del defaults["network"]
-    if unknown := sorted(set(given) - set(defaults)):
+    unknown = sorted(set(given) - set(defaults))
+    if unknown:
         raise InputError(
-            f"{unknown[0]} is not a parameter of {kind.__name__}{near(unknown[0], {*defaults, 'kind'})}"
+            f"{unknown[0]} is not a parameter of {kind.__name__}"
+            f"{near(unknown[0], {*defaults, 'kind'})}"
         )
-    if not isinstance(given.get("random_state"), int) or isinstance(
-        given.get("random_state"), bool
-    ):
+    seed = given.get("random_state")
+    if not isinstance(seed, int) or isinstance(seed, bool):
         raise InputError(
-            "random_state has to be a whole number, the same at every site: what is drawn follows from it"
+            "random_state has to be a whole number, the same at every site: "
+            "all random numbers follow from it"
         )
     if "solver" in kind.parts:
         given["solver"] = part(kind, "solver", given.get("solver", defaults["solver"]))
@@ -51,27 +53,30 @@ def make_model(settings: dict[str, Any], network: Any = None) -> Any:
 
 
 def classifies(settings: dict[str, Any]) -> bool:
+    """Return whether the model is a classifier."""
     return bool(is_classifier(_kind_of(settings)()))
 
 
 def may_lack_labels(settings: dict[str, Any]) -> bool:
-    """Whether the model learns from rows without a label as well."""
+    """Return whether the model learns from rows without a label as well."""
     return _kind_of(settings).partly_labelled
 
 
 def learns_in_order(settings: dict[str, Any]) -> bool:
-    """Whether rows are times, so that a site's table is one sequence."""
+    """Return whether rows are times, so that a site's table is one sequence."""
     return _kind_of(settings).takes == "sequences"
 
 
 def _kind_of(settings: dict[str, Any]) -> type[NetworkModel]:
-    kind, saved = settings.get("kind", "RVFLClassifier"), saved_models()
+    """Return the class of the model, or raise InputError if a site cannot use it."""
+    kind = settings.get("kind", "RVFLClassifier")
+    saved = saved_models()
     if not isinstance(kind, str) or kind not in models():
         raise InputError(f"kind {kind!r} is not known{near(str(kind), saved)}")
     if not models()[kind].predicts_alone:
         raise InputError(
-            f"kind {kind} has no place in a file, because nobody can predict alone with it: train and predict by a "
-            "script over PeerNetwork that all sites run"
+            f"kind {kind} has no place in a file, because nobody can predict alone with it: train "
+            "and predict by a script over PeerNetwork that all sites run"
         )
     if kind not in saved:
         raise InputError(
@@ -80,16 +85,19 @@ def _kind_of(settings: dict[str, Any]) -> type[NetworkModel]:
     return saved[kind]
 
 
-def compared(settings: dict[str, Any]) -> dict[str, Any]:
-    """What all sites must have alike, defaults included: one entry per parameter, so that sentences name it."""
+def settings_to_compare(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that must be the same at all sites, defaults included.
+
+    There is one entry per parameter, so that error messages can name it.
+    """
     model = make_model(settings)
-    told = {"kind": type(model).__name__, **model.get_params(deep=False)}
-    del told["network"]
-    return {f"model.{key}": _plain(value) for key, value in told.items()}
+    parameters = {"kind": type(model).__name__, **model.get_params(deep=False)}
+    del parameters["network"]
+    return {f"model.{key}": _plain(value) for key, value in parameters.items()}
 
 
 def _plain(value: Any) -> Any:
-    """1.0 and 1 are the same setting; a solver is what it says of itself."""
+    """Return a plain value to compare: 1.0 and 1 are the same, and a solver is its repr."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, bool | int | float | str | None) else repr(value)

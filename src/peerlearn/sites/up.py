@@ -1,4 +1,4 @@
-"""All agents of a network as real processes on this machine, and an eye on them."""
+"""Runner of a whole network on this machine: starts, watches and ends one process per agent."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from peerlearn.errors import InputError, NetworkError, Stopped
-from peerlearn.experiments.alone import alone, is_taken
-from peerlearn.experiments.files import result_folder
 from peerlearn.private_files import open_private
-from peerlearn.sites.layout import lay_out
 from peerlearn.sites.lifeline import STOP_WITHIN, lifeline
 from peerlearn.sites.plan import Plan, read_plan
-from peerlearn.sites.signals import CODES, ended_by_signals
+from peerlearn.sites.site_folders import write_site_folders
+from peerlearn.system.files import result_folder
+from peerlearn.system.folder_lock import is_taken, lock_folder
+from peerlearn.system.stop_signals import CODES, stop_on_signals
 
 LOOK_EVERY = 0.25  # seconds
-MOST_STARTS = 4  # of one agent that somebody keeps killing
-UNUSABLE, TOLD_TO_STOP = (
-    2,
-    3,
-)  # exit codes: of an agent that cannot begin, and of one that others made stop
+MOST_STARTS = 4  # of one agent that is killed again and again
+UNUSABLE = 2  # exit code of an agent that cannot begin
+TOLD_TO_STOP = 3  # exit code of an agent that others made stop
 
 
 @dataclass
 class Agent:
-    """One process, and what is known of it."""
+    """One agent's process and its last status."""
 
     name: str
     folder: Path
@@ -43,9 +41,11 @@ class Agent:
     status: dict[str, Any] = field(default_factory=dict)
 
     def start(self) -> None:
-        self.starts, self.status = self.starts + 1, {}
-        (self.folder / "status.json").unlink(missing_ok=True)  # it tells of the process before
-        with open(self.output, "ab", opener=open_private) as said:
+        """Start the process."""
+        self.starts += 1
+        self.status = {}
+        (self.folder / "status.json").unlink(missing_ok=True)  # it is of the process before
+        with open(self.output, "ab", opener=open_private) as output:
             self.process = subprocess.Popen(
                 [
                     sys.executable,
@@ -56,49 +56,53 @@ class Agent:
                     str(self.folder / "site.toml"),
                 ],
                 stdin=self.lifeline,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,  # Ctrl-C is for `up`, which then ends the agents in order
             )
 
     @property
     def output(self) -> Path:
-        """What it printed since `up` started: unlike agent.log, it is there also if the agent could not begin."""
+        """File of what it printed. Unlike agent.log, it exists even if the agent cannot begin."""
         return self.folder / "output.txt"
 
     @property
     def code(self) -> int | None:
+        """Exit code of the process, if it has ended."""
         return self.process.poll() if self.process else None
 
     @property
     def outcome(self) -> str | None:
-        """How its process ended, if it has: done, killed or failed."""
+        """How the process ended: "done", "killed" or "failed"; None while it runs."""
         code = self.code
-        if code is None or code == 0:
-            return None if code is None else "done"
+        if code is None:
+            return None
+        if code == 0:
+            return "done"
         return "killed" if code < 0 or code in CODES else "failed"
 
     @property
     def state(self) -> str:
-        """For people; one that has said that it is done may still be there for its neighbors."""
+        """State for people. An agent that is done may stay for its neighbors."""
         return self.outcome or str(self.status.get("state", "starting"))
 
     def look(self) -> None:
+        """Read the status file, if it is there."""
         with suppress(OSError, ValueError):
             self.status = json.loads((self.folder / "status.json").read_text(encoding="utf-8"))
 
     def last_words(self) -> str:
-        """The last line it said."""
+        """Return the last line that it printed."""
         with suppress(OSError):
             text = self.output.read_text(encoding="utf-8", errors="replace")
             for line in reversed(text.splitlines()):
                 if line.strip():
                     return line.removeprefix("peerlearn: ")
-        return "it said nothing"
+        return "it printed nothing"
 
 
 class View(Protocol):
-    """Who is shown how things are going."""
+    """Display of what `up` is doing."""
 
     def say(self, doing: str) -> None: ...
 
@@ -106,15 +110,18 @@ class View(Protocol):
 
 
 def run_up(file: Path, view: View) -> tuple[Plan, list[Agent]]:
-    """Run a whole network to its end. Agents that are killed are started again; one that fails ends all."""
-    with ended_by_signals() as stops:
+    """Run a whole network to its end.
+
+    An agent that is killed is started again. An agent that fails ends all.
+    """
+    with stop_on_signals() as stops:
         view.say("reading the data")
         plan = read_plan(file)
         with (
-            alone(result_folder(plan.output, private=True), "this network", private=True),
+            lock_folder(result_folder(plan.output, private=True), "this network", private=True),
             lifeline() as line,
         ):
-            lay_out(plan, view.say)
+            write_site_folders(plan, view.say)
             agents = [Agent(name, plan.folder(name), line) for name in plan.agents]
             try:
                 _run(agents, view, stops)
@@ -154,7 +161,7 @@ def _run(
 
 
 def _wait_for_orphans(agents: Sequence[Agent], view: View, stop: threading.Event) -> None:
-    """Wait for the agents of an `up` that was killed: they are saving, and about to end."""
+    """Wait for agents of an earlier `up` that was killed. They save and end by themselves."""
     deadline = time.monotonic() + STOP_WITHIN + 1
     for agent in agents:
         while is_taken(agent.folder) and time.monotonic() < deadline:
@@ -164,7 +171,7 @@ def _wait_for_orphans(agents: Sequence[Agent], view: View, stop: threading.Event
 
 
 def _failure(agents: Sequence[Agent]) -> InputError | NetworkError:
-    """Why the run failed, in the words of the agent that was the first to know."""
+    """Return the error of the first agent that failed by itself."""
     failed = sorted(
         (agent for agent in agents if agent.outcome == "failed"),
         key=lambda each: each.code == TOLD_TO_STOP,
@@ -175,7 +182,10 @@ def _failure(agents: Sequence[Agent]) -> InputError | NetworkError:
 
 
 def end(agents: Sequence[Agent], view: View) -> None:
-    """Ask all that still run to save and end, and see that they do: at once, if this is interrupted."""
+    """Ask all running agents to save and end, and kill them if they do not.
+
+    They are killed at once if this is interrupted.
+    """
     running = [agent.process for agent in agents if agent.process and agent.process.poll() is None]
     if not running:
         return

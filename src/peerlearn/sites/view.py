@@ -1,4 +1,4 @@
-"""The agents of a network in the terminal: one line each, alive while they run."""
+"""Table of a network's agents in the terminal, one line each, updated while they run."""
 
 from __future__ import annotations
 
@@ -12,34 +12,37 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from peerlearn.experiments.words import megabytes
 from peerlearn.sites.up import Agent
+from peerlearn.system.number_words import megabytes
 
 COLORS = {"done": "green", "failed": "red", "killed": "red", "running": "cyan"}
 
 
-class Progress:
-    """What is being done, for how long, and how every agent is doing."""
+class LiveView:
+    """Display of the current activity, the time, and the state of every agent."""
 
     def __init__(self) -> None:
-        self._doing, self._agents = "", list[Agent]()
-        self._began = time.monotonic()
+        self._activity = ""
+        self._agents: list[Agent] = []
+        self._start = time.monotonic()
 
     def say(self, doing: str) -> None:
-        self._doing = doing
+        """Show this activity."""
+        self._activity = doing
 
     def show(self, agents: Sequence[Agent]) -> None:
+        """Show these agents."""
         self._agents = list(agents)
 
     def __rich__(self) -> RenderableType:
-        line = Text(f"  {time.monotonic() - self._began:.0f} s, {self._doing}", style="dim")
+        line = Text(f"  {time.monotonic() - self._start:.0f} s, {self._activity}", style="dim")
         return Group(table(self._agents), line) if self._agents else line
 
 
 @contextmanager
-def live(console: Console) -> Iterator[Progress]:
-    """A table that follows the agents on a terminal; nothing where there is none."""
-    progress = Progress()
+def live(console: Console) -> Iterator[LiveView]:
+    """Show a table that follows the agents, if the console is a terminal."""
+    progress = LiveView()
     if not console.is_terminal:
         yield progress
         return
@@ -48,7 +51,7 @@ def live(console: Console) -> Iterator[Progress]:
 
 
 def table(agents: Sequence[Agent], scores: Mapping[str, str] | None = None, of: str = "") -> Table:
-    """One line per agent; scores, if any, under the heading `of`. It has room in 80 columns."""
+    """Return a table of 80 columns with one line per agent; `of` is the heading of the scores."""
     again = any(agent.starts > 1 for agent in agents)
     view = Table(box=SIMPLE_HEAD)
     view.add_column("agent")
@@ -63,7 +66,8 @@ def table(agents: Sequence[Agent], scores: Mapping[str, str] | None = None, of: 
     for heading in headings:
         view.add_column(heading, justify="right", no_wrap=True)
     for agent in agents:
-        state, status = agent.state, agent.status
+        state = agent.state
+        status = agent.status
         residual = status.get("residual")
         view.add_row(
             _words(agent.name),
@@ -78,5 +82,5 @@ def table(agents: Sequence[Agent], scores: Mapping[str, str] | None = None, of: 
 
 
 def _words(text: str, style: str = "") -> Text:
-    """Cut where there is too little room, so that numbers are whole and every agent has one line."""
+    """Return text that is cut if there is no room, so that every agent has one line."""
     return Text(text, style, no_wrap=True, overflow="ellipsis")

@@ -14,8 +14,8 @@ from scipy.interpolate import CubicHermiteSpline
 
 from peerlearn import LMSFilter, SimulatedNetwork, SplineFilter, graphs
 from peerlearn.data import wiener
-from peerlearn.experiments.figures.ends import spread
-from peerlearn.experiments.figures.filters import draw_filters
+from peerlearn.lab.figures.ends import spread
+from peerlearn.lab.figures.filters import draw_filters
 
 AGENTS, SAMPLES, ORDER = 4, 400, 3
 APART = 0.068  # between names at the ends of lines, of a panel's height

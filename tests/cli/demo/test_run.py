@@ -17,13 +17,13 @@ from sklearn.model_selection import train_test_split
 
 from peerlearn import ADMM, Consensus, data, graphs
 from peerlearn.cli import main
+from peerlearn.cli.demo import run as demos
+from peerlearn.cli.demo.figure import draw_demo
+from peerlearn.cli.demo.run import METHODS, run_demo
+from peerlearn.cli.demo.table import show_results
 from peerlearn.errors import InputError
-from peerlearn.experiments import demo as demos
-from peerlearn.experiments import files
-from peerlearn.experiments.demo import METHODS, run_demo
-from peerlearn.experiments.figures import draw_demo
-from peerlearn.experiments.tables import show_results
 from peerlearn.network import SimulatedNetwork
+from peerlearn.system import files
 
 TABLES = ["results.csv", "agents.csv", "rounds.csv"]
 SOURCES = [*TABLES, "graph.graphml", "settings.json"]

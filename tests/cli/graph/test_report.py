@@ -18,12 +18,14 @@ from click.testing import CliRunner
 from peerlearn import SimulatedNetwork, average, graphs, weights
 from peerlearn.algorithms import iterates
 from peerlearn.cli import main
+from peerlearn.cli.graph import figure
+from peerlearn.cli.graph import report as graph_report
+from peerlearn.cli.graph.figure import draw_graph
+from peerlearn.cli.graph.kinds import KINDS, MOST, SHOWN, make_graph
+from peerlearn.cli.graph.report import describe
+from peerlearn.cli.graph.run import run_graph
 from peerlearn.errors import GraphError, InputError, MissingExtra, WeightsError
-from peerlearn.experiments import graph_report
-from peerlearn.experiments.figures import draw_graph
-from peerlearn.experiments.figures import graph as figure
-from peerlearn.experiments.graph_kinds import KINDS, MOST, SHOWN, named
-from peerlearn.experiments.graph_report import describe, run_graph
+from peerlearn.lab.figures import graph_places
 
 SOURCES = ["disagreement.csv", "graph.graphml", "summary.json", "weightings.csv"]
 FILES = sorted([*SOURCES, "graph.png", "graph.svg"])
@@ -181,7 +183,7 @@ def test_what_the_sentence_about_missing_options_suggests_works(no_work, kind):
         option.removeprefix("--"): text
         for option, text in zip(words[1::2], words[2::2], strict=True)
     }
-    graph = named(
+    graph = make_graph(
         words[0],
         {name: float(text) if "." in text else int(text) for name, text in options.items()},
     )
@@ -266,7 +268,7 @@ def test_a_list_of_links_is_a_graph_too(tmp_path):
 @pytest.mark.parametrize("many", [2, 200])
 @pytest.mark.parametrize("graph", [*GRAPHS.values(), graphs.linear(32)], ids=str)
 def test_the_figure_is_drawn_again_from_the_files_alone(graph, many, tmp_path, monkeypatch):
-    monkeypatch.setattr(figure, "LEVEL_UP_TO", many)
+    monkeypatch.setattr(graph_places, "LEVEL_UP_TO", many)
     monkeypatch.setattr(figure, "PATHS_UP_TO", 10 * many)
     monkeypatch.setattr(graph_report, "FASTEST_UP_TO", 10)
     run_graph(tmp_path / "one", graph, weights="laplacian")
@@ -375,7 +377,7 @@ def test_an_output_that_is_a_file(no_work, tmp_path):
 def test_a_file_of_too_many_agents(no_work, tmp_path):
     nx.write_edgelist(graphs.linear(MOST + 1), tmp_path / "long.txt")
     with pytest.raises(GraphError, match="1,001 agents are more than can be drawn"):
-        named(str(tmp_path / "long.txt"), {})
+        make_graph(str(tmp_path / "long.txt"), {})
 
 
 def test_without_cvxpy_the_other_weights_are_compared(no_cvxpy, tmp_path):

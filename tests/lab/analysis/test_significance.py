@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from peerlearn.experiments.lab.layout import Layout, StatisticsSpec
-from peerlearn.experiments.lab.report import statistics
-from peerlearn.experiments.lab.report.blocks import blocks_of
-from peerlearn.experiments.lab.report.significance import examined, probability
+from peerlearn.lab.analysis import statistics
+from peerlearn.lab.analysis.blocks import blocks_of
+from peerlearn.lab.analysis.significance import examine, probability
+from peerlearn.lab.description.specs import Layout, StatisticsSpec
 from tests.support.lab_rows import results_of, row, usual
 
 RNG = np.random.default_rng(7)
@@ -174,14 +174,14 @@ def test_blocks_of_several_data_sets_are_averages(tmp_path):
     assert blocks.averaged
     assert blocks.models == ("x", "y")
     assert blocks.values.tolist() == [[1, 11], [2, 12], [3, 13]]
-    told = examined(results_of(tmp_path, rows), spec()).sentences
+    told = examine(results_of(tmp_path, rows), spec()).sentences
     assert told[0] == "A block of the tests is a data set, averaged over its runs: 3 in all."
     assert "with 1 pair at least 6 blocks are needed at level 0.05, and there are 3" in told[1]
 
 
 def test_blocks_of_one_data_set_are_its_runs(tmp_path):
     rows = usual(data=("G50C",), agents=(5,), runs=9)
-    found = examined(results_of(tmp_path, rows), spec())
+    found = examine(results_of(tmp_path, rows), spec())
     assert found.blocks.values.shape == (9, 4)
     assert not found.blocks.averaged
     assert "one run (repetition and fold), 9 in all" in found.sentences[0]
@@ -208,7 +208,7 @@ def test_only_data_sets_that_have_the_metric_count(tmp_path):
     rows += [row("B", "z", status="failed"), row("A", "z", status="not applicable")]
     results = results_of(tmp_path, rows)
     for metric in ("error", "nrmse"):
-        found = examined(results, StatisticsSpec(metric))
+        found = examine(results, StatisticsSpec(metric))
         assert (found.blocks.columns, found.blocks.averaged, found.blocks.values.shape) == (
             ("fold",),
             False,
@@ -216,7 +216,7 @@ def test_only_data_sets_that_have_the_metric_count(tmp_path):
         )
         assert found.friedman is not None
         assert found.pairs[0].p == pytest.approx(2 / 2**10)
-    both = examined(results, StatisticsSpec("seconds"))
+    both = examine(results, StatisticsSpec("seconds"))
     assert both.blocks.averaged
 
 
@@ -243,7 +243,7 @@ def test_centralised_models_stand_in_every_block_and_sweeps_of_some_models_are_m
     )
     assert blocks.columns == ("data", "agents")
     assert blocks.values.tolist() == [[0.1, 0.05, 0.5, 0.25], [0.1, 0.1, 0.5, 0.25]] * 2
-    assert "depend on each other" in examined(results, spec(over=("data", "agents"))).sentences[0]
+    assert "depend on each other" in examine(results, spec(over=("data", "agents"))).sentences[0]
 
 
 def test_a_block_is_a_data_set_whatever_the_network(tmp_path):
@@ -256,14 +256,12 @@ def test_a_block_is_a_data_set_whatever_the_network(tmp_path):
     assert len(local) == 12
     assert blocks.values.shape == (2, 4)
     assert blocks.values[0, 1] == pytest.approx(np.mean(local))
-    told = examined(results, spec()).sentences
+    told = examine(results, spec()).sentences
     assert (
         told[0]
         == "A block of the tests is a data set, averaged over its runs and agents: 2 in all."
     )
-    single = examined(
-        results_of(tmp_path / "one", usual(data=("G50C",)), swept=("agents",)), spec()
-    )
+    single = examine(results_of(tmp_path / "one", usual(data=("G50C",)), swept=("agents",)), spec())
     assert single.blocks.values.shape == (6, 4)
     assert "one run (repetition and fold), averaged over agents, 6 in all" in single.sentences[0]
 
@@ -277,7 +275,7 @@ def test_models_are_measured_by_the_runs_that_all_have(tmp_path):
         for fold in range(3)
     ]
     rows[5] = row("A", "b", fold=2, status="failed")
-    found = examined(results_of(tmp_path, rows), spec())
+    found = examine(results_of(tmp_path, rows), spec())
     assert found.blocks.values.tolist() == [pytest.approx([0.6, 0.6]), pytest.approx([1.1, 1.1])]
     assert (
         "1 of 6 runs, which not all models have, are left out for all of them." in found.sentences
@@ -290,7 +288,7 @@ def test_everybody_who_ranks_better_is_named(tmp_path):
     rows = [
         row(f"d{k}", model, error=error + k) for k in range(9) for model, error in ranked.items()
     ]
-    told = examined(results_of(tmp_path, rows), spec(tests=("friedman",))).sentences[-1]
+    told = examine(results_of(tmp_path, rows), spec(tests=("friedman",))).sentences[-1]
     assert told.endswith(": a ranks better than d; b ranks better than d.")
 
 
@@ -299,7 +297,7 @@ def test_who_is_left_out_is_named(tmp_path):
     rows += [row(f"d{k}", "never", status="failed") for k in range(4)]
     rows += [row(f"d{k}", "cannot", status="not applicable") for k in range(4)]
     rows += [row(f"d{k}", "lost", error=math.nan) for k in range(4)]
-    told = examined(results_of(tmp_path, rows), spec()).sentences
+    told = examine(results_of(tmp_path, rows), spec()).sentences
     assert "never is left out: all its runs failed." in told
     assert "cannot is left out: it is not applicable." in told
     assert (
@@ -314,7 +312,7 @@ def test_what_is_infinite_is_worst_and_no_number_leaves_the_block_out(tmp_path):
     rows += [row(f"d{k}", "c", error=math.inf if k else math.nan) for k in range(8)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = examined(results_of(tmp_path, rows), spec())
+        found = examine(results_of(tmp_path, rows), spec())
     assert found.blocks.models == ("a", "b", "c")
     assert found.friedman.ranks == (1, 2, 3)
     assert found.friedman.blocks == 7
@@ -350,7 +348,7 @@ def test_larger_is_better_where_it_is(tmp_path):
         for k in range(7)
         for model, value in (("a", 0.2), ("b", 0.9))
     ]
-    found = examined(results_of(tmp_path, rows, metrics=["mcc"]), StatisticsSpec("mcc"))
+    found = examine(results_of(tmp_path, rows, metrics=["mcc"]), StatisticsSpec("mcc"))
     assert found.pairs[0].first == "b"
     assert found.friedman.ranks == (2, 1)
     assert "b is better than a" in " ".join(found.sentences)
@@ -358,12 +356,12 @@ def test_larger_is_better_where_it_is(tmp_path):
 
 def test_what_cannot_be_tested_is_said(tmp_path):
     alone = results_of(tmp_path / "alone", [row(f"d{k}", "only", error=0.1) for k in range(7)])
-    assert examined(alone, spec()).sentences == (
+    assert examine(alone, spec()).sentences == (
         "There is nothing to test: only alone has misclassification error.",
     )
     nobody = results_of(tmp_path / "nobody", [row("d", "a", rmse=1.0), row("d", "b", rmse=1.0)])
     assert (
-        examined(nobody, spec()).sentences[0]
+        examine(nobody, spec()).sentences[0]
         == "There is nothing to test: no model has misclassification error."
     )
     rows = [row(f"d{k}", model, error=0.1 + k) for k in range(7) for model in "abc"]
@@ -371,7 +369,7 @@ def test_what_cannot_be_tested_is_said(tmp_path):
         each for each in rows if (each["data"], each["model"]) not in (("d1", "b"), ("d2", "b"))
     ]
     rows += [row("d1", "b", status="not applicable"), row("d2", "b", status="failed")]
-    told = " ".join(examined(results_of(tmp_path / "holes", rows), spec()).sentences)
+    told = " ".join(examine(results_of(tmp_path / "holes", rows), spec()).sentences)
     assert "2 of 7 blocks are left out of Friedman's test, for they have no value of b." in told
     assert "over 5 blocks" in told
     assert "tells no two models apart" in told
@@ -383,10 +381,10 @@ def test_probabilities_in_words():
 
 def test_only_the_tests_that_are_asked_for(tmp_path):
     results = results_of(tmp_path, usual(), Layout("x"), ("agents",))
-    assert examined(results, spec(tests=("wilcoxon",))).friedman is None
-    assert examined(results, spec(tests=("friedman",))).pairs == ()
+    assert examine(results, spec(tests=("wilcoxon",))).friedman is None
+    assert examine(results, spec(tests=("friedman",))).pairs == ()
     assert (
-        examined(results, spec(level=0.001))
+        examine(results, spec(level=0.001))
         .sentences[1]
         .startswith("Wilcoxon's test is not made: with 6 pairs")
     )

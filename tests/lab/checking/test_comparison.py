@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from peerlearn import RVFLClassifier, SimulatedNetwork, data, graphs
 from peerlearn.errors import InputError
-from peerlearn.experiments import (
+from peerlearn.lab import (
     Comparison,
     Data,
     Expectation,
@@ -24,10 +24,10 @@ from peerlearn.experiments import (
     protocol_named,
     run,
 )
-from peerlearn.experiments.lab.checking.whole import checked
-from peerlearn.experiments.lab.protocols.columns import Columns
-from peerlearn.experiments.lab.protocols.signals import Signals
-from peerlearn.experiments.lab.report.defaults import shown_tables
+from peerlearn.lab.checking.comparison import check_comparison
+from peerlearn.lab.protocols.columns import Columns
+from peerlearn.lab.protocols.signals import Signals
+from peerlearn.lab.report.defaults import tables_to_show
 
 G50C = (Data("g50c"),)
 RIVAL = (Model("SVC", estimator=SVC(), where="centralised"),)
@@ -38,18 +38,18 @@ def test_plain_objects_will_do():
     given = Data("mine", given=data.load("iris"))
     ours = Model("ours", estimator=RVFLClassifier(20, network=SimulatedNetwork(graphs.ring(3))))
     comparison = Comparison((given,), (*RIVAL, ours), RING, folds=2)
-    assert checked(comparison) == comparison
+    assert check_comparison(comparison) == comparison
 
 
 def test_swept_entries_share_a_name():
     models = tuple(
         Model("m", "RVFL", "centralised", {"alpha": a}, swept={"alpha": a}) for a in (1.0, 2.0)
     )
-    assert len(list(checked(Comparison(G50C, models)).trials())) == 2
+    assert len(list(check_comparison(Comparison(G50C, models)).trials())) == 2
     with pytest.raises(
         InputError, match=r"^models\['m'\].name in the comparison stands twice: give each"
     ):
-        checked(Comparison(G50C, (models[0], models[0])))
+        check_comparison(Comparison(G50C, (models[0], models[0])))
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,14 @@ def test_swept_entries_share_a_name():
             "search.model in the comparison is 'SVM', which is no name in [[models]]: did you mean SVC?",
         ),
         (
+            {"models": (Model("m", "sklearn.svm.SVC", swept={"seed": 1}),)},
+            "models['m'].seed in the comparison is a list, but results have a column seed already",
+        ),
+        (
+            {"models": (Model("m", "sklearn.svm.SVC", swept={"distance": 1}),)},
+            "models['m'].distance in the comparison is a list, but results have a column distance",
+        ),
+        (
             {"models": (Model("m"),)},
             "models['m'].kind in the comparison is missing: give kind='RVFL' or another model of peerlearn, kind=",
         ),
@@ -163,7 +171,7 @@ def test_swept_entries_share_a_name():
 )
 def test_mistakes_name_the_object(given, said):
     with pytest.raises(InputError) as refused:
-        checked(Comparison(**{"data": G50C, "models": RIVAL, **given}))
+        check_comparison(Comparison(**{"data": G50C, "models": RIVAL, **given}))
     assert str(refused.value).startswith(said)
 
 
@@ -196,7 +204,7 @@ def test_enough_rows_for_folds_and_agents(rows, given, said):
     table = data.load("diabetes")
     few = data.DataSet("few", table.X[:rows], table.y[:rows], "regression", "made up", None)
     with pytest.raises(InputError) as refused:
-        checked(Comparison((Data("mine", given=few),), RIVAL, **given))
+        check_comparison(Comparison((Data("mine", given=few),), RIVAL, **given))
     assert str(refused.value).startswith(said)
 
 
@@ -207,7 +215,7 @@ def test_classes_with_one_row():
         InputError,
         match=r"^data\['mine'\] in the comparison has a class with one row, which cannot",
     ):
-        checked(Comparison((Data("mine", given=lonely),), RIVAL))
+        check_comparison(Comparison((Data("mine", given=lonely),), RIVAL))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +237,7 @@ def test_whole_numbers_that_may_be_amounts(folds, said):
 
     def refused(y):
         with pytest.raises(InputError) as error:
-            checked(Comparison((Data("mine", given=(X, y)),), RIVAL, folds=folds))
+            check_comparison(Comparison((Data("mine", given=(X, y)),), RIVAL, folds=folds))
         return str(error.value)
 
     assert refused(amounts).startswith(said)
@@ -237,7 +245,9 @@ def test_whole_numbers_that_may_be_amounts(folds, said):
     assert "regression" not in refused([f"class {each}" for each in amounts])
     assert "regression" not in refused([0] * 59 + [1])
     forest = (Model("m", "sklearn.linear_model.Ridge"),)
-    checked(Comparison((Data("mine", given=(X, amounts), task="regression"),), forest, folds=folds))
+    check_comparison(
+        Comparison((Data("mine", given=(X, amounts), task="regression"),), forest, folds=folds)
+    )
 
 
 @pytest.mark.parametrize(
@@ -257,7 +267,7 @@ def test_what_is_no_comparison(given, said, tmp_path):
 
 
 def test_very_many_runs_are_said_before_they_are_checked(caplog):
-    checked(Comparison(G50C, RIVAL, repetitions=5_001))
+    check_comparison(Comparison(G50C, RIVAL, repetitions=5_001))
     assert caplog.messages == [
         "the comparison makes 5,001 runs, and it takes a while to check them"
     ]
@@ -277,7 +287,7 @@ def test_a_model_that_cannot_do_a_task_is_no_mistake():
         True,
         False,
     ]
-    checked(comparison)
+    check_comparison(comparison)
 
 
 def test_settings_that_only_go_together_may_come_from_both():
@@ -285,28 +295,28 @@ def test_settings_that_only_go_together_may_come_from_both():
     model = Model("m", "LMSFilter", settings={"forgetting": 0.9})
     comparison = Comparison((entry,), (model,), RING, protocol=Signals())
     assert not comparison.protocol.refuses(entry, model)
-    assert checked(comparison) == comparison
+    assert check_comparison(comparison) == comparison
     with pytest.raises(
         InputError, match=r"^models\['m'\] in the comparison cannot be used: update='lms' has no"
     ):
-        checked(replace(comparison, data=(replace(entry, settings={}),)))
+        check_comparison(replace(comparison, data=(replace(entry, settings={}),)))
 
 
 def test_settings_of_what_is_not_run_are_not_looked_at():
     model = Model("m", "LMSFilter", settings={"forgetting": 0.9})
     comparison = Comparison(G50C, (model,), RING)
     assert comparison.protocol.refuses(G50C[0], model)
-    assert checked(comparison) == comparison
+    assert check_comparison(comparison) == comparison
 
 
 def test_settings_are_seen_over_the_network_that_they_are_for():
     model = Model("m", "VerticalRVFL", settings={"n_hidden": [3, 4]})
     pair = (Net("pair", "ring", 2),)
-    assert checked(Comparison(G50C, (model,), pair, protocol=Columns()))
+    assert check_comparison(Comparison(G50C, (model,), pair, protocol=Columns()))
     with pytest.raises(
         InputError, match=r"^models\['m'\] in the comparison cannot be used: n_hidden has 2 "
     ):
-        checked(Comparison(G50C, (model,), (*pair, *RING), protocol=Columns()))
+        check_comparison(Comparison(G50C, (model,), (*pair, *RING), protocol=Columns()))
 
 
 def test_nothing_is_run_or_written_of_what_cannot_be_run(tmp_path):
@@ -325,7 +335,7 @@ def test_a_protocol_that_does_not_search(name):
         InputError,
         match=f"^search in the comparison is not for the protocol {name}: leave it out, or",
     ):
-        checked(whole)
+        check_comparison(whole)
 
 
 def test_a_setting_that_a_protocol_lacks():
@@ -341,23 +351,23 @@ def test_what_is_always_measured_may_be_asked_for(tmp_path):
         (Data("iris"),), (Model("m", "RVFL", settings={"n_hidden": 5}),), RING, metrics=asked
     )
     results = run(whole, tmp_path, jobs=1)
-    assert [spec.metric for spec in shown_tables(results)] == list(asked)
+    assert [spec.metric for spec in tables_to_show(results)] == list(asked)
 
 
 def test_agents_need_sequences_too():
     data = Data("s", "narma10", {"sequences": 10, "length": 50})
     net, search = Net("ring", "ring", 5), Search({"alpha": [1.0]}, where="network", folds=2)
     whole = Comparison((data,), (Model("m", "ESN"),), (net,), protocol_named("sequences"), folds=2)
-    checked(whole)
+    check_comparison(whole)
     with pytest.raises(
         InputError,
         match="is 5, but s has 2 sequences to train on in a fold of the search: give fewer",
     ):
-        checked(replace(whole, search=search))
+        check_comparison(replace(whole, search=search))
     with pytest.raises(
         InputError, match="is 6, but s has 5 sequences to train on: give fewer agents"
     ):
-        checked(replace(whole, networks=(replace(net, agents=6),)))
+        check_comparison(replace(whole, networks=(replace(net, agents=6),)))
 
 
 def test_agents_need_rows_in_every_fold_of_a_search_over_the_network():
@@ -367,10 +377,10 @@ def test_agents_need_rows_in_every_fold_of_a_search_over_the_network():
             G50C, (Model("m", "RVFL"),), (Net("ring", "ring", agents),), search=search
         )
         if agents == 206:
-            checked(whole)
+            check_comparison(whole)
         else:
             with pytest.raises(
                 InputError,
                 match="is 207, but g50c has 206 rows to train on in a fold of the search",
             ):
-                checked(whole)
+                check_comparison(whole)

@@ -16,9 +16,9 @@ from sklearn.svm import SVC
 from peerlearn import RVFLClassifier, graphs
 from peerlearn.data import DataSet
 from peerlearn.errors import InputError
-from peerlearn.experiments import Comparison, Data, Model, Net, Search, read
-from peerlearn.experiments.lab.checking.whole import checked
-from peerlearn.experiments.lab.runs.attempt import attempt
+from peerlearn.lab import Comparison, Data, Model, Net, Search, read
+from peerlearn.lab.checking.comparison import check_comparison
+from peerlearn.lab.runs.attempt import attempt
 from tests.support.lab_given import Column, Guess, classes, numbers
 
 TABLE = classes()
@@ -27,7 +27,7 @@ RIVAL = Model("SVC", estimator=SVC())
 
 def given(X, y, task="classification", **more):
     rows = DataSet("mine", X, y, task, "made", None)
-    return checked(Comparison((Data("mine", given=rows, **more),), (RIVAL,), folds=2))
+    return check_comparison(Comparison((Data("mine", given=rows, **more),), (RIVAL,), folds=2))
 
 
 class Frame:
@@ -52,7 +52,7 @@ def test_rows_in_other_forms_are_the_same_rows():
         given(X.tolist(), y.astype(np.int8)),
     ):
         keys |= {next(other.trials()).key}
-    pair = checked(Comparison((Data("mine", given=(X, y)),), (RIVAL,), folds=2))
+    pair = check_comparison(Comparison((Data("mine", given=(X, y)),), (RIVAL,), folds=2))
     assert len(keys | {next(pair.trials()).key}) == 1
     texts = given(X, np.array(["abc"[k] for k in y], dtype=object)).data[0].given.y
     assert texts.dtype.kind == "U"
@@ -63,7 +63,7 @@ def test_the_task_can_be_said():
     pair = Comparison(
         (Data("mine", given=(TABLE.X, whole), task="classification"),), (RIVAL,), folds=2
     )
-    assert checked(pair).data[0].given.y.dtype == np.int64
+    assert check_comparison(pair).data[0].given.y.dtype == np.int64
     assert (
         given(TABLE.X, TABLE.y, task="classification", scale="unit").data[0].given.task
         == "classification"
@@ -154,11 +154,13 @@ def test_one_class_is_not_enough():
 )
 def test_objects_of_the_wrong_kind(more, said):
     with pytest.raises(InputError, match=said):
-        checked(Comparison(**{"data": (Data("g50c"),), "models": (RIVAL,), **more}))
+        check_comparison(Comparison(**{"data": (Data("g50c"),), "models": (RIVAL,), **more}))
 
 
 def test_numbers_of_numpy_will_do():
-    whole = checked(Comparison((Data("g50c"),), (RIVAL,), seed=np.int64(3), folds=np.int32(2)))
+    whole = check_comparison(
+        Comparison((Data("g50c"),), (RIVAL,), seed=np.int64(3), folds=np.int32(2))
+    )
     assert [next(whole.trials()).key, type(whole.folds)] == [
         next(Comparison((Data("g50c"),), (RIVAL,), seed=3, folds=2).trials()).key,
         int,
@@ -175,7 +177,9 @@ def test_rivals_are_centralised_unless_told_otherwise():
 
 
 def test_an_estimator_of_ones_own_needs_no_constraints():
-    whole = checked(Comparison((Data("mine", given=TABLE),), (Model("m", estimator=Guess()),)))
+    whole = check_comparison(
+        Comparison((Data("mine", given=TABLE),), (Model("m", estimator=Guess()),))
+    )
     assert attempt(next(whole.trials()))["status"] == "done"
 
 
@@ -183,7 +187,8 @@ def test_predictions_as_a_table_of_one_column():
     rows = numbers()
     models = (Model("one", estimator=Column()), Model("two", estimator=Column(2)))
     one, two = (
-        attempt(trial) for trial in checked(Comparison((Data("n", given=rows),), models)).trials()
+        attempt(trial)
+        for trial in check_comparison(Comparison((Data("n", given=rows),), models)).trials()
     )
     assert one["nrmse"] == pytest.approx(
         1.0, abs=0.1
@@ -196,17 +201,21 @@ def test_predictions_as_a_table_of_one_column():
 def test_parameters_of_estimators_within():
     pipe = make_pipeline(StandardScaler(), SVC())
     data, settings = (Data("mine", given=TABLE),), {"svc__C": 3.0}
-    whole = checked(Comparison(data, (Model("p", estimator=pipe, settings=settings),)))
+    whole = check_comparison(Comparison(data, (Model("p", estimator=pipe, settings=settings),)))
     assert attempt(next(whole.trials()))["status"] == "done"
     search = Search({"svc__gamma": [0.1, 1.0]}, folds=2)
     row = attempt(
-        next(checked(Comparison(data, (Model("p", estimator=pipe),), search=search)).trials())
+        next(
+            check_comparison(
+                Comparison(data, (Model("p", estimator=pipe),), search=search)
+            ).trials()
+        )
     )
     assert row["best.svc__gamma"] in (0.1, 1.0)
     with pytest.raises(
         InputError, match=r"models\['p'\].svc__D in the comparison is no parameter of Pipeline"
     ):
-        checked(Comparison(data, (Model("p", estimator=pipe, settings={"svc__D": 1}),)))
+        check_comparison(Comparison(data, (Model("p", estimator=pipe, settings={"svc__D": 1}),)))
 
 
 FILE = """

@@ -15,18 +15,21 @@ import pytest
 from sklearn.svm import SVC
 
 from peerlearn import RVFLClassifier
-from peerlearn.experiments.lab import own_code
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model
-from peerlearn.experiments.lab.protocols.rows import Rows
-from peerlearn.experiments.lab.trial import Trial, plain, rows_of_file
+from peerlearn.lab import Search, protocol_named
+from peerlearn.lab.description import own_code
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net
+from peerlearn.lab.description.identity import describe_file, describe_value
+from peerlearn.lab.description.trial import Trial
+from peerlearn.lab.protocols.rows import Rows
 from tests.support.pages import ROOT
 
 PROGRAM = """
 import json, sys
 import numpy as np
-from peerlearn.experiments.lab.trial import plain
+from peerlearn.lab.description.identity import describe_value
 letters = np.array(["".join(["a", str(k)]) for k in range(3)], dtype=object)
-print(json.dumps(plain([letters, lambda x: x + 1 in {"p", "q", "r"}, np.random.RandomState(3)])))
+values = [letters, lambda x: x + 1 in {"p", "q", "r"}, np.random.RandomState(3)]
+print(json.dumps(describe_value(values)))
 """
 
 
@@ -58,8 +61,8 @@ def scaled(factor):
     ],
 )
 def test_what_differs_is_told_apart(one, other):
-    assert plain(one) == plain(one)
-    assert plain(one) != plain(other)
+    assert describe_value(one) == describe_value(one)
+    assert describe_value(one) != describe_value(other)
 
 
 def test_the_order_of_agents_counts():
@@ -68,9 +71,35 @@ def test_the_order_of_agents_counts():
     back.add_nodes_from([3, 2, 1, 0])
     for graph in (there, back):
         graph.add_edges_from(star)
-    assert plain(there) != plain(back)
+    assert describe_value(there) != describe_value(back)
     named = nx.Graph([("a", 1), (1, "b")])  # names of several kinds cannot be sorted
-    assert plain(named) == {"agents": ["a", 1, "b"], "links": [[0, 1], [1, 2]]}
+    assert describe_value(named) == {"agents": ["a", 1, "b"], "links": [[0, 1], [1, 2]]}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "key"),
+    [
+        ("averaging", "edc6f3816bb1f7795707"),
+        ("columns", "ac0bcf12ce05eee0bec8"),
+        ("completion", "103beca639066cbdf3ca"),
+        ("convergence", "2b000ef4affe8e3ad20e"),
+        ("few-labels", "b55de94bff4b9cd6c617"),
+        ("rows", "c9d35a4544df004132b7"),
+        ("sequences", "4c3a7c57eb82db76d88f"),
+        ("signals", "b55b6965f254a75c3457"),
+        ("stream", "65b89d173bcaec4f5eab"),
+    ],
+)
+def test_rows_of_earlier_versions_are_found(protocol, key):
+    """These keys name rows on disk since 0.6: moving or renaming a class must not change them."""
+    comparison = Comparison(
+        (Data("iris"),),
+        (Model("R", "RVFL", settings={"n_hidden": 5}),),
+        (Net("r", "ring", 4),),
+        protocol_named(protocol),
+        search=Search({"alpha": [1.0, 2.0]}),
+    )
+    assert next(comparison.trials()).key == key
 
 
 def test_rows_of_a_file_are_part_of_a_run(tmp_path, monkeypatch):
@@ -80,7 +109,7 @@ def test_rows_of_a_file_are_part_of_a_run(tmp_path, monkeypatch):
 
     def key(name, X, y):
         np.savez(tmp_path / "Unheard.npz", X=X, y=y)
-        rows_of_file.cache_clear()
+        describe_file.cache_clear()
         entry, model = Data(name), Model("m", "RVFL")
         return Trial(
             Comparison(data=(entry,), models=(model,), protocol=Rows()), entry, model, None, 0, 0
@@ -90,7 +119,7 @@ def test_rows_of_a_file_are_part_of_a_run(tmp_path, monkeypatch):
     assert len({key("Unheard", X, y), key("Unheard", X + 1, y), key("Unheard", X, 1 - y)}) == 3
     for name in ("iris", "narma10", "missing"):
         assert key(name, X, y) == key(name, X + 1, y)
-    rows_of_file.cache_clear()
+    describe_file.cache_clear()
 
 
 OWN = """
@@ -184,13 +213,13 @@ def test_what_is_installed_is_told_by_its_name():
         {"kind": "sklearn.svm.SVC"},
         Model("m", "RVFL"),
     ):
-        assert '"own"' not in json.dumps(plain(value))
+        assert '"own"' not in json.dumps(describe_value(value))
 
 
 SCRIPT = """
 import sys
 from sklearn.base import BaseEstimator, ClassifierMixin
-from peerlearn.experiments import Comparison, Data, Model, run
+from peerlearn.lab import Comparison, Data, Model, run
 class Zeros(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         return self

@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics as reference
 
 from peerlearn.errors import DataError
-from peerlearn.experiments.lab import metrics
+from peerlearn.lab.description import metrics
 
 RNG = np.random.default_rng(0)
 
@@ -22,7 +22,7 @@ def classes(agents=4, rows=300):
 
 def test_metrics_of_classes_are_scikit_learns():
     y, said = classes()
-    values, agents = metrics.measured(("error", "balanced_error", "mcc"), "classification", y, said)
+    values, agents = metrics.measure(("error", "balanced_error", "mcc"), "classification", y, said)
     assert agents["error"] == pytest.approx([1 - reference.accuracy_score(y, own) for own in said])
     assert agents["balanced_error"] == pytest.approx(
         [1 - reference.balanced_accuracy_score(y, own) for own in said]
@@ -33,7 +33,7 @@ def test_metrics_of_classes_are_scikit_learns():
 
 def test_metrics_of_classes_by_hand():
     y, said = np.array([1, 1, 1, 1, -1, -1]), np.array([[1, 1, 1, -1, -1, 1]])
-    values, _ = metrics.measured(("error", "balanced_error", "mcc"), "classification", y, said)
+    values, _ = metrics.measure(("error", "balanced_error", "mcc"), "classification", y, said)
     assert values["error"] == pytest.approx(2 / 6)
     assert values["balanced_error"] == pytest.approx((1 / 4 + 1 / 2) / 2)
     assert values["mcc"] == pytest.approx((3 * 1 - 1 * 1) / np.sqrt(4 * 4 * 2 * 2))
@@ -42,7 +42,7 @@ def test_metrics_of_classes_by_hand():
 @pytest.mark.filterwarnings("error")
 def test_balanced_error_of_classes_that_test_rows_lack():
     y, said = np.array(["b", "b", "d", "d"]), np.array([["b", "a", "z", "d"]])
-    assert metrics.measured(("balanced_error",), "classification", y, said)[0] == {
+    assert metrics.measure(("balanced_error",), "classification", y, said)[0] == {
         "balanced_error": 0.5
     }
 
@@ -62,9 +62,9 @@ def test_balanced_error_of_classes_that_test_rows_lack():
 )
 def test_what_cannot_be_a_class_is_no_error_but_a_failure(said, why):
     with pytest.raises(DataError, match=why):
-        metrics.measured(("error",), "classification", np.array([0, 1, 1]), np.array(said))
+        metrics.measure(("error",), "classification", np.array([0, 1, 1]), np.array(said))
     names = np.array(["a", "b", "b"])
-    assert metrics.measured(("error",), "classification", names, names[None].astype(object))[0] == {
+    assert metrics.measure(("error",), "classification", names, names[None].astype(object))[0] == {
         "error": 0.0
     }
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_a_class_is_no_error_but_a_failure(said, why):
 @pytest.mark.parametrize("outputs", [(), (3,)])
 def test_metrics_of_numbers(outputs):
     y, noise = RNG.standard_normal((50, *outputs)), RNG.standard_normal((3, 50, *outputs))
-    values, agents = metrics.measured(("rmse", "nrmse", "mae"), "regression", y, y + noise)
+    values, agents = metrics.measure(("rmse", "nrmse", "mae"), "regression", y, y + noise)
     assert agents["rmse"] == pytest.approx(
         [np.sqrt(reference.mean_squared_error(y, y + own)) for own in noise]
     )
@@ -83,21 +83,21 @@ def test_metrics_of_numbers(outputs):
     assert np.array(agents["nrmse"]) ** 2 == pytest.approx(squares)
     assert values["rmse"] == pytest.approx(np.mean(agents["rmse"]))
     mean = np.broadcast_to(y.mean(axis=0), y.shape)[None]
-    assert metrics.measured(("nrmse",), "regression", y, mean)[0]["nrmse"] == pytest.approx(1.0)
+    assert metrics.measure(("nrmse",), "regression", y, mean)[0]["nrmse"] == pytest.approx(1.0)
 
 
 def test_targets_that_are_all_alike_have_no_nrmse():
     with pytest.raises(DataError, match=r"7 test rows have all the same target.*rmse"):
-        metrics.measured(("nrmse",), "regression", np.full(7, 0.1), np.zeros((1, 7)))
+        metrics.measure(("nrmse",), "regression", np.full(7, 0.1), np.zeros((1, 7)))
 
 
 def test_names_of_the_other_task_and_of_protocols_are_left_out():
     y, said = classes()
-    assert set(metrics.measured(("nrmse", "error", "distance"), "classification", y, said)[0]) == {
+    assert set(metrics.measure(("nrmse", "error", "distance"), "classification", y, said)[0]) == {
         "error"
     }
-    assert set(metrics.measured((), "classification", y, said)[0]) == {"error"}
-    assert set(metrics.measured((), "regression", np.arange(3.0), np.zeros((1, 3)))[0]) == {"nrmse"}
+    assert set(metrics.measure((), "classification", y, said)[0]) == {"error"}
+    assert set(metrics.measure((), "regression", np.arange(3.0), np.zeros((1, 3)))[0]) == {"nrmse"}
 
 
 def test_only_mcc_grows_with_how_good_it_is():
@@ -123,7 +123,7 @@ def test_spread_by_hand():
 
 def test_answers_that_differ_from_the_commonest():
     labels = np.array([["a", "b", "c"], ["a", "b", "a"], ["a", "c", "b"], ["b", "b", "a"]])
-    assert metrics.differing(labels) == pytest.approx((1 + 1 + 2) / 12)
+    assert metrics.share_differing(labels) == pytest.approx((1 + 1 + 2) / 12)
 
 
 def test_distances_are_relative_to_the_centre():

@@ -14,18 +14,18 @@ from PIL import Image
 
 from peerlearn import graphs
 from peerlearn.errors import InputError
-from peerlearn.experiments.figures.boxes import bars_figure, boxes_figure
-from peerlearn.experiments.figures.comparison import KINDS, draw_figure
-from peerlearn.experiments.figures.curves import curves_figure, mean_curve
-from peerlearn.experiments.figures.ends import spread
-from peerlearn.experiments.figures.lines import lines_figure
-from peerlearn.experiments.figures.looks import look
-from peerlearn.experiments.figures.networks import MOST, distinct, draw_networks
-from peerlearn.experiments.figures.ranks import ranks_figure
-from peerlearn.experiments.figures.style import STYLE
-from peerlearn.experiments.lab.layout import FigureSpec, Layout, StatisticsSpec, TableSpec
-from peerlearn.experiments.lab.report.defaults import shown_figures
-from peerlearn.experiments.lab.report.whole import make_report
+from peerlearn.lab.description.specs import FigureSpec, Layout, StatisticsSpec, TableSpec
+from peerlearn.lab.figures.boxes import bars_figure, boxes_figure
+from peerlearn.lab.figures.curves import curves_figure, mean_curve
+from peerlearn.lab.figures.draw import KINDS, draw_figure
+from peerlearn.lab.figures.ends import spread
+from peerlearn.lab.figures.lines import lines_figure
+from peerlearn.lab.figures.looks import look
+from peerlearn.lab.figures.networks import MOST, distinct, draw_networks
+from peerlearn.lab.figures.ranks import ranks_figure
+from peerlearn.lab.figures.style import STYLE
+from peerlearn.lab.report.build import make_report
+from peerlearn.lab.report.defaults import figures_to_show
 from tests.support.lab_rows import graph_of, results_of, row, usual
 
 LONG = "a_rather long name_with $dollars$, 5 % & more of everything that a name may have in it"
@@ -360,7 +360,7 @@ def test_a_figure_for_each_swept_key_of_who_has_it(tmp_path):
         sent = {"bytes": 9 * k + f, "error": 0.01 * k + f, "seconds": 0.1}
         rows.append(row("A", "together", "N", agents=k, weights=weights, fold=f, **sent))
     results = results_of(tmp_path, rows, swept=("n_estimators", "agents", "weights"))
-    assert [(each.name, each.kind, each.where) for each in shown_figures(results)] == [
+    assert [(each.name, each.kind, each.where) for each in figures_to_show(results)] == [
         ("error-against-agents", "lines", {"model": ["in one place", "together"]}),
         ("error-against-n_estimators", "lines", {"model": ["forest", "in one place"]}),
         ("seconds", "boxes", {}),
@@ -369,24 +369,24 @@ def test_a_figure_for_each_swept_key_of_who_has_it(tmp_path):
 
 
 def test_figures_where_the_layout_has_none(tmp_path):
-    swept = shown_figures(several(tmp_path, 2, 1))
+    swept = figures_to_show(several(tmp_path, 2, 1))
     assert [(each.name, each.kind) for each in swept] == [
         ("error-against-agents", "lines"), ("seconds-against-agents", "lines"), ("bytes-against-agents", "lines"),
         ("loss", "curves"),
     ]  # fmt: skip
     nets = [row("A", "m", name, error=0.1) for name in ("N1", "N 2")]
-    two = shown_figures(results_of(tmp_path, nets, metrics=[]))
+    two = figures_to_show(results_of(tmp_path, nets, metrics=[]))
     assert [(each.name, each.where) for each in two[:2]] == [
         ("error-N1", {"network": "N1"}),
         ("error-N 2", {"network": "N 2"}),
     ]
     rows = usual(agents=(5,), runs=6)
     tests = Layout("x", statistics=(StatisticsSpec("error"),))
-    assert [each.kind for each in shown_figures(results_of(tmp_path, rows, tests))] == [
+    assert [each.kind for each in figures_to_show(results_of(tmp_path, rows, tests))] == [
         "boxes"
     ] * 3 + ["ranks"]
     assert [
-        each.kind for each in shown_figures(results_of(tmp_path, usual(agents=(5,), runs=2)))
+        each.kind for each in figures_to_show(results_of(tmp_path, usual(agents=(5,), runs=2)))
     ] == ["bars"] * 3
 
 
@@ -394,10 +394,10 @@ def test_a_figure_has_the_unit_of_the_table(tmp_path):
     figures = (FigureSpec("f", "bars", "error"), FigureSpec("g", "bars", "bytes", unit="kB"))
     rows = [row("A", "x", error=0.1)]
     assert [
-        each.unit for each in shown_figures(results_of(tmp_path, rows, Layout(figures=figures)))
+        each.unit for each in figures_to_show(results_of(tmp_path, rows, Layout(figures=figures)))
     ] == ["%", "kB"]
     plain = Layout(figures=figures[:1], tables=(TableSpec("t", "error"),))
-    assert [each.unit for each in shown_figures(results_of(tmp_path, rows, plain))] == [""]
+    assert [each.unit for each in figures_to_show(results_of(tmp_path, rows, plain))] == [""]
 
 
 def test_names_at_the_ends_of_lines_stay_apart_and_in_order():

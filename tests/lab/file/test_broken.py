@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from peerlearn.errors import InputError
-from peerlearn.experiments import read
+from peerlearn.lab import read
 from tests.support.pages import SUPPORT
 
 SOUND = (SUPPORT / "sound_comparison.toml").read_text()

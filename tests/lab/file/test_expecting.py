@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.file.expecting import expected_in, for_each
-from peerlearn.toml_reader import Table
+from peerlearn.lab.file.expecting import count_expectations, for_each
+from peerlearn.toml_reader import TomlTable
 
 
 def written_out(**values):
-    return [each.values for each in for_each(Table(values, "mine.toml", "expect[1]."))]
+    return [each.values for each in for_each(TomlTable(values, "mine.toml", "expect[1]."))]
 
 
 def test_without_each_nothing_changes():
@@ -75,4 +75,6 @@ def test_a_list_of_another_length_is_refused():
 
 
 def test_how_many_expectations_a_file_has():
-    assert expected_in([{"value": 1}, {"each": {"data": ["a", "b"], "alpha": [1, 2, 3]}}]) == 7
+    assert (
+        count_expectations([{"value": 1}, {"each": {"data": ["a", "b"], "alpha": [1, 2, 3]}}]) == 7
+    )

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pytest
 
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.file.fields import made_from
-from peerlearn.toml_reader import Table
+from peerlearn.lab.file.fields import make_from
+from peerlearn.toml_reader import TomlTable
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Spec:
 
 
 def made(**values):
-    return made_from(Spec, Table(values, "FILE", "spec."))
+    return make_from(Spec, TomlTable(values, "FILE", "spec."))
 
 
 def test_what_is_left_out_has_its_default():

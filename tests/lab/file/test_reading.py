@@ -7,7 +7,7 @@ import pytest
 
 from peerlearn import toml_reader
 from peerlearn.errors import InputError
-from peerlearn.experiments import (
+from peerlearn.lab import (
     Data,
     Expectation,
     FigureSpec,
@@ -18,8 +18,8 @@ from peerlearn.experiments import (
     TableSpec,
     read,
 )
-from peerlearn.experiments.lab.file.sizes import sized
-from peerlearn.experiments.lab.protocols.rows import Rows
+from peerlearn.lab.file.sizes import values_at_size
+from peerlearn.lab.protocols.rows import Rows
 from tests.support.pages import SUPPORT
 
 SHORT = (SUPPORT / "short_comparison.toml").read_text()
@@ -272,15 +272,15 @@ def test_what_a_size_leaves_out_is_checked_all_the_same(written):
 
 def test_a_file_is_the_same_at_its_own_size_after_a_smaller_one(written):
     top = toml_reader.read(written(SHORT))
-    assert sized(top, "quick")["repetitions"] == 1
-    assert "repetitions" not in sized(top, "full")
+    assert values_at_size(top, "quick")["repetitions"] == 1
+    assert "repetitions" not in values_at_size(top, "full")
 
 
 FROM_FILES = SHORT.replace('name = "g50c"', 'name = "G50C"') + '[[data]]\nname = "iris"\n'
 
 
 def test_data_that_is_not_there(written, monkeypatch):
-    monkeypatch.setattr("peerlearn.experiments.lab.file.reading.fetch_missing", lambda name: None)
+    monkeypatch.setattr("peerlearn.lab.checking.read.fetch_missing", lambda name: None)
     with pytest.raises(
         InputError,
         match=r"^data\['G50C'\] in .*mine.toml cannot be used: data set G50C is read from",
@@ -297,7 +297,7 @@ def test_data_that_is_not_there(written, monkeypatch):
 
 
 def test_expectations_of_data_that_is_left_out_are_no_mistake(written, monkeypatch):
-    monkeypatch.setattr("peerlearn.experiments.lab.file.reading.fetch_missing", lambda name: None)
+    monkeypatch.setattr("peerlearn.lab.checking.read.fetch_missing", lambda name: None)
     expect = '[[expect]]\nsource = "t"\nmetric = "error"\nvalue = 0\nspread = 1\nwhere = { data = "G50C" }\n'
     assert read(written(FROM_FILES + expect), without_missing=True).layout.expectations[
         0
@@ -306,7 +306,7 @@ def test_expectations_of_data_that_is_left_out_are_no_mistake(written, monkeypat
 
 @pytest.mark.parametrize("without_missing", [False, True])
 def test_a_data_set_in_the_place_of_another(without_missing, written, monkeypatch):
-    monkeypatch.setattr("peerlearn.experiments.lab.file.reading.fetch_missing", lambda name: None)
+    monkeypatch.setattr("peerlearn.lab.checking.read.fetch_missing", lambda name: None)
     text = SHORT.replace('name = "g50c"', 'name = "G50C"\ninstead = "g50c"')
     comparison = read(written(text), without_missing=without_missing)
     assert comparison.data == (Data("G50C", source="g50c"),)

@@ -11,10 +11,10 @@ from peerlearn import Consensus, RVFLClassifier, RVFLRegressor, SimulatedNetwork
 from peerlearn.algorithms import ADMM, Averaging, Local
 from peerlearn.data import DataSet
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
-from peerlearn.experiments.lab.protocols.averaging import Averages, disagreements
-from peerlearn.experiments.lab.training.loading import fold_of
-from peerlearn.experiments.lab.training.making import graph_of
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net
+from peerlearn.lab.protocols.averaging import Averages, disagreements
+from peerlearn.lab.training.loading import fold_of
+from peerlearn.lab.training.networks import graph_of
 
 L, B = 9, 6
 LINE = Net("line", fixed=graphs.linear(L), weights="max-degree")

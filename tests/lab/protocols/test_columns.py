@@ -15,8 +15,8 @@ from peerlearn import (
     partition,
 )
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.comparison import Data, protocol_named
-from peerlearn.experiments.lab.training.loading import split
+from peerlearn.lab.description.comparison import Data, protocol_named
+from peerlearn.lab.training.loading import split
 from tests.support.lab_given import classes, comparison, model, numbers, ran
 from tests.support.readout_problems import closed_form
 

@@ -10,7 +10,7 @@ from peerlearn import SimulatedNetwork, graphs
 from peerlearn.algorithms.completion import BlockCompletion, DiffusionCompletion
 from peerlearn.algorithms.distances import Exchange
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.comparison import Data, Model, protocol_named
+from peerlearn.lab.description.comparison import Data, Model, protocol_named
 from tests.support.lab_given import classes, comparison, model, ran
 
 EXCHANGE = {

@@ -11,9 +11,9 @@ from scipy.optimize import check_grad
 from peerlearn import S3VMClassifier, SimulatedNetwork, StepRule, graphs
 from peerlearn.algorithms.smooth import Diffusion
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.comparison import Data, Model, protocol_named
-from peerlearn.experiments.lab.protocols import convergence
-from peerlearn.experiments.lab.training.fitting import fitted
+from peerlearn.lab.description.comparison import Data, Model, protocol_named
+from peerlearn.lab.protocols import convergence
+from peerlearn.lab.training.outcomes import time_fit
 from tests.support.lab_given import classes, comparison, model, ran
 
 SETTINGS = {"C1": 2.0, "C2": 0.5, "s": 3.0, "positive_share": 0.4}
@@ -114,7 +114,9 @@ def test_over_a_network_curves_are_means_over_agents():
 
 def test_what_has_converged_stays_there(monkeypatch):
     fits = []
-    monkeypatch.setattr(convergence, "fitted", lambda *given: fits.append(given) or fitted(*given))
+    monkeypatch.setattr(
+        convergence, "time_fit", lambda *given: fits.append(given) or time_fit(*given)
+    )
     solver = {"name": "lbfgs", "tolerance": 1e-5}
     ((_, outcome),) = ran(
         watched(

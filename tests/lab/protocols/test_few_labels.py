@@ -20,11 +20,11 @@ from peerlearn import (
 )
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
-from peerlearn.experiments.lab.checking.whole import checked
-from peerlearn.experiments.lab.comparison import Data, Model, protocol_named
-from peerlearn.experiments.lab.runs.attempt import attempt
-from peerlearn.experiments.lab.training.loading import split
-from peerlearn.experiments.lab.training.search import Search
+from peerlearn.lab.checking.comparison import check_comparison
+from peerlearn.lab.description.comparison import Data, Model, protocol_named
+from peerlearn.lab.description.search import Search
+from peerlearn.lab.runs.attempt import attempt
+from peerlearn.lab.training.loading import split
 from peerlearn.models.anchor_lap import AnchorLapClassifier
 from tests.support.lab_given import classes, comparison, model, numbers, ran
 
@@ -102,7 +102,7 @@ def test_every_model_and_network_sees_the_same_rows():
         model("b", "LapKRRClassifier", "centralised"),
         folds=1,
     )
-    one, other = (trial.comparison.protocol.drawn(trial) for trial in whole.trials())
+    one, other = (trial.comparison.protocol.draw_fold(trial) for trial in whole.trials())
     assert np.array_equal(one.X, other.X)
     assert np.array_equal(one.y, other.y)
 
@@ -445,7 +445,7 @@ def test_a_search_needs_two_labels_of_every_class_and_one_in_every_fold():
         model(kind="S3VMClassifier", where="centralised", positive_share=0.5),
         search=search,
     )
-    checked(whole)
+    check_comparison(whole)
     for trial in whole.trials():
         outer = whole.protocol.fold(trial)
         inner = [
@@ -463,13 +463,13 @@ def test_a_search_needs_two_labels_of_every_class_and_one_in_every_fold():
         InputError,
         match=r"search.folds in the comparison is 21, but classes has 20 labelled rows: give",
     ):
-        checked(replace(whole, search=replace(search, folds=21)))
+        check_comparison(replace(whole, search=replace(search, folds=21)))
     rare = few(signed(), *whole.models, labelled=2, labels="per class", search=search)
     with pytest.raises(
         InputError,
         match=r"protocol.labelled in the comparison is 2 for classes, and a search needs two",
     ):
-        checked(rare)
+        check_comparison(rare)
     with pytest.raises(
         DataError,
         match="a class of classes has one labelled row, which a search cannot both learn and",
@@ -505,7 +505,7 @@ def test_a_search_needs_two_labels_of_every_class_and_one_in_every_fold():
 def test_names_and_numbers_of_the_protocol(changed, said):
     whole = few(signed(), model("S", "S3VMClassifier"), **changed)
     with pytest.raises(InputError, match=said):
-        checked(whole)
+        check_comparison(whole)
 
 
 @pytest.mark.parametrize(
@@ -525,8 +525,10 @@ def test_what_is_tuned_is_not_searched(grid, tuned):
     protocol = replace(whole.protocol, tuned={"classes": {"S": {tuned: values[tuned]}}})
     said = rf"search.grid.{grid} in the comparison and protocol.tuned.classes.S.{tuned} are about the same"
     with pytest.raises(InputError, match=said):
-        checked(replace(whole, protocol=protocol))
-    checked(replace(whole, protocol=replace(whole.protocol, tuned={"classes": {"S": {"s": 4.0}}})))
+        check_comparison(replace(whole, protocol=protocol))
+    check_comparison(
+        replace(whole, protocol=replace(whole.protocol, tuned={"classes": {"S": {"s": 4.0}}}))
+    )
 
 
 def test_rows_that_are_kept_leave_numpys_generator_as_rows_made_anew_do():

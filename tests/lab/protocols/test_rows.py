@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from peerlearn import ADMM, RVFLClassifier, RVFLRegressor, SimulatedNetwork, data, graphs, partition
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
-from peerlearn.experiments.lab.comparison import Data, Model, Net, protocol_named
-from peerlearn.experiments.lab.training.loading import fold_of, prepared, split
+from peerlearn.lab.description.comparison import Data, Model, Net, protocol_named
+from peerlearn.lab.training.loading import fold_of, prepare, split
 from tests.support.lab_given import RING, classes, comparison, model, numbers, ran
 from tests.support.readout_problems import closed_form
 
@@ -98,19 +98,19 @@ def test_scaling_is_of_training_rows_alone():
         "none": X_test,
     }.items():
         np.testing.assert_allclose(
-            prepared(Data("t", scale=scale, given=table), X, X_test)[1], expected
+            prepare(Data("t", scale=scale, given=table), X, X_test)[1], expected
         )
 
 
 @pytest.mark.parametrize(("name", "low"), [("g50c", -1.0), ("digits", 0.0), ("two-moons", None)])
 def test_as_loaded_is_the_range_that_a_set_is_known_by(name, low):
-    found, table = prepared(Data(name), (X := data.load(name, scaled=False).X)[::2], X)
+    found, table = prepare(Data(name), (X := data.load(name, scaled=False).X)[::2], X)
     if low is None:
         np.testing.assert_array_equal(found, X[::2])
     else:
         assert (found.min(), found.max()) == (low, 1.0)
         assert table.max() > 1.0  # rows that it was not made from
-        np.testing.assert_allclose(prepared(Data(name), X)[0], data.load(name).X)
+        np.testing.assert_allclose(prepare(Data(name), X)[0], data.load(name).X)
 
 
 def test_a_file_that_lies_in_the_unit_range_is_left_there(tmp_path):
@@ -120,9 +120,7 @@ def test_a_file_that_lies_in_the_unit_range_is_left_there(tmp_path):
     assert data.known_range("G50C", X) == (-1.0, 1.0)
     assert data.known_range("PCMAC", 2 * X) is None
     np.savez(tmp_path / "Unheard.npz", X=2 * X, y=np.arange(6))
-    np.testing.assert_allclose(
-        prepared(Data("Unheard"), 2 * X)[0], data.load("Unheard", tmp_path).X
-    )
+    np.testing.assert_allclose(prepare(Data("Unheard"), 2 * X)[0], data.load("Unheard", tmp_path).X)
 
 
 @pytest.mark.parametrize("where", ["centralised", "alone", "network"])
@@ -143,7 +141,7 @@ def test_preparation_is_in_the_order_of_the_file_and_seeded():
     )
     table = classes()
     entry = Data("classes", given=table, prepare=steps)
-    once, again = prepared(entry, table.X, seed=3)[0], prepared(entry, table.X, seed=3)[0]
+    once, again = prepare(entry, table.X, seed=3)[0], prepare(entry, table.X, seed=3)[0]
     assert once.shape == (120, 9)
     np.testing.assert_array_equal(once, again)
 
@@ -236,7 +234,7 @@ def test_a_transformer_that_cannot_take_the_rows_is_named():
         DataError,
         match=r"sklearn.decomposition.PCA in prepare of iris cannot take its 150 training rows",
     ):
-        prepared(Data("iris", prepare=(step,)), data.load("iris").X)
+        prepare(Data("iris", prepare=(step,)), data.load("iris").X)
 
 
 @pytest.mark.parametrize("deal", ["even", "stratified", "dirichlet"])

@@ -11,10 +11,10 @@ from sklearn.model_selection import KFold
 
 from peerlearn import ADMM, ESNRegressor, SimulatedNetwork, data, graphs, partition
 from peerlearn.errors import InputError, NotConverged
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
-from peerlearn.experiments.lab.protocols.sequences import fold_of
-from peerlearn.experiments.lab.training.primal_residuals import WatchedADMM, watched
-from peerlearn.experiments.lab.training.search import Search
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net, protocol_named
+from peerlearn.lab.description.search import Search
+from peerlearn.lab.protocols.sequences import fold_of
+from peerlearn.lab.training.primal_residuals import WatchedADMM, watch_solver
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 
@@ -194,7 +194,7 @@ def test_primal_residuals_are_those_of_the_iterations(penalty, variant):
     )
     network, problems = SimulatedNetwork(graphs.ring(3)), LeastSquares.of_rows(H, Y)
     chosen = (Ridge if penalty == "ridge" else Lasso)(0.9)
-    observed = watched(solver)
+    observed = watch_solver(solver)
     seen = observed.solve(network, problems, chosen)
     np.testing.assert_allclose(observed.residuals, solved(H, Y, 0.9, penalty, 8, 0.7), rtol=1e-9)
     unseen = solver.solve(SimulatedNetwork(graphs.ring(3)), problems, chosen)
@@ -203,11 +203,11 @@ def test_primal_residuals_are_those_of_the_iterations(penalty, variant):
 
 
 def test_only_steps_that_tell_are_watched():
-    assert watched("admm") is None
-    assert watched(ADMM()) is None  # over-relaxed
-    assert isinstance(watched(ADMM(relaxation=1.0)), WatchedADMM)
+    assert watch_solver("admm") is None
+    assert watch_solver(ADMM()) is None  # over-relaxed
+    assert isinstance(watch_solver(ADMM(relaxation=1.0)), WatchedADMM)
     assert isinstance(
-        watched(ADMM(variant="thesis")), WatchedADMM
+        watch_solver(ADMM(variant="thesis")), WatchedADMM
     )  # whose relaxation is 1 whatever is given
 
 

@@ -10,8 +10,7 @@ import pytest
 from peerlearn import LMSFilter, SimulatedNetwork, SplineFilter, graphs
 from peerlearn.data import wiener
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net, protocol_named
-from peerlearn.experiments.lab.training.search import Search
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net, protocol_named
 from peerlearn.local.splines import Spline
 
 AGENTS, SAMPLES = 4, 620
@@ -209,5 +208,3 @@ def test_what_is_no_signal_or_no_filter_is_refused():
     assert "no filter" in protocol.refuses(ENTRY, Model("R", "RVFL"))
     assert "agents" in protocol.refuses(ENTRY, Model("C", "LMSFilter", "centralised"))
     assert "500 samples" in protocol.refuses(replace(ENTRY, options={"samples": 500}), MODELS[0])
-    with pytest.raises(InputError, match="leave \\[search\\] out"):
-        run("RLS", search=Search({"order": [2, 3]}))

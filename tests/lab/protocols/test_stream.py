@@ -13,8 +13,8 @@ from peerlearn import RVFLClassifier, data, graphs
 from peerlearn.algorithms.streaming import StreamConsensus, StreamExact
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
-from peerlearn.experiments.lab.protocols.stream import Stream
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net
+from peerlearn.lab.protocols.stream import Stream
 
 L, B, ALPHA = 4, 15, 0.5
 RING = Net("ring", fixed=graphs.ring(L))

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from peerlearn import graphs
-from peerlearn.experiments.lab.layout import Expectation, FigureSpec, Layout, StatisticsSpec
-from peerlearn.experiments.lab.report.whole import make_report
+from peerlearn.lab.description.specs import Expectation, FigureSpec, Layout, StatisticsSpec
+from peerlearn.lab.report.build import make_report
 from tests.support.browser import BROWSER, NAMES, opened
 from tests.support.lab_rows import graph_of, results_of, row, usual
 

@@ -12,15 +12,15 @@ import pytest
 
 from peerlearn import graphs
 from peerlearn.errors import InputError, MissingExtra
-from peerlearn.experiments.lab.layout import (
+from peerlearn.lab.description.specs import (
     Expectation,
     FigureSpec,
     Layout,
     StatisticsSpec,
     TableSpec,
 )
-from peerlearn.experiments.lab.report import about
-from peerlearn.experiments.lab.report.whole import make_report, report_of
+from peerlearn.lab.report import about
+from peerlearn.lab.report.build import make_report, report_of
 from tests.support.lab_rows import graph_of, results_of, row, usual
 
 HOSTILE = """<script>alert("x")</script><img src=x onerror='y'>&lt;"""

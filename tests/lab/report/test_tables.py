@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from peerlearn.experiments.lab.layout import Layout, TableSpec
-from peerlearn.experiments.lab.report.cells import Cells
-from peerlearn.experiments.lab.report.table_text import as_csv, as_latex, as_markdown, latex, plain
-from peerlearn.experiments.lab.report.tables import show, table_of, tables_of
-from peerlearn.experiments.lab.report.whole import make_report
+from peerlearn.lab.analysis.cells import Cells
+from peerlearn.lab.description.specs import Layout, TableSpec
+from peerlearn.lab.report.build import make_report
+from peerlearn.lab.report.table_text import as_csv, as_latex, as_markdown, latex, plain
+from peerlearn.lab.report.tables import show, table_of, tables_of
 from tests.support.lab_rows import results_of, row, usual
 
 HOSTILE = r"a_b & 100% #1 ^~\{x} <b>|`*[c](d)$e$"

@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from peerlearn.errors import InputError
-from peerlearn.experiments import Comparison, Data, Model, Search, run
-from peerlearn.experiments.lab.layout import Expectation, Layout, StatisticsSpec
-from peerlearn.experiments.lab.report.whole import make_report
-from peerlearn.experiments.lab.runs import running
+from peerlearn.lab import Comparison, Data, Model, Search, run
+from peerlearn.lab.description.specs import Expectation, Layout, StatisticsSpec
+from peerlearn.lab.report.build import make_report
+from peerlearn.lab.runs.run import make_runs
 from tests.support.lab_tiny import tiny
 
 EXPECTED = Expectation("elsewhere", {"solver.steps": 5}, "table 1", 0.5, 0.1)
@@ -19,7 +19,7 @@ EXPECTED = Expectation("elsewhere", {"solver.steps": 5}, "table 1", 0.5, 0.1)
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     layout = Layout(expectations=(EXPECTED,))
-    return running.run(
+    return make_runs(
         tiny("m", "fails", layout=layout), tmp_path_factory.mktemp("small") / "mine", jobs=1
     )
 

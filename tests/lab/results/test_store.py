@@ -12,19 +12,21 @@ import pytest
 from pyarrow.parquet import ParquetFile, read_schema, write_table
 
 from peerlearn.errors import InputError, MissingExtra
-from peerlearn.experiments.lab.layout import (
+from peerlearn.lab.description.specs import (
     Expectation,
     FigureSpec,
     Layout,
     StatisticsSpec,
     TableSpec,
 )
-from peerlearn.experiments.lab.results import Results, deviation
-from peerlearn.experiments.lab.rows import DONE, FAILED, row_of, versions
-from peerlearn.experiments.lab.runs.running import run
-from peerlearn.experiments.lab.runs.store import Store
-from peerlearn.experiments.lab.runs.sweeping import columns_of, types_of
-from peerlearn.experiments.lab.trial import Outcome
+from peerlearn.lab.description.trial import Outcome
+from peerlearn.lab.results.parquet import DONE, FAILED, types_of
+from peerlearn.lab.results.results import Results, deviation
+from peerlearn.lab.results.store import Store
+from peerlearn.lab.results.version_check import versions
+from peerlearn.lab.runs.attempt import row_of
+from peerlearn.lab.runs.run import make_runs as run
+from peerlearn.lab.runs.swept_columns import columns_of
 from tests.support.lab_tiny import Tiny, tiny
 
 TRIALS = list(tiny("m", data=["a"]).trials())

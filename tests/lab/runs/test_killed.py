@@ -6,10 +6,9 @@ import logging
 
 import pytest
 
-from peerlearn.experiments.lab.report.whole import make_report
-from peerlearn.experiments.lab.results import Results
-from peerlearn.experiments.lab.runs.failures import counts
-from peerlearn.experiments.lab.runs.running import run
+from peerlearn.lab.report.build import make_report
+from peerlearn.lab.results.results import Results, counts
+from peerlearn.lab.runs.run import make_runs as run
 from tests.support.lab_tiny import kept, started, table, tiny, wait_for, watched
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from joblib import parallel_config
 
 from peerlearn.data import DataSet
-from peerlearn.experiments.lab.comparison import Comparison, Data, Model, Net
-from peerlearn.experiments.lab.runs import running
-from peerlearn.experiments.lab.runs.running import run
-from peerlearn.experiments.lab.runs.sending import Shared
-from peerlearn.experiments.lab.runs.store import Store
+from peerlearn.lab.description.comparison import Comparison, Data, Model, Net
+from peerlearn.lab.results.store import Store
+from peerlearn.lab.runs import run as running
+from peerlearn.lab.runs.run import make_runs as run
+from peerlearn.lab.runs.shared_comparison import Shared
 from tests.support.lab_tiny import Tiny, table, tiny
 
 

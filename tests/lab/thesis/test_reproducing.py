@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sklearn import datasets
 
-from peerlearn.experiments.lab import facts
-from peerlearn.experiments.lab.file.reading import read
-from peerlearn.experiments.lab.report.expectations import VERDICTS
-from peerlearn.experiments.lab.thesis.files import chapter_of, reproductions
-from peerlearn.experiments.lab.thesis.reproducing import reproduce
-from peerlearn.experiments.lab.training import loading
+from peerlearn.lab.analysis.expectations import VERDICTS
+from peerlearn.lab.checking.read import read
+from peerlearn.lab.description import data_facts as facts
+from peerlearn.lab.thesis.files import chapter_of, reproductions
+from peerlearn.lab.thesis.reproducing import reproduce
+from peerlearn.lab.training import loading
 from tests.support.made_up_data import write_made_up
 from tests.support.pages import ROOT
 
@@ -39,8 +39,8 @@ def only_made_up_data(made_up, monkeypatch):
 
 def _forget():
     """Data sets are kept by their names, and those of other tests are others."""
-    facts._loaded.cache_clear()
-    loading._loaded.cache_clear()
+    facts._load_facts.cache_clear()
+    loading._load.cache_clear()
 
 
 def test_every_file_is_a_reproduction_and_every_chapter_with_results_has_some():

@@ -28,8 +28,9 @@ from peerlearn import (
     weights,
 )
 from peerlearn.errors import InputError
-from peerlearn.experiments import Comparison, Data, Model, Net
-from peerlearn.experiments.lab.training.making import estimator_of, imported, kind_of, network_of
+from peerlearn.lab import Comparison, Data, Model, Net
+from peerlearn.lab.training.estimators import estimator_of, import_class, kind_of
+from peerlearn.lab.training.networks import network_of
 from peerlearn.models import from_config
 
 RING = Net("ring", "ring", 4)
@@ -232,4 +233,4 @@ def test_a_rival_whose_module_cannot_be_imported_is_refused_with_what_it_said(
         InputError,
         match=rf"^{name}.Model cannot be imported \((Runtime|Syntax|System).*: mend {name}",
     ):
-        imported(f"{name}.Model")
+        import_class(f"{name}.Model")

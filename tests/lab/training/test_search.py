@@ -13,11 +13,13 @@ from sklearn.utils import check_random_state
 
 from peerlearn.data import DataSet
 from peerlearn.errors import InputError
-from peerlearn.experiments.lab.runs.attempt import attempt
-from peerlearn.experiments.lab.training.loading import prepared, split, table_of
-from peerlearn.experiments.lab.training.search import Search, best_settings
-from peerlearn.experiments.lab.training.search import _found as searches
-from peerlearn.experiments.lab.trial import Outcome, Trial
+from peerlearn.lab.checking.comparison import check_comparison
+from peerlearn.lab.description.search import Search
+from peerlearn.lab.description.trial import Outcome, Trial
+from peerlearn.lab.runs.attempt import attempt
+from peerlearn.lab.training.loading import prepare, split, table_of
+from peerlearn.lab.training.search import _search_grid as searches
+from peerlearn.lab.training.search import best_settings
 from tests.support.lab_given import RING, classes, comparison, model, numbers, ran
 
 KNN = model("KNN", "sklearn.neighbors.KNeighborsClassifier", "centralised")
@@ -41,7 +43,7 @@ def test_the_best_is_that_of_folds_by_hand():
         for k in GRID["n_neighbors"]:
             scores = []
             for fit, score in folds:
-                X_fit, X_score = prepared(entry, X[fit], X[score])
+                X_fit, X_score = prepare(entry, X[fit], X[score])
                 scores.append(
                     1 - KNeighborsClassifier(k).fit(X_fit, y[fit]).score(X_score, y[score])
                 )
@@ -195,9 +197,9 @@ def test_regression_goes_by_its_own_metric():
     whole = replace(whole, search=Search({"alpha": [1e6, 1e-3]}, metric="error"))
     with pytest.raises(
         InputError,
-        match="goes by error, which data set numbers does not have: leave the metric out",
+        match=r"^search.metric in the comparison is 'error', but numbers is a regression: leave it",
     ):
-        best_settings(firsts(whole)[0])
+        check_comparison(whole)
 
 
 def test_without_a_search_nothing_is_found():
@@ -218,11 +220,6 @@ def test_without_a_search_nothing_is_found():
 def test_a_search_that_cannot_be_is_refused(settings, sentence):
     with pytest.raises(InputError, match=sentence):
         Search(**{"grid": GRID, **settings})
-
-
-def test_a_model_that_is_not_there_cannot_search():
-    with pytest.raises(InputError, match="to be done by 'KN', which is no model: did you mean KNN"):
-        best_settings(firsts(told(KNN, model="KN"))[0])
 
 
 def test_settings_of_the_data_set_belong_to_the_question():

@@ -214,7 +214,7 @@ def test_names_must_differ_in_more_than_case(tmp_path):
 
 def test_nobody_to_certify(tmp_path):
     with pytest.raises(
-        InputError, match="there is nobody to make a certificate for: name one agent at least"
+        InputError, match="there is no name to make a certificate for: name at least one agent"
     ):
         make(tmp_path, [])
 
@@ -389,7 +389,7 @@ def test_certificates_out_of_their_time(original, monkeypatch, days):
         f"{each:%Y-%m-%d %H:%M} UTC"
         for each in (paper.not_valid_before_utc, paper.not_valid_after_utc, then)
     ]
-    monkeypatch.setattr(identity, "authority_in", parsed)  # whose own time is another matter
+    monkeypatch.setattr(identity, "load_authority", parsed)  # whose own time is another matter
     monkeypatch.setattr(identity, "now", lambda: then)
     with pytest.raises(
         InputError, match=f"is valid from {said[0]} to {said[1]}, but it is now {said[2]}: "
@@ -413,7 +413,7 @@ def test_several_certificates_in_one_file(folder, foreign):
 
 
 def test_an_encrypted_key(folder):
-    key = identity.key_in(folder / "north.key")
+    key = identity.load_key(folder / "north.key")
     locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word"))
     (folder / "north.key").write_bytes(locked)
     with pytest.raises(InputError, match="is not an unencrypted private key in PEM form"):

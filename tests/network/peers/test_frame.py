@@ -101,7 +101,7 @@ def test_no_frame_is_larger_than_a_chunk_and_its_header():
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"magic": b"HTTP"}, "a frame that begins with b'HTTP': it is not of peerlearn"),
+        ({"magic": b"HTTP"}, "a frame that begins with b'HTTP': it is not from peerlearn"),
         ({"version": 1}, "a frame of wire format 1 came, and this release of peerlearn has 2"),
         ({"version": 255}, "a frame of wire format 255"),
         ({"kind": 0}, "unknown kind 0"),
@@ -123,7 +123,7 @@ def test_no_frame_is_larger_than_a_chunk_and_its_header():
         ({"kind": Kind.LETTER, "saved": 1}, "a letter that claims"),
         ({"length": 16}, "its length or checksum is wrong"),
         ({"length": 2**32 - 1}, "its length or checksum is wrong"),
-        ({"shape": 4}, "brings bytes 0 to 24 of 32, which is no chunk of it"),
+        ({"shape": 4}, "brings bytes 0 to 24 of 32, which is not one of its chunks"),
         ({"shape": 2}, "brings bytes 0 to 24 of 16"),
         ({"shape": 0}, "brings bytes 0 to 24 of 0"),
         (
@@ -132,8 +132,8 @@ def test_no_frame_is_larger_than_a_chunk_and_its_header():
         ),
         ({"shape": 2**32 - 1}, "was announced"),
         ({"offset": 8}, "brings bytes 8 to 32 of 24"),
-        ({"offset": CHUNK}, "is no chunk of it"),
-        ({"offset": 2**64 - 1}, "is no chunk of it"),
+        ({"offset": CHUNK}, "is not one of its chunks"),
+        ({"offset": 2**64 - 1}, "is not one of its chunks"),
         (
             {"kind": Kind.LEAVE, "shape": MOST_TEXT // 8 + 1},
             f"{MOST_TEXT + 8} bytes was announced, and {MOST_TEXT} are the most",
@@ -155,7 +155,7 @@ def test_an_offset_inside_a_chunk_is_refused():
 def test_nothing_has_no_second_chunk():
     (data,) = encode(Kind.LETTER, np.empty(0, np.uint8), run=RUN, sender=0, round=1)
     assert decode(data, run=RUN).size == 0
-    with pytest.raises(WireError, match="no chunk"):
+    with pytest.raises(WireError, match="not one of its chunks"):
         decode(sealed(data, offset=CHUNK), run=RUN)
 
 
@@ -235,7 +235,7 @@ SAVED = 3, receipt_of(map(checksum_of, SENT[3]), 0)  # what the neighbor says th
 def connected_link():
     link = Link(NORTH, 1, "south", horizon=12)
     link.inbox.finish(4)
-    link.heard(HELLO)
+    link.receive(HELLO)
     for n, frames in SENT.items():
         link.send(n, frames)
     return link
@@ -318,7 +318,7 @@ def test_100_000_mutated_frames_bring_nobody_down_and_cost_no_memory():
     try:
         for n, data in enumerate(frames):
             try:
-                link.heard(data)
+                link.receive(data)
                 taken += 1
                 assert link.outbox.after(SAVED[0]) == SENT[4] + SENT[5], (
                     "no lie deletes what the neighbor may need"
@@ -327,7 +327,7 @@ def test_100_000_mutated_frames_bring_nobody_down_and_cost_no_memory():
                 refused.add(type(error).__name__)
                 link = connected_link()
                 if n % 3 == 0:
-                    link.closed()  # the next one is heard as a hello
+                    link.mark_down()  # the next one is heard as a hello
         assert tracemalloc.get_traced_memory()[1] < 4e6
     finally:
         tracemalloc.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from peerlearn.network.peers.grpc_errors import LONGEST, short
+from peerlearn.network.peers.grpc_errors import LONGEST, short_reason
 
 ALL = "failed to connect to all addresses; last error: "
 UNKNOWN = f"{ALL}UNKNOWN: ipv4:127.0.0.1:7101: "
@@ -60,8 +60,8 @@ SSL = "Tls handshake failed (TSI_PROTOCOL_FAILURE): SSL_ERROR_SSL: error:1000007
     ],
 )
 def test_reasons_are_short(details, said):
-    assert short(details) == said
+    assert short_reason(details) == said
 
 
 def test_what_is_long_and_unknown_is_cut():
-    assert short("x" * 5000) == "x" * LONGEST + ".."
+    assert short_reason("x" * 5000) == "x" * LONGEST + ".."

@@ -353,7 +353,7 @@ class TestMemory:
             agent.mix()
             for link in agent.links.values():
                 receipts.append(link.outbox.receipt)
-                assert n < 3 or link.outbox.saved(
+                assert n < 3 or link.outbox.drop_saved(
                     n - 2, receipts[-5]
                 )  # two rounds ago, of two neighbors
             agent.memory.save()
@@ -517,11 +517,11 @@ class Alone(DistributedNetwork):
     def _call(self, what, rounds, compute):
         return self.memory.call(what, rounds, compute)
 
-    def _resumed(self, rounds, shape):
-        return self.memory.resumed(rounds, shape)
+    def _resume(self, rounds, shape):
+        return self.memory.resume(rounds, shape)
 
-    def _reached(self, done, now, before):
-        self.memory.reached(done, now, before)
+    def _record_progress(self, done, now, before):
+        self.memory.record_progress(done, now, before)
         if done in self.save_at:
             self.memory.save()
 

@@ -39,7 +39,7 @@ def new_link(**more):
 
 def greeted(done=0, **more):
     link = new_link(**more)
-    link.heard(south(done=done).hello())
+    link.receive(south(done=done).hello())
     return link
 
 
@@ -82,58 +82,58 @@ class TestHello:
     def test_brings_the_link_up(self):
         link = new_link()
         assert not link.up
-        assert link.heard(south(done=3).hello()) == []
+        assert link.receive(south(done=3).hello()) == []
         assert (link.up, link.greetings, link.done) == (True, 1, 3)
 
     def test_is_answered_with_all_that_the_neighbor_may_lack(self):
         link = new_link()
         for n in (1, 2, 3):
             assert link.send(n, ours(n)) == []  # nobody is there yet
-        assert link.heard(south(done=1).hello()) == ours(2) + ours(3)
+        assert link.receive(south(done=1).hello()) == ours(2) + ours(3)
         assert link.send(4, ours(4)) == ours(4)
-        link.closed()
+        link.mark_down()
         assert link.send(5, ours(5)) == []
-        assert link.heard(south(done=3).hello()) == ours(4) + ours(5)
+        assert link.receive(south(done=3).hello()) == ours(4) + ours(5)
 
     def test_of_a_neighbor_that_comes_back_with_less_counts(self):
         """Found by the schedules below: an agent that is itself catching up held back what the other one lacks."""
         link = greeted(done=10)  # we were killed, and the neighbor is ahead of us
         assert link.send(9, ours(9)) == []  # it has this
-        link.closed()
-        assert link.heard(south(done=5).hello()) == ours(9)  # now it was killed, and is behind
+        link.mark_down()
+        assert link.receive(south(done=5).hello()) == ours(9)  # now it was killed, and is behind
         assert link.send(10, ours(10)) == ours(10)
 
     def test_says_what_was_saved(self):
         link = sending(3)
-        link.closed()
-        link.heard(south(done=3).hello(2, receipt(2)))
+        link.mark_down()
+        link.receive(south(done=3).hello(2, receipt(2)))
         assert link.outbox.after(0) == ours(3)
 
     def test_of_an_agent_that_needs_what_is_gone_is_refused(self):
         link = sending(5)
-        link.heard(south(done=5).word(Kind.ALIVE, 4, receipt(4)))
-        link.closed()
+        link.receive(south(done=5).word(Kind.ALIVE, 4, receipt(4)))
+        link.mark_down()
         with pytest.raises(
             Refusal,
             match="agent south is back in round 4, and agent north has nothing left of rounds up to 4",
         ):
-            link.heard(south(done=3).hello())
+            link.receive(south(done=3).hello())
         assert not link.up
-        link.heard(south(done=4).hello())
+        link.receive(south(done=4).hello())
         assert link.up
 
     def test_twice_is_refused(self):
         with pytest.raises(WireError, match="agent south said hello twice"):
-            greeted().heard(south().hello())
+            greeted().receive(south().hello())
 
     def test_comes_first(self):
         for data in (*row(1), south().word(Kind.ALIVE), south().word(Kind.DONE)):
             with pytest.raises(WireError, match="agent south spoke before it said hello"):
-                new_link().heard(data)
+                new_link().receive(data)
         link = greeted()
-        link.closed()
+        link.mark_down()
         with pytest.raises(WireError, match="before it said hello"):
-            link.heard(*row(1))
+            link.receive(*row(1))
 
     @pytest.mark.parametrize(
         "told",
@@ -152,20 +152,20 @@ class TestHello:
         ids=lambda told: told[:8] or "nothing",
     )
     def test_that_cannot_be_read_is_refused(self, told):
-        with pytest.raises(WireError, match="agent south said a hello that cannot be read"):
-            new_link().heard(hello_of(told))
+        with pytest.raises(WireError, match="agent south sent a hello that cannot be read"):
+            new_link().receive(hello_of(told))
 
     @pytest.mark.parametrize("depth", [10, 400, 900, 960, 980, 990])
     def test_that_is_deeply_nested_is_refused(self, depth):
         with pytest.raises((WireError, Mismatch)):
-            new_link().heard(hello_of('{"run": ' + "[" * depth + "]" * depth + "}"))
+            new_link().receive(hello_of('{"run": ' + "[" * depth + "]" * depth + "}"))
 
     @pytest.mark.parametrize(
         "settings", [None, 3, [], "text", {}, {"alpha": None}, {"alpha": {"a": [1]}}], ids=str
     )
     def test_with_settings_of_any_kind_gets_its_sentence(self, settings):
         with pytest.raises(Mismatch, match="disagree on alpha"):
-            new_link().heard(hello_of({"run": "run", "agent": "south", "settings": settings}))
+            new_link().receive(hello_of({"run": "run", "agent": "south", "settings": settings}))
 
 
 class TestMismatch:
@@ -174,46 +174,46 @@ class TestMismatch:
             Mismatch,
             match=r"north and south disagree on alpha: 0.1 at north, 0.2 at south; give all",
         ):
-            new_link().heard(south(settings={**SETTINGS, "alpha": "0.2"}).hello())
+            new_link().receive(south(settings={**SETTINGS, "alpha": "0.2"}).hello())
 
     def test_later_turns_the_newcomer_away(self):
         other = south(settings={**SETTINGS, "alpha": "0.2"}).hello()
         with pytest.raises(Refusal, match=r"disagree on alpha: 0.1 at north, 0.2 at south"):
-            new_link(done=3).heard(other)
+            new_link(done=3).receive(other)
         link = greeted()
-        link.closed()
+        link.mark_down()
         with pytest.raises(Refusal, match="disagree on alpha"):
-            link.heard(other)
+            link.receive(other)
         assert not link.up
 
     def test_of_a_setting_that_one_side_lacks(self):
         with pytest.raises(Mismatch, match="disagree on beta: nothing at north, 1 at south"):
-            new_link().heard(south(settings={**SETTINGS, "beta": "1"}).hello())
+            new_link().receive(south(settings={**SETTINGS, "beta": "1"}).hello())
         with pytest.raises(Mismatch, match=r"disagree on alpha: 0.1 at north, nothing at south"):
-            new_link().heard(south(settings={"the graph": "a ring"}).hello())
+            new_link().receive(south(settings={"the graph": "a ring"}).hello())
 
     def test_of_the_name(self):
         with pytest.raises(Mismatch, match="disagree on its name: south at north, west at south"):
-            new_link().heard(speaker(1, "west").hello())
+            new_link().receive(speaker(1, "west").hello())
 
     def test_of_the_wire_format_names_both(self):
         hello = bytearray(south().hello())
         hello[4] = VERSION + 1
         sentence = f"disagree on the wire format of peerlearn: {VERSION} at north, {VERSION + 1} at south; install the"
         with pytest.raises(Mismatch, match=sentence):
-            new_link().heard(bytes(hello))
+            new_link().receive(bytes(hello))
         with pytest.raises(Refusal, match=sentence):
-            new_link(done=3).heard(bytes(hello))
+            new_link(done=3).receive(bytes(hello))
 
     def test_of_the_run_is_noticed_in_every_frame_and_where_checksums_happen_to_agree(self):
         with pytest.raises(
             WireError, match="a frame of another run: give all agents the same run name"
         ):
-            new_link().heard(south(run="walk").hello())
+            new_link().receive(south(run="walk").hello())
         other = south(run="walk")
         other._run = speaker()._run
         with pytest.raises(Mismatch, match="disagree on the run: run at north, walk at south"):
-            new_link().heard(other.hello())
+            new_link().receive(other.hello())
 
     def test_is_an_input_error_and_a_refusal_is_not(self):
         assert issubclass(Mismatch, InputError)
@@ -233,7 +233,7 @@ class TestMismatch:
     )
     def test_cannot_steer_a_terminal_or_fill_it(self, settings):
         with pytest.raises(Mismatch, match="disagree on") as error:
-            new_link().heard(south(settings=settings).hello())
+            new_link().receive(south(settings=settings).hello())
         assert only_terminal_safe(error)
         speaker().text(Kind.LEAVE, str(error.value))  # the neighbor is told
 
@@ -241,9 +241,9 @@ class TestMismatch:
 class TestFrames:
     def test_of_rounds_are_kept_until_asked_for_and_tell_how_far_the_neighbor_is(self):
         link = greeted()
-        assert link.heard(*row(2)) == []
-        assert link.heard(*row(1)) == []
-        assert link.heard(*row(1)) == []
+        assert link.receive(*row(2)) == []
+        assert link.receive(*row(1)) == []
+        assert link.receive(*row(1)) == []
         assert (link.done, link.inbox.has(1), link.inbox.has(2), link.inbox.has(3)) == (
             1,
             True,
@@ -255,13 +255,13 @@ class TestFrames:
         with pytest.raises(
             WireError, match="a frame of agent number 2 came on the link of agent south"
         ):
-            greeted().heard(speaker(2, "south").word(Kind.ALIVE))
+            greeted().receive(speaker(2, "south").word(Kind.ALIVE))
 
     def test_that_are_refused_change_nothing(self):
         link = greeted()
         link.send(1, ours(1))
         with pytest.raises(WireError, match="nobody is so far ahead"):
-            link.heard(*row(1000, south(done=999)))
+            link.receive(*row(1000, south(done=999)))
         assert (link.done, link.outbox.dropped) == (0, 0)
 
     def test_the_neighbor_has_are_not_written_but_kept(self):
@@ -273,24 +273,24 @@ class TestFrames:
     def test_of_a_farewell_end_the_run_with_their_sentence(self):
         farewell = south().text(Kind.LEAVE, "agent south ended the run: \x1bno rows")
         with pytest.raises(Left, match=r"^agent south ended the run: no rows$"):
-            greeted().heard(farewell)
+            greeted().receive(farewell)
         with pytest.raises(WireError, match="before it said hello"):
-            new_link().heard(farewell)
+            new_link().receive(farewell)
         assert issubclass(Left, Stopped)
 
     def test_of_a_refusal_end_this_agent_alone(self):
         with pytest.raises(Refused, match=r"^agent north is back in round 1$"):
-            greeted().heard(south().text(Kind.REFUSE, "agent north is back in round 1"))
+            greeted().receive(south().text(Kind.REFUSE, "agent north is back in round 1"))
         assert issubclass(Refused, Left)
 
     def test_done_is_answered_and_seen_is_remembered(self):
         link = sending(3)
-        (answer,) = link.heard(south(done=3).word(Kind.DONE, 3, receipt(3)))
+        (answer,) = link.receive(south(done=3).word(Kind.DONE, 3, receipt(3)))
         assert (link.finished, link.seen, link.done) == (True, False, 3)
         other = Link(south(), 0, "north", horizon=8)
-        other.heard(speaker().hello())
+        other.receive(speaker().hello())
         assert decode(answer, run=speaker()._run).kind is Kind.SEEN
-        assert other.heard(answer) == []
+        assert other.receive(answer) == []
         assert (other.finished, other.seen) == (False, True)
 
 
@@ -299,7 +299,7 @@ class TestClaims:
 
     def test_what_was_saved_is_deleted_with_the_receipt_of_what_was_sent(self):
         link = sending(3)
-        link.heard(south(done=3).word(Kind.ALIVE, 1, receipt(1)))
+        link.receive(south(done=3).word(Kind.ALIVE, 1, receipt(1)))
         assert (link.done, link.outbox.after(0)) == (3, ours(2) + ours(3))
 
     @pytest.mark.parametrize("saved", [1, 2, 3])
@@ -309,10 +309,10 @@ class TestClaims:
         with pytest.raises(
             WireError, match=f"says that it saved round {saved}, and did not take what was sent"
         ):
-            link.heard(south(done=3).word(Kind.ALIVE, saved, wrong))
+            link.receive(south(done=3).word(Kind.ALIVE, saved, wrong))
         assert link.outbox.after(0) == ours(1) + ours(2) + ours(3)
-        link.closed()
-        assert link.heard(south(done=0).hello()) == ours(1) + ours(2) + ours(3), (
+        link.mark_down()
+        assert link.receive(south(done=0).hello()) == ours(1) + ours(2) + ours(3), (
             "the real one gets all that it needs"
         )
 
@@ -327,21 +327,21 @@ class TestClaims:
         liar = south(done=claimed)
         frame = liar.hello(claimed, 5) if first else liar.word(Kind.ALIVE, claimed, 5)
         try:
-            link.heard(frame)
+            link.receive(frame)
         except WireError:
-            link.closed()
+            link.mark_down()
         assert link.outbox.after(0) == ours(1) + ours(2) + ours(3)
-        link.closed()
-        assert link.heard(south(done=1).hello()) == ours(2) + ours(3)
+        link.mark_down()
+        assert link.receive(south(done=1).hello()) == ours(2) + ours(3)
         assert link.done == 1
 
     def test_rounds_that_a_neighbor_claims_last_as_long_as_its_connection(self):
         """A bound on them was tried: an honest neighbor that is far ahead, after a kill or by itself, was barred."""
         link = sending(3)
-        link.heard(south(done=10**6).word(Kind.ALIVE))
+        link.receive(south(done=10**6).word(Kind.ALIVE))
         assert link.send(4, ours(4)) == []
-        link.closed()
-        assert link.heard(south(done=3).hello()) == ours(4)
+        link.mark_down()
+        assert link.receive(south(done=3).hello()) == ours(4)
         assert link.done == 3
 
     @pytest.mark.parametrize(
@@ -351,10 +351,12 @@ class TestClaims:
         link, liar = greeted(), south()
         kind = Kind.LETTER if left == "a letter" else Kind.ROW
         numbers = np.zeros(CHUNK // 8 + 1) if "chunk" in left else np.zeros(1)
-        link.heard(liar.frames(kind, numbers if kind is Kind.ROW else np.zeros(3, np.uint8), 1)[0])
-        link.closed()
-        link.heard(south().hello())
-        link.heard(*row(1, x=2.0))
+        link.receive(
+            liar.frames(kind, numbers if kind is Kind.ROW else np.zeros(3, np.uint8), 1)[0]
+        )
+        link.mark_down()
+        link.receive(south().hello())
+        link.receive(*row(1, x=2.0))
         out = np.empty(1)
         link.inbox.take(1).row(out, "south")
         assert out == 2.0
@@ -362,11 +364,11 @@ class TestClaims:
     def test_who_was_killed_takes_all_rows_that_its_neighbor_sends_again(self):
         link = greeted(done=500)
         for n in range(1, 509):
-            link.heard(*row(n))
+            link.receive(*row(n))
         with pytest.raises(
             WireError, match="a message of round 509 came in round 1: nobody is so far ahead"
         ):
-            link.heard(*row(509))
+            link.receive(*row(509))
 
     def test_an_agent_that_came_back_and_computes_other_numbers_finds_out(self):
         false = south(done=3).word(Kind.ALIVE, 2, 5)
@@ -374,35 +376,35 @@ class TestClaims:
         for _ in range(MOST_DISPUTED - 1):
             for link in (honest, came_back):
                 with pytest.raises(WireError, match="did not take what was sent"):
-                    link.heard(false)
+                    link.receive(false)
         with pytest.raises(
             Refused,
             match=r"agents north and south disagree on what north sent up to round 2: since it",
         ):
-            came_back.heard(false)
+            came_back.receive(false)
         with pytest.raises(WireError, match="did not take what was sent"):
-            honest.heard(false)
+            honest.receive(false)
 
     def test_a_neighbor_says_whom_it_waits_for(self):
         link = greeted()
         assert link.late == "south"
-        link.heard(south(waits_for="west").word(Kind.ALIVE))
+        link.receive(south(waits_for="west").word(Kind.ALIVE))
         assert link.late == "south"  # a Speaker's own word says nothing of it
         other = Link(south(waits_for="west\x1b[2J"), 0, "north", horizon=8)
-        link.heard(other.word(Kind.ALIVE))
+        link.receive(other.word(Kind.ALIVE))
         assert link.late == "south (which waits for west[2J)"
         other.me.waits_for = "north"
-        link.heard(other.word(Kind.ALIVE))
+        link.receive(other.word(Kind.ALIVE))
         assert link.late == "south", "it waits for us"
 
     def test_done_is_answered_once_and_seen_is_asked_for_again(self):
         link, done = sending(3), south(done=3).word(Kind.DONE, 3, receipt(3))
-        assert len(link.heard(done)) == 1
-        assert link.heard(done) == []
-        link.heard(south(done=3).word(Kind.SEEN))
+        assert len(link.receive(done)) == 1
+        assert link.receive(done) == []
+        link.receive(south(done=3).word(Kind.SEEN))
         assert link.seen
-        link.closed()
-        link.heard(south(done=3).hello())
+        link.mark_down()
+        link.receive(south(done=3).hello())
         assert not link.seen
 
     def test_nobody_saved_what_is_ahead_of_it(self):
@@ -413,15 +415,15 @@ class TestClaims:
         ):
             link.send(1, ours(1))
             with pytest.raises(WireError, match="says that it saved round"):
-                link.heard(data)
+                link.receive(data)
             assert link.outbox.after(0) == ours(1)
 
     def test_who_is_done_has_taken_all_that_was_sent(self):
         link = sending(3)
         with pytest.raises(WireError, match="did not take what was sent"):
-            link.heard(south(done=3).word(Kind.DONE, 3, 7))
+            link.receive(south(done=3).word(Kind.DONE, 3, 7))
         assert not link.finished
-        link.heard(south(done=4).word(Kind.DONE, 4, receipt(4)))  # it is a round ahead
+        link.receive(south(done=4).word(Kind.DONE, 4, receipt(4)))  # it is a round ahead
         assert not link.finished
         link.send(4, ours(4))
         link.me.done = 4
@@ -429,44 +431,44 @@ class TestClaims:
 
     def test_who_comes_back_without_being_done_is_not(self):
         link = sending(3)
-        link.heard(south(done=3).word(Kind.DONE, 3, receipt(3)))
+        link.receive(south(done=3).word(Kind.DONE, 3, receipt(3)))
         assert link.finished
-        link.closed()
-        link.heard(south(done=3).hello(3, receipt(3)))
+        link.mark_down()
+        link.receive(south(done=3).hello(3, receipt(3)))
         assert not link.finished
-        link.closed()
-        link.heard(south(done=3, finished=True).hello(3, receipt(3)))
+        link.mark_down()
+        link.receive(south(done=3, finished=True).hello(3, receipt(3)))
         assert link.finished
 
     def test_who_is_done_before_us_ended_early(self):
         link = sending(3)
-        link.heard(south(done=2).word(Kind.DONE, 2, receipt(2)))
+        link.receive(south(done=2).word(Kind.DONE, 2, receipt(2)))
         assert (link.finished, link.ended_early) == (False, True)
-        link.closed()
+        link.mark_down()
         assert not link.ended_early, "it may come back"
 
     def test_nobody_is_done_without_a_receipt(self):
         link = sending(3)
-        link.heard(south(done=3).word(Kind.ALIVE, 3, receipt(3)))
-        link.heard(
+        link.receive(south(done=3).word(Kind.ALIVE, 3, receipt(3)))
+        link.receive(
             south(done=2).word(Kind.DONE, 2, 99)
         )  # of rounds that are gone: nothing can be said
         assert not link.ended_early
         link.send(4, ours(4))
-        link.heard(south(done=4).word(Kind.DONE, 4, 99))
+        link.receive(south(done=4).word(Kind.DONE, 4, 99))
         link.me.done = 4
         assert (link.finished, link.ended_early) == (False, False)
 
     def test_a_process_is_known_by_what_it_says_in_its_hello(self):
         one, other = south(), south()
         link = greeted()
-        assert link.caller(one.hello()) != link.caller(other.hello())
-        link.closed()
-        link.heard(one.hello())
-        assert link.instance == link.caller(one.hello())
+        assert link.caller_instance(one.hello()) != link.caller_instance(other.hello())
+        link.mark_down()
+        link.receive(one.hello())
+        assert link.instance == link.caller_instance(one.hello())
         for wrong in (*row(1), one.word(Kind.ALIVE), b"nonsense"):
             with pytest.raises(WireError):
-                link.caller(wrong)
+                link.caller_instance(wrong)
 
 
 # Whole runs

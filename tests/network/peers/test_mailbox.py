@@ -164,7 +164,7 @@ class TestParcel:
     )
     def test_what_is_not_the_row_that_is_due_is_refused(self, parcel, said):
         with pytest.raises(
-            WireError, match=f"agent north sent {said} where 2 numbers of float64 were due"
+            WireError, match=f"agent north sent {said}, but 2 numbers of float64 were expected"
         ):
             parcel.row(np.empty(2), "north")
 
@@ -192,11 +192,11 @@ class TestParcel:
 
     def test_what_is_no_letter_is_refused(self):
         with pytest.raises(
-            WireError, match="agent north sent a row of uint8 where a letter was due"
+            WireError, match="agent north sent a row of uint8, but a letter was expected"
         ):
             parcel_of(np.ones(2, np.uint8)).letter("north")
         with pytest.raises(
-            WireError, match="agent north sent a letter of float64 where a letter was due"
+            WireError, match="agent north sent a letter of float64, but a letter was expected"
         ):
             parcel_of(np.ones(2), Kind.LETTER).letter("north")
 
@@ -232,19 +232,19 @@ class TestOutbox:
 
     def test_what_was_saved_is_dropped(self):
         outbox = self.outbox()
-        assert outbox.saved(3, receipt(3))
+        assert outbox.drop_saved(3, receipt(3))
         assert (outbox.dropped, outbox.bytes, outbox.after(0)) == (3, 2 * SIZE, sent(4) + sent(5))
-        assert outbox.saved(2, receipt(2))
+        assert outbox.drop_saved(2, receipt(2))
         assert outbox.dropped == 3
-        assert outbox.saved(9, receipt(5))
+        assert outbox.drop_saved(9, receipt(5))
         assert (outbox.dropped, outbox.bytes, outbox.after(0)) == (5, 0, [])
         assert outbox.receipt == outbox.dropped_receipt == receipt(5)
 
     @pytest.mark.parametrize("saved", [1, 3, 5, 9])
     def test_nothing_is_dropped_for_whoever_cannot_have_it(self, saved):
         outbox = self.outbox()
-        assert not outbox.saved(saved, receipt(saved) + 1)
-        assert not outbox.saved(saved, 0)
+        assert not outbox.drop_saved(saved, receipt(saved) + 1)
+        assert not outbox.drop_saved(saved, 0)
         assert outbox.after(0) == self.outbox().after(0)
 
     def test_the_receiver_computes_the_same_receipt(self):

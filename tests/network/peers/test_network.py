@@ -13,7 +13,7 @@ from peerlearn.errors import InputError, NetworkError
 from peerlearn.network.peers.certificates import make
 from peerlearn.network.peers.frame import MOST_TEXT
 from peerlearn.network.peers.link import Speaker
-from peerlearn.network.peers.network import in_words
+from peerlearn.network.peers.network import settings_as_text
 from peerlearn.numerics import NUMERICS
 from peerlearn.testing import check_saved_cases
 from peerlearn.testing.cases.calls import entries
@@ -177,7 +177,7 @@ class TestRefused:
 
     def test_neighbor_without_address(self, certs):
         addresses = {1: "127.0.0.1:7101"}
-        sentence = "agent agent-0 calls its neighbor agent-3 and has no address of it"
+        sentence = "agent agent-0 connects to its neighbor agent-3 and has no address of it"
         self.refused(sentence, identity=identity(certs, 0), addresses=addresses)
 
     @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ class TestRefused:
             taken.listen()
             listen = f"127.0.0.1:{taken.getsockname()[1]}"
             self.refused(
-                f"nobody can listen on {listen}: it is in use",
+                f"this agent cannot listen on {listen}: the port is in use",
                 insecure_loopback=True,
                 listen=listen,
             )
@@ -220,7 +220,7 @@ class TestRefused:
 
 def test_settings_fit_into_a_hello():
     """Longer ones are compared by a checksum, and too many are refused: a hello that is cut cannot be read."""
-    words = in_words({"columns": "é" * 131_072, "short": 1})
+    words = settings_as_text({"columns": "é" * 131_072, "short": 1})
     assert words["short"] == "1"
     assert words["columns"].startswith("131072 letters with the checksum")
     assert len(Speaker("run", 0, "north", words).hello()) < MOST_TEXT
@@ -228,7 +228,7 @@ def test_settings_fit_into_a_hello():
         InputError,
         match="20 settings are too many to compare with neighbors: give fewer or shorter",
     ):
-        in_words({str(n): "a" * 100_000 for n in range(20)})
+        settings_as_text({str(n): "a" * 100_000 for n in range(20)})
 
 
 def test_one_agent_needs_nobody():

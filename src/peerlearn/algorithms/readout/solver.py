@@ -20,7 +20,7 @@ __all__ = ["Solution", "Solver"]
 class Solution:
     """The result of a readout solver.
 
-    Attributes
+    Parameters
     ----------
     coefficients : ndarray of shape (hosted agents, B, M)
         Coefficients of each agent hosted here.
@@ -54,6 +54,15 @@ class Solver(Protocol):
         What `solver="..."` calls it. A solver without a name is used as an object only.
     exact : bool
         Whether it reaches the centralised coefficients to the tolerance that it is given.
+
+    Examples
+    --------
+    >>> from peerlearn import Gram, RVFLClassifier
+    >>> solver = Gram(tolerance=1e-8)  # one of them; CONTRIBUTING shows how to write another
+    >>> solver.name, solver.exact
+    ('gram', True)
+    >>> RVFLClassifier(solver=solver).solver
+    Gram(tolerance=1e-08, averaging='auto')
     """
 
     name: ClassVar[str]

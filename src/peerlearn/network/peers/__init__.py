@@ -1,1 +1,1 @@
-"""Agents at different sites: gRPC over mutual TLS."""
+"""Peer engine: one agent per process, over gRPC with mutual TLS."""

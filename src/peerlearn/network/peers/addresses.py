@@ -1,4 +1,4 @@
-"""Addresses of agents, "host:port", and the sentences for those that cannot be used."""
+"""Checks of agents' addresses, written host:port."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from peerlearn.errors import InputError
 LOOPBACK = ("127.0.0.1", "localhost")
 
 
-def checked_address(address: str, whose: str) -> str:
-    """The address, if it has a host and a port."""
+def check_address(address: str, whose: str) -> str:
+    """Return the address, or raise InputError if it has no host or no port."""
     host, _, port = str(address).rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise InputError(
@@ -20,10 +20,10 @@ def checked_address(address: str, whose: str) -> str:
 
 
 def only_loopback(addresses: Iterable[str]) -> None:
-    """Refuse anything but this machine: what travels without encryption must not leave it."""
+    """Raise InputError for an address of another machine, where unencrypted rows must not go."""
     for address in addresses:
         if address.rpartition(":")[0] not in LOOPBACK:
             raise InputError(
-                f"the address {address} is not of this machine, and without certificates nothing may leave it: use "
-                "127.0.0.1, or make certificates with peerlearn certs"
+                f"the address {address} is not of this machine, and without certificates nothing "
+                "may leave it: use 127.0.0.1, or make certificates with peerlearn certs"
             )

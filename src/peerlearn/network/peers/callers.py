@@ -1,12 +1,12 @@
-"""Who may open a stream to this agent: its neighbors, one process of each.
+"""Admission of incoming streams: only neighbors are admitted, and one process of each.
 
-A caller shows its certificate, then says hello. Its stream replaces that of the same neighbor only
-if it comes from the same process, which then has given the old one up, or if the old one is silent.
-Any other second stream is refused: the same agent was started twice, or somebody has its
-certificate.
+A caller shows its certificate, then says hello. A new stream replaces the old one of the same
+neighbor in two cases: it comes from the same process, which has given up the old one, or the old
+one is silent. Any other second stream is refused: the agent was started twice, or somebody else has
+its certificate.
 
-Whoever is refused or replaced is told so by a status. A stream whose handler is merely cancelled
-ends without one, and the other end would wait for ever.
+A refused or replaced stream ends with a gRPC status. Merely cancelling its handler would send none,
+and the other end would wait for ever.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from typing import Any
 from peerlearn.errors import PeerlearnError, WireError
 from peerlearn.network.peers.door import Door
 from peerlearn.network.peers.link import Link, Speaker
-from peerlearn.network.peers.streams import caller, grpc
+from peerlearn.network.peers.streams import caller_names, grpc
 
 log = logging.getLogger("peerlearn.peers")
 
 TWICE = "ALREADY_EXISTS"  # the status for a second process of an agent
 HELLO_WITHIN = 10.0  # seconds for a caller to say hello
-SELDOM = 1.0  # seconds in which the same sentence about callers is not logged again: they must not fill the disk
+LOG_AGAIN_AFTER = 1.0  # seconds before a sentence is logged again: callers must not fill the disk
 
-Ending = tuple[
-    str, str
-]  # the name of a status and a reason; empty where a conversation came to its end
-Talk = Callable[
-    [Any, Link, Callable[[], object], bytes], Awaitable[bool]
-]  # stream, link, how to hang up, first frame
+# Name of a gRPC status and a reason; both are empty if the conversation ended in order.
+Ending = tuple[str, str]
+# Function of the stream, the link, a function that hangs up, and the first frame.
+Talk = Callable[[Any, Link, Callable[[], object], bytes], Awaitable[bool]]
 
 
 class Callers:
-    """Answers streams that others open.
+    """Handler of the streams that others open.
 
-    secure: whether callers have certificates. speaks: whether a neighbor is connected and not
-    silent. talk: holds the
-    conversation with a neighbor.
+    me: this agent.
+    links: the links to all neighbors, by number.
+    secure: whether callers have certificates.
+    speaks: tells whether a neighbor is connected and not silent.
+    talk: holds the conversation with a neighbor.
     """
 
     def __init__(
@@ -53,22 +53,25 @@ class Callers:
         speaks: Callable[[Link], bool],
         talk: Talk,
     ) -> None:
-        self._me, self._links, self._secure = me, links, secure
+        self._me = me
+        self._links = links
+        self._secure = secure
         self._by_name = {link.name: link for link in links.values()}
-        self._speaks, self._talk = speaks, talk
-        self._logged: dict[str, float] = {}  # sentences about callers, and when they were logged
-        self.door: Door | None = None  # once the port is known
+        self._speaks = speaks
+        self._talk = talk
+        self._log_times: dict[str, float] = {}  # when each sentence about callers was logged
+        self.door: Door | None = None  # set when the port is known
         self.stopping = False
 
     async def accept(self, _: Any, context: Any) -> None:
-        """Handle one stream, and end it with a status in any case."""
+        """Handle one stream; end it with a status unless it ended in order."""
         code, reason = await self._answer(context)
         if reason and not self.stopping:
             await context.abort(getattr(grpc().StatusCode, code), reason)
 
     async def _answer(self, context: Any) -> Ending:
-        """Talk with a neighbor that calls, or refuse whoever calls."""
-        names = caller(context) if self._secure else []
+        """Talk with a caller that is a neighbor, or refuse the caller."""
+        names = caller_names(context) if self._secure else []
         if self._secure and (len(names) != 1 or names[0] not in self._by_name):
             who = f"agent {', '.join(names) or 'without a name'}, which is not a neighbor"
             return self._refuse("PERMISSION_DENIED", who, context)
@@ -81,22 +84,25 @@ class Callers:
             return self._refuse("UNAVAILABLE", f"{who} that did not say hello", context)
         try:
             link = self._by_name[names[0]] if names else self._sender_of(first)
-            instance = link.caller(first)
+            instance = link.caller_instance(first)
         except WireError as error:
             log.debug("a caller could not be understood: %s", error)
             return self._refuse("INVALID_ARGUMENT", "a caller that cannot be understood", context)
-        except (
-            PeerlearnError
-        ):  # a disagreement, which the conversation finds too and tells the neighbor
+        except PeerlearnError:
+            # Settings differ. The conversation will find that too, and report it to the neighbor.
             instance = ""
         if self._speaks(link) and link.instance != instance:
-            who = f"a second process of agent {link.name}, whose first one is connected (started twice?)"
+            who = (
+                f"a second process of agent {link.name}, whose first one is connected "
+                "(started twice?)"
+            )
             return self._refuse(TWICE, who, context)
         return await self._converse(context, link, first)
 
     async def _converse(self, context: Any, link: Link, first: bytes) -> Ending:
         """Talk until the stream ends or is replaced by another one of the same neighbor."""
-        peer, handler = context.peer(), asyncio.current_task()
+        peer = context.peer()
+        handler = asyncio.current_task()
         assert handler is not None
         assert self.door is not None
         talk = asyncio.ensure_future(self._talk(context, link, lambda: talk.cancel(), first))
@@ -120,12 +126,12 @@ class Callers:
 
     def _refuse(self, code: str, whom: str, context: Any) -> Ending:
         """Log that this caller is refused, unless the same was logged just now."""
-        sentence, now = (
-            f"refused {whom}, calling from {context.peer().rpartition(':')[0]}",
-            time.monotonic(),
-        )
-        self._logged = {said: when for said, when in self._logged.items() if now - when < SELDOM}
-        if sentence not in self._logged:
-            self._logged[sentence] = now
+        sentence = f"refused {whom}, calling from {context.peer().rpartition(':')[0]}"
+        now = time.monotonic()
+        for known, when in list(self._log_times.items()):
+            if now - when >= LOG_AGAIN_AFTER:
+                del self._log_times[known]
+        if sentence not in self._log_times:
+            self._log_times[sentence] = now
             log.warning("%s", sentence)
         return code, f"agent {self._me.name} refused {whom}"

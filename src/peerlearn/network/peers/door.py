@@ -1,17 +1,17 @@
-"""A limit to connections that have not shown a certificate.
+"""Limits on connections that have not shown a certificate.
 
 gRPC accepts connections by itself and keeps each while its handshake lasts. At the usual limit of
-1,024 open files a thousand idle connections are enough to keep every neighbor out. Two limits
+1,024 open files, a thousand idle connections are enough to keep every neighbor out. Two limits
 prevent that:
 
-- gRPC closes every connection beyond `most_connections` at once, so that files are left for checkpoints. It counts
-  neighbors and strangers alike.
-- `Door` keeps room for neighbors among these. It looks at the sockets of this process once a second or so. Where too
-  many are not part of a conversation with a neighbor, it shuts those down that were there at the
-  last look too. A handshake takes milliseconds: whoever is still silent after a second is not a
-  neighbor.
+- gRPC closes every connection beyond `most_connections` at once, so that some files are left for
+  checkpoints. It counts neighbors and strangers alike.
+- `Door` keeps room for neighbors among these. It looks at the sockets of this process about once a
+  second. If too many of them are not part of a conversation with a neighbor, it shuts down those
+  that were already there at the last look. A handshake takes milliseconds, so a caller that is
+  still silent after a second is not a neighbor.
 
-The second needs /proc. Elsewhere the first one and gRPC's own time-out of handshakes remain.
+The second limit needs /proc. Without it, the first limit and gRPC's time-out of handshakes remain.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ Address = tuple[str, int]
 
 
 def allow_many_files() -> None:
-    """Let this process open as many files as it may: room for connections that have not shown a certificate yet."""
+    """Raise the number of files that this process may open to the system's limit.
+
+    That leaves room for connections that have not shown a certificate yet.
+    """
     with suppress(ImportError, OSError, ValueError):  # not on Windows
         import resource
 
@@ -51,7 +54,7 @@ def most_connections(neighbors: int) -> int:
 
 
 class Door:
-    """The connections at one port of this process."""
+    """Connections to one port of this process."""
 
     def __init__(self, port: int, neighbors: int) -> None:
         self.known: Counter[str] = Counter()  # conversations under way, by peer as gRPC writes it
@@ -60,7 +63,7 @@ class Door:
         self._before: set[Address] = set()  # strangers at the last look
 
     def close_idle(self) -> int:
-        """Shut down strangers that were there at the last look too, if there are too many; return how many."""
+        """Shut down strangers that are still silent, if there are too many; return how many."""
         try:
             files = [int(name) for name in os.listdir(OPEN_FILES)]
         except OSError:
@@ -89,10 +92,8 @@ class Door:
         gRPC may close the file at any moment and its number may be given to another one. So this
         works on a copy, and looks at the copy before it shuts anything down.
         """
-        with (
-            suppress(OSError),
-            closing(_socket(file)) as connection,
-        ):  # not connected, or closed meanwhile
+        # OSError: the socket is not connected, or was closed meanwhile.
+        with suppress(OSError), closing(_socket(file)) as connection:
             internet = connection.family in (socket.AF_INET, socket.AF_INET6)
             if internet and connection.getsockname()[1] == self._port:
                 host, port = connection.getpeername()[:2]
@@ -104,7 +105,7 @@ class Door:
 
 
 def _socket(file: int) -> socket.socket:
-    """Return a copy of an open file as a socket; OSError if it is none."""
+    """Return a copy of an open file as a socket, or raise OSError if it is not a socket."""
     copy = os.dup(file)
     try:
         return socket.socket(fileno=copy)

@@ -1,22 +1,23 @@
-"""What travels on a link: a fixed header and raw bytes, in chunks where large. Pure code, no I/O.
+"""Frames, the messages on a link: a fixed header and raw bytes. No I/O.
 
-    magic, version     4 + 1 bytes      "PEER", 2
-    kind               1                hello, row, letter, alive, done, seen, leave, refuse
-    dtype, dimensions  1 + 1            from the closed list of `codec`; at most 4 dimensions
-    run                16               identity of the run: the first half of the SHA-256 of its name
-    epoch              4                0: the graph of a run does not change yet
-    sender             4                agent number, checked against the certificate
-    round              8                the round this belongs to; of other kinds: the rounds behind the sender
-    saved              8                the sender will never ask for rounds up to this one again; rows claim nothing
-    receipt            8                of all that the sender took from the receiver in rounds up to `saved`
-    shape              16               of the whole array
-    offset, length     8 + 4            which bytes of the array follow
-    checksum           8                of all that is above and of the bytes
-    bytes              length           little-endian
+    magic, version     4 + 1 bytes   "PEER", 2
+    kind               1             hello, row, letter, alive, done, seen, leave, refuse
+    dtype, dimensions  1 + 1         from the closed list of `codec`; at most 4 dimensions
+    run                16            identity of the run: first half of the SHA-256 of its name
+    epoch              4             0: the graph of a run does not change yet
+    sender             4             agent number, checked against the certificate
+    round              8             of rows and letters: their round; of others: rounds done
+    saved              8             the sender never needs rounds up to this one again;
+                                     0 in rows and letters
+    receipt            8             of all that the sender took from the receiver up to `saved`
+    shape              16            of the whole array
+    offset, length     8 + 4         position of the bytes that follow in the array
+    checksum           8             of all fields above and of the bytes
+    bytes              length        little-endian
 
-Every field is checked before anything is made of the bytes: 9-52 % of frames with a flipped bit
-would otherwise decode
-to another array. Whatever the bytes, `decode` gives a frame or raises WireError.
+A large array is sent in chunks, one frame each. `decode` checks every field before it uses the
+bytes, and returns a frame or raises WireError, whatever the bytes. Without the checksum, 9-52 % of
+frames with a flipped bit would decode to another array.
 
 A receipt is a running checksum over the frames of rows and letters, in the order of rounds. Only an
 agent that really received them can compute it, so nobody else can make a neighbor delete frames
@@ -43,7 +44,8 @@ try:
 except ImportError:
     raise MissingExtra("PeerNetwork", "xxhash", "peers") from None
 
-MAGIC, VERSION = b"PEER", 2
+MAGIC = b"PEER"
+VERSION = 2
 EPOCH = 0
 MOST_ROUNDS = 1 << 48  # a million rounds a second would take nine years to get there
 CHUNK = 1 << 20  # bytes of an array in one frame
@@ -56,6 +58,8 @@ HEADER = _FIELDS.size + _SUM.size
 
 
 class Kind(IntEnum):
+    """Kind of a frame."""
+
     HELLO = 1  # who I am, what must agree, where I stand
     ROW = 2  # an agent's entry in a round
     LETTER = 3  # what `exchange` sends; empty where there is nothing to say
@@ -71,7 +75,7 @@ ROUNDS = (Kind.ROW, Kind.LETTER)  # what is delivered exactly once
 
 
 class OtherRelease(WireError):
-    """A frame in the format of another release of peerlearn."""
+    """Error about a frame in the format of another release of peerlearn."""
 
     def __init__(self, version: int) -> None:
         super().__init__(
@@ -82,7 +86,7 @@ class OtherRelease(WireError):
 
 @dataclass(slots=True)
 class Frame:
-    """One frame, all of its fields checked."""
+    """One decoded frame, with all of its fields checked."""
 
     kind: Kind
     sender: int
@@ -98,7 +102,7 @@ class Frame:
 
 
 def run_identity(name: str) -> bytes:
-    """Return the 128 bits by which frames of a run are known."""
+    """Return the 128 bits that identify the run in its frames."""
     return sha256(name.encode()).digest()[:16]
 
 
@@ -113,7 +117,7 @@ def encode(
     receipt: int = 0,
     chunk: int = CHUNK,
 ) -> list[bytes]:
-    """The frames of one array of a type from the closed list."""
+    """Encode one array, whose type is in the closed list, as frames."""
     array = np.ascontiguousarray(array)
     raw = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
     shape = array.shape + (0,) * (MOST_DIMENSIONS - array.ndim)
@@ -130,13 +134,13 @@ def encode(
 def encode_text(
     kind: Kind, text: str, *, run: bytes, sender: int, round: int, saved: int = 0, receipt: int = 0
 ) -> bytes:
-    """One frame of text, cut where it is too long for a frame."""
+    """Encode a text as one frame, cut if it is too long."""
     raw = np.frombuffer(text.encode(errors="replace")[:MOST_TEXT], np.uint8)
     return encode(kind, raw, run=run, sender=sender, round=round, saved=saved, receipt=receipt)[0]
 
 
 def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
-    """The frame of these bytes, or the reason why they are none."""
+    """Decode one frame, or raise WireError with the reason."""
     if data[: len(MAGIC)] == MAGIC and len(data) > len(MAGIC) and data[len(MAGIC)] != VERSION:
         raise OtherRelease(data[len(MAGIC)])
     if not HEADER <= len(data) <= HEADER + chunk:
@@ -144,7 +148,7 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
     magic, _, kind, code, dimensions, of_run, epoch, sender, *rest = _FIELDS.unpack_from(data)
     round, saved, receipt, *shape, offset, length = rest
     if magic != MAGIC:
-        raise WireError(f"a frame that begins with {magic!r}: it is not of peerlearn")
+        raise WireError(f"a frame that begins with {magic!r}: it is not from peerlearn")
     body = memoryview(data)[HEADER:]
     checksum = _SUM.unpack_from(data, _FIELDS.size)[0]
     if length != len(body) or _checksum(data[: _FIELDS.size], body) != checksum:
@@ -163,7 +167,8 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
         )
     if kind in ROUNDS and (saved or receipt):
         raise WireError(
-            f"a {Kind(kind).name.lower()} that claims to have saved round {saved}: rows claim nothing"
+            f"a {Kind(kind).name.lower()} that claims to have saved round {saved}: "
+            "rows claim nothing"
         )
     size = math.prod(shape[:dimensions]) * DTYPES[code].itemsize
     most = MOST_TEXT if kind in TEXTS else MOST_BYTES
@@ -171,7 +176,8 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
         raise WireError(f"an array of {size} bytes was announced, and {most} are the most")
     if offset % chunk or length != min(chunk, size - offset) or (size and offset >= size):
         raise WireError(
-            f"a frame brings bytes {offset} to {offset + length} of {size}, which is no chunk of it"
+            f"a frame brings bytes {offset} to {offset + length} of {size}, "
+            "which is not one of its chunks"
         )
     return Frame(
         Kind(kind),
@@ -189,7 +195,7 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
 
 
 def checksum_of(frame: bytes) -> int:
-    """Return the checksum of a frame that this agent made itself."""
+    """Return the checksum of a frame that this agent encoded itself."""
     checksum: int = _SUM.unpack_from(frame, _FIELDS.size)[0]
     return checksum
 
@@ -207,7 +213,10 @@ def _checksum(head: bytes, body: memoryview) -> int:
 
 
 def text_of(frame: Frame) -> str:
-    """The text of a hello or a farewell; what is no text is replaced, and nothing in it can steer a terminal."""
+    """Return the text of a frame, without characters that could control a terminal.
+
+    Bytes that are not UTF-8 are replaced.
+    """
     return "".join(
         letter
         for letter in str(frame.data, "utf-8", "replace")
@@ -216,8 +225,9 @@ def text_of(frame: Frame) -> str:
 
 
 def split(frames: bytes | memoryview) -> list[bytes]:
-    """Frames that were joined, one by one; for those that this agent made itself."""
-    found, view = [], memoryview(frames)
+    """Split joined frames. The input is not checked: use it for this agent's own frames only."""
+    found = []
+    view = memoryview(frames)
     while len(view):
         length = HEADER + _FIELDS.unpack_from(view)[-1]
         found.append(bytes(view[:length]))

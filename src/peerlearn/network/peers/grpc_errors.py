@@ -1,4 +1,4 @@
-"""Why a connection failed, in a few words: gRPC says it in a long line, with the address once more."""
+"""Short reasons for failed connections, in place of gRPC's long ones."""
 
 from __future__ import annotations
 
@@ -34,14 +34,16 @@ REASONS = (
 _WRAPPING = re.compile(
     r"^(failed to connect to all addresses; last error: )?(UN[A-Z]+: )?(ipv[46]:\S+: )?"
 )
-LONGEST = 160  # characters of what is not known
+LONGEST = 160  # characters kept of an unknown reason
 
 
-def short(details: str) -> str:
-    """What gRPC gives as the details of a failed call, or of a failed handshake, without all that is known anyway."""
+def short_reason(details: str) -> str:
+    """Return a short reason for the details of a failed call or handshake, as gRPC gives them."""
     text = "".join(letter for letter in " ".join(details.split()) if letter.isprintable())
-    for sign, said in REASONS:
+    for sign, reason in REASONS:
         if sign in text:
-            return said
+            return reason
     text = _WRAPPING.sub("", text).strip()
-    return (text if len(text) <= LONGEST else text[:LONGEST] + "..") or "no reason given"
+    if len(text) > LONGEST:
+        text = text[:LONGEST] + ".."
+    return text or "no reason given"

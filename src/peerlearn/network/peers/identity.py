@@ -1,4 +1,7 @@
-"""An agent's papers, read from files and checked: what would make TLS fail without a reason is said here, with one."""
+"""Loading of an agent's certificate, key and authority, with checks.
+
+TLS would fail without a reason for most mistakes in these files. The checks here give one.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +20,52 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
     from cryptography.x509 import Certificate
 
-OTHERS = 0o077  # the rights of everybody but the owner
+OTHERS = 0o077  # file mode bits of everybody except the owner
 
 
 @dataclass(frozen=True)
 class Identity:
-    """An agent's name, its papers and those of the authority it trusts, as PEM."""
+    """Name, certificate and key of an agent, and the certificate of the authority it trusts.
+
+    Make the files with `peerlearn certs`, and read them with `Identity.load`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the agent, as in its certificate.
+    authority : bytes
+        Certificate of the authority that signs all certificates of the network, as PEM.
+    certificate : bytes
+        Certificate of the agent, as PEM.
+    key : bytes
+        Private key of the agent, as PEM. It is not shown by `repr`, so that no log holds it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from peerlearn.network.peers import certificates
+    >>> with TemporaryDirectory() as folder:
+    ...     files = certificates.make(folder, ["north", "south"])
+    ...     at = Path(folder)
+    ...     Identity.load(at / "authority.pem", at / "north.pem", at / "north.key", "north")
+    Identity(name='north')
+    """
 
     name: str
     authority: bytes = field(repr=False)
     certificate: bytes = field(repr=False)
-    key: bytes = field(repr=False)  # so that no log ever holds it
+    key: bytes = field(repr=False)
 
     @classmethod
     def load(cls, authority: Path, certificate: Path, key: Path, name: str) -> Identity:
-        """From three files that fit each other and the name."""
+        """Load three files and check that they fit each other and the name."""
         need_cryptography()
         from cryptography.hazmat.primitives.serialization import Encoding
 
-        root, own, private = authority_in(authority), certificate_in(certificate), key_in(key)
+        root = load_authority(authority)
+        own = load_certificate(certificate)
+        private = load_key(key)
         must_fit(private, key, own, certificate)
         _must_name(name, own, certificate)
         _must_be_signed(own, certificate, root, authority)
@@ -56,29 +86,31 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def certificate_in(path: Path) -> Certificate:
-    """The only certificate of the file, valid today."""
+def load_certificate(path: Path) -> Certificate:
+    """Load a file with one certificate that is valid now."""
     from cryptography.x509 import load_pem_x509_certificates
 
-    with _understood(path, "a certificate"):
+    with _pem_errors(path, "a certificate"):
         found = load_pem_x509_certificates(_content(path))
-        first, last = found[0].not_valid_before_utc, found[0].not_valid_after_utc
+        first = found[0].not_valid_before_utc
+        last = found[0].not_valid_after_utc
     if len(found) > 1:  # TLS would trust them all, and only one is checked here
         raise InputError(f"{path} holds {len(found)} certificates: give a file with one")
     if not first <= now() <= last:
         raise InputError(
-            f"the certificate {path} is valid from {_day(first)} to {_day(last)}, but it is now {_day(now())}: "
-            "set the clock if it is wrong, or make new certificates with peerlearn certs"
+            f"the certificate {path} is valid from {_day(first)} to {_day(last)}, but it is now "
+            f"{_day(now())}: set the clock if it is wrong, or make new certificates with "
+            "peerlearn certs"
         )
     return found[0]
 
 
-def authority_in(path: Path) -> Certificate:
-    """A certificate that may sign others."""
+def load_authority(path: Path) -> Certificate:
+    """Load a certificate that may sign others."""
     from cryptography.x509 import BasicConstraints, ExtensionNotFound
 
-    certificate = certificate_in(path)
-    with _understood(path, "a certificate"):
+    certificate = load_certificate(path)
+    with _pem_errors(path, "a certificate"):
         try:
             signs = certificate.extensions.get_extension_for_class(BasicConstraints).value.ca
         except ExtensionNotFound:
@@ -90,12 +122,12 @@ def authority_in(path: Path) -> Certificate:
     return certificate
 
 
-def key_in(path: Path) -> PrivateKeyTypes:
-    """The private key of a file that nobody else may read."""
+def load_key(path: Path) -> PrivateKeyTypes:
+    """Load the private key of a file that only its owner may read."""
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     content = _content(path, secret=True)
-    with _understood(path, "an unencrypted private key"):
+    with _pem_errors(path, "an unencrypted private key"):
         return load_pem_private_key(content, password=None)
 
 
@@ -106,26 +138,28 @@ def key_as_pem(key: PrivateKeyTypes) -> bytes:
 
 
 def must_fit(key: PrivateKeyTypes, key_path: Path, certificate: Certificate, path: Path) -> None:
-    with _understood(path, "a certificate"):
+    with _pem_errors(path, "a certificate"):
         fits = certificate.public_key() == key.public_key()
     if not fits:
         raise InputError(
-            f"the key {key_path} does not belong to the certificate {path}: give two files made together"
+            f"the key {key_path} does not belong to the certificate {path}: "
+            "give two files made together"
         )
 
 
 def _must_name(name: str, certificate: Certificate, path: Path) -> None:
-    with _understood(path, "a certificate"):
+    with _pem_errors(path, "a certificate"):
         names = _names(certificate)
     if names != {name}:
         whose = ", ".join(sorted(names)) or "no name that TLS knows"
         raise InputError(
-            f"the certificate {path} is for {whose}, but this agent is {name}: give the files of {name}"
+            f"the certificate {path} is for {whose}, but this agent is {name}: "
+            f"give the files of {name}"
         )
 
 
 def _names(certificate: Certificate) -> set[str]:
-    """All names it is good for; one that could pass for two agents is refused, as is one without a name for TLS."""
+    """Return all names in a certificate; none if it has no name that TLS looks at."""
     from cryptography.x509 import DNSName, ExtensionNotFound, SubjectAlternativeName
     from cryptography.x509.oid import NameOID
 
@@ -147,8 +181,8 @@ def _must_be_signed(
         certificate.verify_directly_issued_by(authority)
     except Exception as error:  # another issuer, another key, or a kind of key that signs nothing
         raise InputError(
-            f"the certificate {path} was not signed by the authority {authority_path}: give the authority.pem that was "
-            "made with it"
+            f"the certificate {path} was not signed by the authority {authority_path}: "
+            "give the authority.pem that was made with it"
         ) from error
 
 
@@ -171,8 +205,8 @@ def _content(path: Path, *, secret: bool = False) -> bytes:
 
 
 @contextmanager
-def _understood(path: Path, what: str) -> Iterator[None]:
-    """A damaged file fails in a dozen ways, each in the words of a parser."""
+def _pem_errors(path: Path, what: str) -> Iterator[None]:
+    """Turn any error of the parser into one InputError: damaged files raise a dozen kinds."""
     try:
         yield
     except PeerlearnError:

@@ -1,14 +1,14 @@
-"""What an agent must not forget: on disk, so that it can be killed at any moment and go on.
+"""Files of an agent's checkpoints, from which it resumes after it was killed at any moment.
 
-    journal.bin                         what every network call gave back, appended record by record
-    sent-7.bin, ..                      what neighbors may ask for again: the frames sent since the checkpoint before
-    checkpoint-1.bin, checkpoint-2.bin  in turn: where the run stood, how much of the journal and which of the frames
-                                        count; written beside its place, synced, and moved
+    journal.bin         results of all network calls, appended record by record
+    sent-7.bin, ..      frames sent since the checkpoint before; neighbors may ask for them again
+    checkpoint-1.bin,   written in turn: position of the run, valid length of the journal, and
+    checkpoint-2.bin    numbers of the valid sent files; written to a new file, synced, and renamed
 
-A restarted agent runs its algorithm from the start; calls that the journal knows return at once
-with the same bits, so no algorithm has to know how to resume. Every file part carries its length
-and checksum: one that was torn is noticed, and the checkpoint before it is taken. Agents tell their
-neighbors the round of that one, so that it suffices.
+A restarted agent runs its algorithm from the start. Calls that are in the journal return at once
+with the same bits, so no algorithm has to know how to resume. Every record carries its length and
+checksum. If the newest checkpoint is torn, the one before it is used. Agents tell their neighbors
+the round of the older one, so that it is always enough.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ JOURNAL = "journal.bin"
 
 @dataclass(frozen=True)
 class Call:
-    """A network call that is done, and what it gave."""
+    """Name and results of a network call that is done."""
 
     what: str
     arrays: tuple[AnyArray, ...]
@@ -46,7 +46,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run stood. `about` holds plain values, `arrays` numbers, `sent` frames by the file they are kept in."""
+    """State of a run at one moment.
+
+    about: plain values.
+    arrays: arrays of numbers.
+    sent: frames, by the number of the file that holds them.
+    """
 
     about: dict[str, Any]
     arrays: dict[str, AnyArray] = field(default_factory=dict)
@@ -54,18 +59,15 @@ class Checkpoint:
 
 
 class Journal:
-    """The checkpoints of one agent in one folder."""
+    """Checkpoints of one agent in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.warning = ""  # what was wrong with the newest checkpoint, if an older one had to do
-        self._new: list[bytes] = []
-        self.sequence = 0  # of the last checkpoint
-        self._counted: list[set[int]] = [
-            set(),
-            set(),
-        ]  # files of frames that the last two checkpoints count on
-        self._length = 0  # bytes of the journal that the last checkpoint counts on
+        self.warning = ""  # what is wrong with the newest checkpoint, if an older one is used
+        self._new: list[bytes] = []  # records that are not on disk yet
+        self.sequence = 0  # number of the last checkpoint
+        self._frame_files: list[set[int]] = [set(), set()]  # used by the last two checkpoints
+        self._length = 0  # bytes of the journal that belong to the last checkpoint
         try:
             make_private_folder(folder)
         except OSError as error:
@@ -74,14 +76,14 @@ class Journal:
             ) from None
 
     def load(self) -> Checkpoint | None:
-        """The newest checkpoint that is whole, or None where there is none at all."""
+        """Return the newest undamaged checkpoint, or None if there is no checkpoint at all."""
         found: list[Checkpoint] = []
         damaged = []
         for name in NAMES:
             path = self.folder / name
             if path.exists():
                 try:
-                    found.append(self._checkpoint(path))
+                    found.append(self._read_checkpoint(path))
                 except (WireError, OSError, ValueError, KeyError) as error:
                     damaged.append(f"{name}: {error}")
         for checkpoint in sorted(found, key=lambda each: -int(each.about["sequence"])):
@@ -94,46 +96,45 @@ class Journal:
                 continue
             self.sequence = int(checkpoint.about["sequence"])
             numbers = [path.stem.removeprefix("sent-") for path in self.folder.glob("sent-*.bin")]
-            self._counted = [
-                {int(each) for each in numbers if each.isdecimal()},
-                set(checkpoint.sent),
-            ]
+            on_disk = {int(each) for each in numbers if each.isdecimal()}
+            self._frame_files = [on_disk, set(checkpoint.sent)]
             self.warning = "; ".join(damaged)
             return checkpoint
         if damaged:
             raise NetworkError(
-                f"no checkpoint in {self.folder} is whole ({'; '.join(damaged)}): bring a copy back, or empty the "
-                "checkpoint folders of all agents and start anew"
+                f"no checkpoint in {self.folder} is whole ({'; '.join(damaged)}): bring a copy "
+                "back, or empty the checkpoint folders of all agents and start anew"
             )
         return None
 
     def calls(self) -> Iterator[Call]:
-        """The calls that the loaded checkpoint counts on, in order."""
+        """Yield the calls that belong to the loaded checkpoint, in order."""
         if self._length == 0:
             return
         with (self.folder / JOURNAL).open("rb") as stream:
             while stream.tell() < self._length:
-                content = codec.unpack(_record(stream))
+                content = codec.unpack(_read_record(stream))
                 what = str(content.pop("what").tobytes(), "utf-8")
                 yield Call(what, tuple(content.values()))
             if stream.tell() != self._length:
                 raise WireError("its records do not end where the checkpoint says")
 
     def add(self, call: Call) -> None:
-        """Remember a call; it is on disk after the next `save`."""
+        """Add a call; it is on disk after the next `save`."""
         what = np.frombuffer(call.what.encode(), np.uint8)
         content = codec.pack(
             {"what": what, **{str(n): array for n, array in enumerate(call.arrays)}}
         )
-        self._new.append(_sealed(content))
+        self._new.append(_make_record(content))
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Bring all that was added, and where the run stands, to disk; OSError leaves what was there before.
+        """Write a checkpoint and the calls added since the last one.
 
-        Of the frames only those of the file with this checkpoint's number are written, the others
-        are there already.
+        OSError leaves the earlier checkpoints intact. Only the frames of the file with this
+        checkpoint's number are written; the others are on disk already.
         """
-        number, length = self.sequence + 1, self._appended()
+        number = self.sequence + 1
+        length = self._append_new_records()
         about = {
             **checkpoint.about,
             "sequence": number,
@@ -142,45 +143,45 @@ class Journal:
         }
         text = np.frombuffer(json.dumps(about).encode(), np.uint8)
         if number in checkpoint.sent:
-            _replace(self._sent(number), _sealed(codec.pack(checkpoint.sent[number])))
-        _replace(
-            self.folder / NAMES[number % 2],
-            _sealed(codec.pack({"about": text, **checkpoint.arrays})),
-        )
-        self._length, self.sequence = length, number
+            frames = codec.pack(checkpoint.sent[number])
+            _replace(self._frames_path(number), _make_record(frames))
+        state = codec.pack({"about": text, **checkpoint.arrays})
+        _replace(self.folder / NAMES[number % 2], _make_record(state))
+        self._length = length
+        self.sequence = number
         self._new.clear()
-        unused = self._counted[0] - self._counted[1] - set(checkpoint.sent)
-        self._counted = [self._counted[1], set(checkpoint.sent)]
-        for each in unused:
-            self._sent(each).unlink(missing_ok=True)
+        older, newer = self._frame_files
+        self._frame_files = [newer, set(checkpoint.sent)]
+        for unused in older - newer - set(checkpoint.sent):
+            self._frames_path(unused).unlink(missing_ok=True)
 
     def forget(self, checkpoint: Checkpoint) -> None:
-        """The run is over and nobody needs its calls: keep no more than the word that it is."""
-        self._length, self._new = 0, []
+        """Delete the calls of a finished run; keep only this checkpoint, which says so."""
+        self._length = 0
+        self._new = []
         self.save(checkpoint)
-        self.save(checkpoint)  # both, so that none counts on what goes now
+        self.save(checkpoint)  # twice, so that neither of the two files needs the journal
         (self.folder / JOURNAL).unlink(missing_ok=True)
 
-    def _sent(self, number: int) -> Path:
+    def _frames_path(self, number: int) -> Path:
         return self.folder / f"sent-{number}.bin"
 
-    def _checkpoint(self, path: Path) -> Checkpoint:
-        """A checkpoint with the frames that it counts on, if all are whole."""
-        arrays = _arrays(path)
+    def _read_checkpoint(self, path: Path) -> Checkpoint:
+        """Read a checkpoint and its frames, or raise WireError if a file is damaged."""
+        arrays = _read_arrays(path)
         about = json.loads(arrays.pop("about").tobytes())
         if not isinstance(about, dict) or not {"sequence", "journal", "sent"} <= set(about):
-            raise WireError("it says nothing of its run")
-        return Checkpoint(
-            about, arrays, {number: _arrays(self._sent(number)) for number in about["sent"]}
-        )
+            raise WireError("it does not describe a run")
+        frames = {number: _read_arrays(self._frames_path(number)) for number in about["sent"]}
+        return Checkpoint(about, arrays, frames)
 
-    def _appended(self) -> int:
-        """Append what is new behind what counts already, and bring it to the disk."""
+    def _append_new_records(self) -> int:
+        """Append new records to the journal, sync it, and return its length."""
         if not self._new:
             return self._length
         path = self.folder / JOURNAL
         with open(path, "r+b" if path.exists() else "w+b", opener=open_private) as stream:
-            stream.truncate(self._length)  # what a failed attempt may have left
+            stream.truncate(self._length)  # a failed attempt may have left more
             stream.seek(self._length)
             stream.writelines(self._new)
             stream.flush()
@@ -188,12 +189,13 @@ class Journal:
             return stream.tell()
 
 
-def _sealed(content: bytes) -> bytes:
+def _make_record(content: bytes) -> bytes:
+    """Return the content with its checksum and length in front."""
     return _HEAD.pack(MAGIC, crc32(content), len(content)) + content
 
 
-def _record(stream: IO[bytes]) -> bytes:
-    """The content of the record that begins here, if it is whole."""
+def _read_record(stream: IO[bytes]) -> bytes:
+    """Read the content of the next record, or raise WireError if it is damaged."""
     head = stream.read(_HEAD.size)
     if len(head) < _HEAD.size:
         raise WireError("it ends in the middle of a record")
@@ -207,13 +209,13 @@ def _record(stream: IO[bytes]) -> bytes:
     return content
 
 
-def _arrays(path: Path) -> dict[str, AnyArray]:
+def _read_arrays(path: Path) -> dict[str, AnyArray]:
     with path.open("rb") as stream:
-        return codec.unpack(_record(stream))
+        return codec.unpack(_read_record(stream))
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Put the file in its place whole: written beside it, synced, and moved."""
+    """Replace a file in one step: write another one beside it, sync it, and rename it."""
     beside = path.with_suffix(".new")
     try:
         with open(beside, "wb", opener=open_private) as stream:

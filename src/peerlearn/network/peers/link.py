@@ -1,15 +1,26 @@
-"""One agent's side of the conversation with one neighbor. Pure code: no I/O and no clock.
+"""One agent's side of the conversation with one neighbor. No I/O and no clock.
 
-Whenever a connection comes up, both ends say hello: who they are, which settings must agree, and
-how many rounds are
-behind them. Each then sends again all that the other may lack, and repeated frames are ignored; so
-a connection may break at any moment, and an agent may come back with less than it had, without a
-message being lost or counted twice.
+Theory of operation:
+
+A `Link` lives as long as the agent; connections come and go. Bytes that arrive are given to
+`receive`, which returns the frames to write in answer. `send` keeps the frames of a round in the
+outbox and returns those to write now. service.py does the reading and writing.
+
+Every connection begins with a hello from both ends: who they are, which settings must agree, and
+how many rounds they have done. Each end then sends again all later rounds that the other may lack,
+and ignores repeated frames. So a connection may break at any moment, and an agent may return from
+a checkpoint with less than it had, and still no message is lost or counted twice.
+
+    down --hello--> up --rows, letters, alive--> up --done, seen--> both know that both are done
+                    up --leave--> the run ends     up --refuse--> this agent ends, others go on
 
 Two claims of a neighbor let this agent delete something: that it saved a round, and that its work
-is done. Both count
-only with the receipt of all that this agent sent up to that round (frame.py). All other claims are
-forgotten with the connection they came on: the next hello replaces them.
+is done. Both count only with the receipt of all that this agent sent up to that round (frame.py).
+All other claims are forgotten with the connection they came on: the next hello replaces them.
+
+An error that `receive` raises says what has to end. WireError: the connection, because what came
+cannot be right. Refusal: the part of that neighbor, until it comes back as it should be. Left,
+Refused or Mismatch: the run of this agent.
 """
 
 from __future__ import annotations
@@ -36,42 +47,43 @@ from peerlearn.network.peers.frame import (
 from peerlearn.network.peers.mailbox import Inbox, Outbox
 
 LONG = 160  # letters of a value in a sentence
-MOST_DISPUTED = 20  # false claims of a neighbor after which an agent that came back doubts itself
+MOST_DISPUTED = 20  # disputed claims after which a restored agent gives up
 
 
 class Refusal(NetworkError):
-    """This neighbor cannot take part as it is now; others go on, and it is told why."""
+    """Error about a neighbor that cannot take part as it is now. The others go on."""
 
 
 class Left(Stopped):
-    """A neighbor ended the run; the sentence is the one of whoever ended it first."""
+    """End of the run by a neighbor, with the message of the agent that ended it first."""
 
 
 class Refused(Left):
-    """A neighbor goes on without this agent until it comes back as it should be; the others need not hear of it."""
+    """Refusal of this agent by a neighbor, which goes on without it.
+
+    The agent may come back when it has been put right. Other neighbors are not told.
+    """
 
 
 @dataclass
 class Speaker:
-    """What an agent says of itself on all of its links."""
+    """State of this agent that it reports on all of its links."""
 
     run: str
     number: int
     name: str
-    settings: Mapping[str, str]  # what must agree, in words
-    done: int = 0  # rounds behind it
-    finished: bool = False  # its work is done
-    waits_for: str = ""  # the agent that holds it up, if it has waited for long
-    restored: bool = False  # it came back from a checkpoint
-    instance: str = field(
-        default_factory=lambda: secrets.token_hex(16)
-    )  # of this process, to tell two apart
+    settings: Mapping[str, str]  # settings that must agree, as text
+    done: int = 0  # number of rounds done
+    finished: bool = False  # whether its work is done
+    waits_for: str = ""  # name of the agent that delays it, if it has waited for long
+    restored: bool = False  # whether it resumed from a checkpoint
+    instance: str = field(default_factory=lambda: secrets.token_hex(16))  # identifies this process
 
     def __post_init__(self) -> None:
         self._run = run_identity(self.run)
 
     def frames(self, kind: Kind, array: AnyArray, round: int) -> list[bytes]:
-        """Return the frames of a row or letter: the same bytes whenever they are made."""
+        """Return the frames of a row or letter. They always have the same bytes."""
         return encode(kind, array, run=self._run, sender=self.number, round=round)
 
     def text(self, kind: Kind, text: str, saved: int = 0, receipt: int = 0) -> bytes:
@@ -87,7 +99,7 @@ class Speaker:
         )
 
     def word(self, kind: Kind, saved: int = 0, receipt: int = 0) -> bytes:
-        """Return a frame with nothing but its kind and where the sender stands."""
+        """Return a frame without text."""
         return self.text(kind, "", saved, receipt)
 
     def hello(self, saved: int = 0, receipt: int = 0) -> bytes:
@@ -102,76 +114,89 @@ class Speaker:
         return self.text(Kind.HELLO, json.dumps(about), saved, receipt)
 
     def read(self, data: bytes) -> Frame:
+        """Decode a frame of this run."""
         return decode(data, run=self._run)
 
 
 class Link:
-    """The conversation with one neighbor, over however many connections."""
+    """Conversation with one neighbor, over any number of connections.
+
+    me: this agent.
+    neighbor: number of the neighbor.
+    name: name of the neighbor.
+    horizon: rounds that the neighbor can be ahead of this agent.
+    """
 
     def __init__(self, me: Speaker, neighbor: int, name: str, horizon: int) -> None:
-        self.me, self.neighbor, self.name = me, neighbor, name
-        self.inbox, self.outbox = Inbox(horizon), Outbox()
-        self.up = False  # greeted on the present connection
-        self.greetings = 0  # connections that came up since this process started
-        self.instance = ""  # of the neighbor's process at the other end
-        self.done = 0  # rounds behind the neighbor, as far as we know
-        self.waits_for = ""  # the agent that holds the neighbor up, as far as it says
+        self.me = me
+        self.neighbor = neighbor
+        self.name = name
+        self.inbox = Inbox(horizon)
+        self.outbox = Outbox()
+        self.up = False  # whether the neighbor said hello on the present connection
+        self.greetings = 0  # number of hellos since this process started
+        self.instance = ""  # identifies the neighbor's process
+        self.done = 0  # rounds done by the neighbor, as far as we know
+        self.waits_for = ""  # name of the agent that delays the neighbor, as it reports
         self.receipt = 0  # of all that we took from the neighbor
-        self.saved = (
-            0,
-            0,
-        )  # the last round that we would not need again if we were killed now, and its receipt
-        self.seen = False  # the neighbor knows that our work is done
-        self._ended: tuple[int, int] | None = (
-            None  # its last round and receipt, if it said that its work is done
-        )
-        self._answered = False  # it heard on this connection that we know it
-        self._disputed = (
-            0  # claims of the neighbor that do not fit what we have sent since we came back
-        )
+        self.saved = (0, 0)  # last round that we never need again, and its receipt
+        self.seen = False  # whether the neighbor knows that our work is done
+        # Its last round and receipt, if it reported that its work is done.
+        self._ended: tuple[int, int] | None = None
+        self._answered = False  # whether we answered that report on this connection
+        self._disputed = 0  # claims that do not fit what we sent since we were restored
 
-    def closed(self) -> None:
+    def mark_down(self) -> None:
+        """Note that the connection has ended."""
         self.up = False
 
     @property
     def finished(self) -> bool:
-        """Whether the neighbor's work is done: it has taken all that we sent up to its last round, and we are there."""
+        """Whether the neighbor's work is done, and ours has reached the same round.
+
+        The neighbor must have taken all that we sent.
+        """
         return self._ended == (self.me.done, self.outbox.receipt)
 
     @property
     def ended_early(self) -> bool:
-        """Whether the neighbor's work is done, and it will take no part in our next round."""
+        """Whether the neighbor's work is done, so that it takes no part in our next round."""
         ended = self._ended
-        return (
-            self.up and ended is not None and ended[0] <= self.me.done and self.outbox.taken(*ended)
-        )
+        if not self.up or ended is None:
+            return False
+        return ended[0] <= self.me.done and self.outbox.matches(*ended)
 
     def hello(self) -> bytes:
+        """Return the first frame of a connection."""
         return self.me.hello(*self._claim())
 
     def word(self, kind: Kind) -> bytes:
+        """Return a frame of this kind. A sign of life also names the agent we wait for."""
         return self.me.text(kind, self.me.waits_for if kind is Kind.ALIVE else "", *self._claim())
 
     @property
     def late(self) -> str:
-        """The neighbor, as somebody that is waited for: it may itself wait for another agent, as far as it says."""
+        """Name of the neighbor for a sentence about waiting, with the agent it waits for itself."""
         other = self.waits_for not in ("", self.name, self.me.name)
         return f"{self.name} (which waits for {self.waits_for})" if other else self.name
 
     def _claim(self) -> tuple[int, int]:
-        """The last round that the neighbor need not keep for us, and the receipt that shows it."""
+        """Return the last round that the neighbor need not keep for us, and its receipt."""
         return (self.me.done, self.receipt) if self.me.finished else self.saved
 
     def send(self, round: int, frames: Sequence[bytes]) -> Sequence[bytes]:
-        """Keep the frames of a round, and say which to write now: none while there is no connection."""
+        """Keep the frames of a round, and return those to write now.
+
+        There are none to write while there is no connection.
+        """
         self.outbox.add(round, frames)
         return frames if self.up and round > self.done else []
 
-    def heard(self, data: bytes) -> list[bytes]:
-        """Take in one frame; gives the frames to write in answer."""
+    def receive(self, data: bytes) -> list[bytes]:
+        """Handle one frame, and return the frames to write in answer."""
         frame = self._read(data)
         if not self.up:
-            return self._greeted(frame)
+            return self._greet(frame)
         if frame.kind is Kind.HELLO:
             raise WireError(f"agent {self.name} said hello twice")
         if frame.kind is Kind.LEAVE:
@@ -188,18 +213,19 @@ class Link:
         self.seen |= frame.kind is Kind.SEEN
         if frame.kind is not Kind.DONE or self._answered:
             return []
-        self._ended, self._answered = (frame.round, frame.receipt), True
+        self._ended = (frame.round, frame.receipt)
+        self._answered = True
         return [self.word(Kind.SEEN)]
 
-    def caller(self, data: bytes) -> str:
-        """Return which process of the neighbor says this hello, without believing any of it yet."""
+    def caller_instance(self, data: bytes) -> str:
+        """Return which process of the neighbor says this hello, and change nothing."""
         frame = self._read(data)
         if frame.kind is not Kind.HELLO:
             raise WireError(f"agent {self.name} spoke before it said hello")
-        return str(self._told(frame).get("instance"))
+        return str(self._parse_hello(frame).get("instance"))
 
     def _read(self, data: bytes) -> Frame:
-        """Return the frame, if its numbers can be true."""
+        """Decode a frame, or raise an error if its numbers cannot be true."""
         try:
             frame = self.me.read(data)
         except OtherRelease as error:
@@ -210,93 +236,102 @@ class Link:
             raise WireError(
                 f"a frame of agent number {frame.sender} came on the link of agent {self.name}"
             )
-        if frame.kind in ROUNDS:  # the inbox knows which rounds can come
+        if frame.kind in ROUNDS:  # the inbox checks their rounds
             return frame
         if frame.saved > frame.round or (frame.kind is Kind.DONE and frame.saved != frame.round):
             raise WireError(
-                f"agent {self.name} says that it saved round {frame.saved}, with {frame.round} rounds behind it"
+                f"agent {self.name} says that it saved round {frame.saved}, with {frame.round} "
+                "rounds behind it"
             )
         return frame
 
     def _believe(self, frame: Frame) -> None:
-        """Delete what the neighbor saved, if its receipt is right; beyond our own rounds it cannot be judged yet."""
-        if self.outbox.saved(frame.saved, frame.receipt) or frame.saved > self.me.done:
+        """Delete the rounds that the neighbor saved, if its receipt is right.
+
+        A claim beyond our own rounds cannot be judged yet, and is ignored.
+        """
+        if self.outbox.drop_saved(frame.saved, frame.receipt) or frame.saved > self.me.done:
             return
         self._disputed += self.me.restored
         if self._disputed == MOST_DISPUTED:
             raise Refused(
-                f"agents {self.me.name} and {self.name} disagree on what {self.me.name} sent up to round "
-                f"{frame.saved}: since it came back from its checkpoint its program has computed other numbers; make "
-                "the program and its data as they were, or start all agents anew with empty checkpoint folders"
+                f"agents {self.me.name} and {self.name} disagree on what {self.me.name} sent up to "
+                f"round {frame.saved}: since it came back from its checkpoint its program has "
+                "computed other numbers; make the program and its data as they were, or start all "
+                "agents anew with empty checkpoint folders"
             )
         raise WireError(
-            f"agent {self.name} says that it saved round {frame.saved}, and did not take what was sent up to there"
+            f"agent {self.name} says that it saved round {frame.saved}, and did not take what was "
+            "sent up to there"
         )
 
-    def _greeted(self, frame: Frame) -> list[bytes]:
+    def _greet(self, frame: Frame) -> list[bytes]:
+        """Handle the first frame of a connection, and return the frames that the neighbor lacks."""
         if frame.kind is not Kind.HELLO:
             raise WireError(f"agent {self.name} spoke before it said hello")
-        told = self._told(frame)
-        self._must_agree("the run", self.me.run, told.get("run"))
-        self._must_agree("its name", self.name, told.get("agent"))
-        settings = told.get("settings")
+        hello = self._parse_hello(frame)
+        self._must_agree("the run", self.me.run, hello.get("run"))
+        self._must_agree("its name", self.name, hello.get("agent"))
+        settings = hello.get("settings")
         theirs = settings if isinstance(settings, dict) else {}
         for key in sorted({*self.me.settings, *theirs}):
             self._must_agree(key, self.me.settings.get(key), theirs.get(key))
         if frame.round < self.outbox.dropped:
             raise Refusal(
-                f"agent {self.name} is back in round {frame.round + 1}, and agent {self.me.name} has nothing left of "
-                f"rounds up to {self.outbox.dropped}: give agent {self.name} its checkpoint back, or start all agents "
-                "anew with empty checkpoint folders"
+                f"agent {self.name} is back in round {frame.round + 1}, and agent {self.me.name} "
+                f"has nothing left of rounds up to {self.outbox.dropped}: give agent {self.name} "
+                "its checkpoint back, or start all agents anew with empty checkpoint folders"
             )
         self._believe(frame)
         self.inbox.greet(frame.round)
-        self.up, self.greetings = True, self.greetings + 1
-        self.seen = self._answered = False
-        self.instance = str(told.get("instance"))
-        ended = told.get("finished") is True and frame.saved == frame.round
+        self.up = True
+        self.greetings += 1
+        self.seen = False
+        self._answered = False
+        self.instance = str(hello.get("instance"))
+        ended = hello.get("finished") is True and frame.saved == frame.round
         self._ended = (frame.round, frame.receipt) if ended else None
-        self.done = (
-            frame.round
-        )  # whatever was believed before: who comes back may have less than it had
+        # An agent that comes back may have done fewer rounds than before.
+        self.done = frame.round
         return self.outbox.after(frame.round)
 
-    def _told(self, frame: Frame) -> dict[str, object]:
+    def _parse_hello(self, frame: Frame) -> dict[str, object]:
         try:
-            told = json.loads(str(frame.data, "utf-8"))
+            hello = json.loads(str(frame.data, "utf-8"))
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
-            raise WireError(f"agent {self.name} said a hello that cannot be read")
-        return told
+            hello = None
+        if not isinstance(hello, dict):
+            raise WireError(f"agent {self.name} sent a hello that cannot be read")
+        return hello
 
     def _must_agree(
         self, key: str, mine: object, theirs: object, way_out: str = "give all agents the same"
     ) -> None:
+        """Raise Mismatch or Refusal if a setting differs between the two agents."""
         if mine == theirs:
             return
         here, there = _short(mine, theirs)
         sentence = (
-            f"agents {self.me.name} and {self.name} disagree on {_printable(key)[:LONG]}: {here} at {self.me.name}, "
-            f"{there} at {self.name}; {way_out}"
+            f"agents {self.me.name} and {self.name} disagree on {_printable(key)[:LONG]}: "
+            f"{here} at {self.me.name}, {there} at {self.name}; {way_out}"
         )
-        # Before the first round nothing is lost by ending, and somebody has to look. Later only the
-        # newcomer is wrong.
-        raise Refusal(sentence) if self.me.done or self.greetings else Mismatch(sentence)
+        # Before the first round nothing is lost by ending the run, and a person has to look at it.
+        # Later, the neighbor that has just come back is wrong, and the others can go on.
+        if self.me.done or self.greetings:
+            raise Refusal(sentence)
+        raise Mismatch(sentence)
 
 
 def _short(mine: object, theirs: object) -> tuple[str, str]:
-    """Two values in words; of long ones, the part where they begin to differ."""
-    one, other = (
-        _printable("nothing" if value is None else str(value)) for value in (mine, theirs)
-    )
+    """Return two values as text; of long ones, only the part where they begin to differ."""
+    one = _printable("nothing" if mine is None else str(mine))
+    other = _printable("nothing" if theirs is None else str(theirs))
     if max(len(one), len(other)) <= LONG:
         return one, other
-    same = next(
-        (k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
-    )
-    part = slice(max(same - LONG // 4, 0), max(same - LONG // 4, 0) + LONG)
+    pairs = enumerate(zip(one, other, strict=False))
+    same = next((k for k, (a, b) in pairs if a != b), min(len(one), len(other)))
+    start = max(same - LONG // 4, 0)
+    part = slice(start, start + LONG)
     return f"..{one[part]}..", f"..{other[part]}.."
 
 

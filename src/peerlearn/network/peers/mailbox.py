@@ -1,12 +1,12 @@
-"""Exactly-once delivery by round numbers. Pure code, no I/O.
+"""Exactly-once delivery by round numbers. No I/O.
 
-of a round that is behind          stale: dropped
-of this round, or one of the next  kept until it is asked for (a neighbor may be ahead), a second copy ignored
-of a round far ahead               refused: no neighbor can be there
+    message of a past round                dropped as stale
+    message of this round or a near one    kept until it is taken; a second copy is ignored
+    message of a round far ahead           refused: no neighbor can be there
 
-What came on a connection is dropped when the next one is greeted: the neighbor then sends again all
-that we lack. So
-nothing that somebody else sent in its name, or half of a message, stands in its way.
+Neighbors may be some rounds ahead. Messages that were not taken are dropped at the next hello,
+because the neighbor then sends again all that we lack. So half a message, or one that somebody else
+sent in the neighbor's name, does no harm.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ from peerlearn.errors import WireError
 from peerlearn.network.peers.frame import MOST_BYTES, Frame, Kind, checksum_of, receipt_of
 
 MOST_EARLY = 2 * MOST_BYTES  # bytes that one neighbor may make us keep for later
-OVERHEAD = 1024  # bytes that a frame takes here beside its numbers, about
+OVERHEAD = 1024  # bytes of memory that a frame takes beside its numbers, about
 
 
 @dataclass(slots=True)
 class Parcel:
-    """One array, as much of it as has arrived. Memory is taken for bytes that are there, never for announced ones."""
+    """One array, as much of it as has arrived.
+
+    Memory is used only for bytes that have arrived, never for those that were announced.
+    """
 
     kind: Kind
     dtype: np.dtype[np.generic]
@@ -42,15 +45,15 @@ class Parcel:
         return self.arrived == self.size and bool(self.parts)
 
     def receipt(self, before: int) -> int:
-        """Return the receipt of all messages up to this one, from that of all before."""
+        """Return the receipt of all messages up to this one, from the receipt before it."""
         return receipt_of((self.checksums[offset] for offset in sorted(self.checksums)), before)
 
     def row(self, out: Addends, sender: str) -> None:
-        """Put the numbers into `out`, which has as many as are expected, or say why they cannot be what was sent."""
+        """Copy the numbers to `out`, or raise WireError if they are not of its shape and type."""
         if self.kind is not Kind.ROW or self.dtype != out.dtype or self.shape != out.shape:
             raise WireError(
-                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype} {self.shape} where {out.size} numbers "
-                f"of {out.dtype} were due"
+                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype} {self.shape}, "
+                f"but {out.size} numbers of {out.dtype} were expected"
             )
         for offset, part in self.parts.items():
             out[offset // 8 : (offset + len(part)) // 8] = np.frombuffer(part, out.dtype)
@@ -58,32 +61,33 @@ class Parcel:
             raise WireError(f"agent {sender} sent numbers that are not finite")
 
     def letter(self, sender: str) -> bytes:
+        """Return the bytes of a letter, or raise WireError if this is not one."""
         if self.kind is not Kind.LETTER or self.dtype != np.uint8:
             raise WireError(
-                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype} where a letter was due"
+                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype}, "
+                "but a letter was expected"
             )
         return b"".join(self.parts[offset] for offset in sorted(self.parts))
 
 
 class Inbox:
-    """What one neighbor sent and has not been asked for yet."""
+    """Messages of one neighbor that have not been taken yet."""
 
     def __init__(self, horizon: int) -> None:
         self.horizon = horizon  # rounds that a neighbor can be ahead
-        self.done = 0  # rounds that are behind us
-        self.theirs = (
-            0  # rounds behind the neighbor at its last hello: more than ours if we were killed
-        )
+        self.done = 0  # rounds that we have done
+        self.theirs = 0  # rounds done by the neighbor at its last hello; it may be ahead of us
         self._parcels: dict[int, Parcel] = {}
         self.bytes = 0  # of all parcels
 
     def put(self, frame: Frame) -> str:
-        """What became of a frame: "stale", "repeated", "part" or "kept" when its array is complete."""
+        """Add a frame; return "stale", "repeated", "part", or "kept" if its array is complete."""
         if frame.round <= self.done:
             return "stale"
         if frame.round > max(self.done, self.theirs) + self.horizon:
             raise WireError(
-                f"a message of round {frame.round} came in round {self.done + 1}: nobody is so far ahead"
+                f"a message of round {frame.round} came in round {self.done + 1}: "
+                "nobody is so far ahead"
             )
         parcel = self._parcels.get(frame.round)
         if parcel is None:
@@ -103,22 +107,24 @@ class Inbox:
         return "kept" if parcel.complete else "part"
 
     def has(self, round: int) -> bool:
+        """Return whether the message of this round is complete."""
         parcel = self._parcels.get(round)
         return parcel is not None and parcel.complete
 
     def take(self, round: int) -> Parcel:
-        """What came for this round, complete; it is gone from here."""
+        """Remove and return the message of this round."""
         parcel = self._parcels.pop(round)
         self.bytes -= parcel.arrived + OVERHEAD * len(parcel.parts)
         return parcel
 
     def greet(self, theirs: int) -> None:
-        """Begin anew with a neighbor that has so many rounds behind it."""
+        """Start again with a neighbor that has done so many rounds."""
         self._parcels.clear()
-        self.bytes, self.theirs = 0, theirs
+        self.bytes = 0
+        self.theirs = theirs
 
     def finish(self, round: int) -> None:
-        """This round and all before are behind us."""
+        """Note that this round and all before it are done."""
         self.done = round
         for old in [each for each in self._parcels if each <= round]:
             self.take(old)
@@ -126,7 +132,7 @@ class Inbox:
 
 @dataclass(slots=True)
 class Sent:
-    """The frames of one round, and the receipt of a neighbor that has taken them and all before."""
+    """Frames of one round, and the receipt for them and all before."""
 
     round: int
     frames: Sequence[bytes]
@@ -134,33 +140,36 @@ class Sent:
 
 
 class Outbox:
-    """What was sent to one neighbor and may be asked for again: until it has saved what it made of it."""
+    """Messages to one neighbor, kept until it has saved the rounds they belong to."""
 
     def __init__(self) -> None:
         self._sent: deque[Sent] = deque()
         self.bytes = 0
-        self.dropped = 0  # the last round of which we can no longer send anything
-        self.dropped_receipt = 0  # of a neighbor that has taken everything up to that round
+        self.dropped = 0  # last round whose frames are gone
+        self.dropped_receipt = 0  # for everything up to that round
 
     @property
     def last(self) -> int:
-        """The last round in which something was sent."""
+        """Last round in which something was sent."""
         return self._sent[-1].round if self._sent else self.dropped
 
     @property
     def receipt(self) -> int:
-        """The receipt of a neighbor that has taken everything."""
+        """Receipt for everything that was sent."""
         return self._sent[-1].receipt if self._sent else self.dropped_receipt
 
     def add(self, round: int, frames: Sequence[bytes]) -> None:
-        """Keep the frames of a round; the same round again, after a restart, brings the same frames."""
+        """Keep the frames of a round. A round that is there already has the same frames."""
         if round <= self.last:
             return
         self._sent.append(Sent(round, frames, receipt_of(map(checksum_of, frames), self.receipt)))
         self.bytes += sum(map(len, frames))
 
-    def taken(self, round: int, receipt: int) -> bool:
-        """Whether the receipt is that of a neighbor that has taken all rounds up to this one, if we still know that."""
+    def matches(self, round: int, receipt: int) -> bool:
+        """Return whether this is the receipt for all rounds up to this one.
+
+        False for rounds so old that it is not known any more.
+        """
         if round < self.dropped:
             return False
         latest = self.dropped_receipt
@@ -170,32 +179,33 @@ class Outbox:
             latest = sent.receipt
         return latest == receipt
 
-    def saved(self, round: int, receipt: int) -> bool:
-        """Delete rounds up to this one if the neighbor has taken them; False if the receipt is not that of one."""
+    def drop_saved(self, round: int, receipt: int) -> bool:
+        """Delete rounds up to this one if the receipt is right, and return whether it is."""
         if round <= self.dropped:
-            return True  # they are gone
-        if not self.taken(round, receipt):
+            return True  # they are gone already
+        if not self.matches(round, receipt):
             return False
         while self._sent and self._sent[0].round <= round:
             self._drop()
         return True
 
     def keep_below(self, most_bytes: int) -> bool:
-        """Forget the oldest rounds while there is more than this; says whether any had to go."""
+        """Delete the oldest rounds beyond this size, and return whether there were any."""
         before = self.dropped
         while self.bytes > most_bytes and len(self._sent) > 1:
             self._drop()
         return self.dropped > before
 
     def after(self, round: int) -> list[bytes]:
-        """The frames of all later rounds, in order."""
+        """Return the frames of all later rounds, in order."""
         return [frame for sent in self._sent if sent.round > round for frame in sent.frames]
 
     def entries(self, after: int, up_to: int) -> list[tuple[int, Sequence[bytes]]]:
-        """Rounds with their frames, for a checkpoint."""
+        """Return rounds with their frames, for a checkpoint."""
         return [(sent.round, sent.frames) for sent in self._sent if after < sent.round <= up_to]
 
     def _drop(self) -> None:
         sent = self._sent.popleft()
         self.bytes -= sum(map(len, sent.frames))
-        self.dropped, self.dropped_receipt = sent.round, sent.receipt
+        self.dropped = sent.round
+        self.dropped_receipt = sent.receipt

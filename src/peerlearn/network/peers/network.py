@@ -1,9 +1,9 @@
-"""One agent per process, neighbor to neighbor, no server anywhere.
+"""Peer engine: one agent per process, connected to its neighbors, without a server.
 
 A round sends one row to each neighbor and waits for theirs. An agent that is killed and started
-again with the same command goes on from its checkpoint; the others wait for it. What crosses a link
-is in frame.py, how a conversation survives broken connections in link.py, and how a run survives a
-kill in memory.py.
+again with the same command resumes from its checkpoint; the others wait for it. frame.py defines
+the messages, link.py how a conversation survives broken connections, and replay.py how a run
+survives a kill. docs/peer-engine.md follows one call through all files.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from peerlearn import graphs
 from peerlearn.arrays import Array, all_finite
@@ -24,7 +26,7 @@ from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped, 
 from peerlearn.network import codec
 from peerlearn.network.base import Network, not_finite
 from peerlearn.network.distributed import Arrays, DistributedNetwork, Letter
-from peerlearn.network.peers.addresses import checked_address, only_loopback
+from peerlearn.network.peers.addresses import check_address, only_loopback
 from peerlearn.network.peers.frame import MOST_BYTES, MOST_TEXT, Kind
 from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.journal import Journal
@@ -38,40 +40,86 @@ from peerlearn.numerics import NUMERICS
 
 __all__ = ["PeerNetwork"]
 
-LONGEST_SETTING = 1 << 17  # bytes that are sent as they are
-MOST_SETTINGS = MOST_TEXT - (1 << 16)  # bytes of all of them: a hello has other things to say too
+LONGEST_SETTING = 1 << 17  # bytes; of longer settings only a digest is sent
+MOST_SETTINGS = MOST_TEXT - (1 << 16)  # bytes of all settings: a hello has other fields too
 
 log = logging.getLogger("peerlearn.peers")
 
 
 class Interrupted(Stopped):
-    """Somebody asked this agent to stop; its neighbors wait for it."""
+    """Stop of this agent by a request, such as Ctrl-C. Its neighbors wait for it."""
 
 
 class PeerNetwork(DistributedNetwork):
-    """One agent of a graph, in this process; its neighbors are reached over mutual TLS.
+    """Network with one agent in this process. Its neighbors are reached over mutual TLS.
 
-    agent: the number of this agent. listen: "host:port" for neighbors with lower numbers, who call.
-    addresses: where
-    neighbors with higher numbers listen, whom this agent calls. identity: the agent's certificate
-    and key, see `Identity.load`; without one only insecure_loopback=True will do, which listens on
-    this machine alone. names: of all agents, as in their certificates. run, settings: compared with
-    every neighbor before the first round. checkpoints: a folder, or None to keep none.
-    own_settings: what must be the same when this agent is started again, such as a checksum of its
-    data.
+    Use it in a `with` block. At the end of the block, an agent stays until its neighbors are done
+    too. An error in the block ends the run for the neighbors as well. The constructor returns when
+    all neighbors are connected and agree on the settings, or at once if it resumes from a
+    checkpoint.
 
-    Use it in a `with` block: where that ends well, agents stay until their neighbors are done too;
-    an error ends the run for the neighbors as well.
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Graph of all agents, the same at every agent.
+    agent : int
+        Number of this agent in the graph.
+    weights : str or matrix, default "metropolis"
+        Mixing matrix, as for `SimulatedNetwork`, the same at every agent.
+    listen : str
+        "host:port" where this agent accepts connections of neighbors with lower numbers.
+    addresses : mapping of int to str
+        "host:port" of the neighbors with higher numbers. This agent connects to them.
+    identity : Identity, default None
+        Certificate and key of this agent; see `Identity.load`. It is required unless
+        `insecure_loopback` is set.
+    insecure_loopback : bool, default False
+        Use no certificates and no encryption. All addresses must then be of this machine.
+    names : sequence of str, default None
+        Names of all agents, as in their certificates. None names them agent-0, agent-1, ..
+    run : str, default "run"
+        Name of the run. Agents of different runs refuse each other.
+    settings : mapping, default None
+        Further settings that must be the same at all agents. They are compared with every neighbor
+        before the first round.
+    checkpoints : Path, default None
+        Folder for checkpoints. None keeps none; an agent that is killed then cannot come back.
+    own_settings : mapping, default None
+        Settings that must be the same when this agent is started again, such as a checksum of its
+        data. They are not sent.
+    patience : Timeouts, default None
+        How long to wait for neighbors, and how often to save. None takes the defaults of
+        `Timeouts`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of all agents.
+    ledger : Ledger
+        Messages of the algorithm, without headers. All other attributes are those of `Network`.
+
+    Examples
+    --------
+    A network of one agent needs no other process:
+
+    >>> import numpy as np
+    >>> from peerlearn import PeerNetwork, graphs
+    >>> network = PeerNetwork(
+    ...     graphs.complete(1), 0, listen="127.0.0.1:0", addresses={}, insecure_loopback=True
+    ... )
+    >>> with network:
+    ...     network.mix(np.array([[2.0, 3.0]]))
+    array([[2., 3.]])
     """
 
-    checks_every_round = True  # in `_swap`
+    checks_every_round = True  # `_swap` does
     compiled = False
 
     def __init__(
         self,
         graph: nx.Graph,
         agent: int,
-        weights: Any = "metropolis",
+        weights: npt.ArrayLike | sp.sparray = "metropolis",
         *,
         listen: str,
         addresses: Mapping[int, str],
@@ -84,7 +132,8 @@ class PeerNetwork(DistributedNetwork):
         own_settings: Mapping[str, Any] | None = None,
         patience: Timeouts | None = None,
     ) -> None:
-        graph, patience = graphs.checked(graph), patience or Timeouts()
+        graph = graphs.checked(graph)
+        patience = patience or Timeouts()
         size = len(graph)
         if not 0 <= agent < size:
             raise InputError(
@@ -93,11 +142,10 @@ class PeerNetwork(DistributedNetwork):
         super().__init__(graph, weights, np.arange(size), agent)
         self.names = tuple(names) if names is not None else tuple(f"agent-{k}" for k in range(size))
         self._check(listen, addresses, identity, insecure_loopback)
-        compared = {**description_of(self, self.names), **(settings or {})}
-        self._me = Speaker(run, agent, self.names[agent], in_words(compared))
-        horizon = 4 * (
-            self.tree.height + 2
-        )  # rounds that an agent can be ahead of a neighbor: two sums over the tree
+        common_settings = {**describe(self, self.names), **(settings or {})}
+        self._me = Speaker(run, agent, self.names[agent], settings_as_text(common_settings))
+        # Rounds that an agent can be ahead of a neighbor: two sums over the tree.
+        horizon = 4 * (self.tree.height + 2)
         links = {k: Link(self._me, k, self.names[k], horizon) for k in sorted(self.graph[agent])}
         self._exchange = RoundExchange(
             self._me,
@@ -114,7 +162,7 @@ class PeerNetwork(DistributedNetwork):
                 links,
                 Journal(Path(checkpoints)),
                 lock=self._exchange.driving,
-                own_settings=in_words(own_settings or {}),
+                own_settings=settings_as_text(own_settings or {}),
                 save_every=patience.save_every,
                 bytes_sent=lambda: self._exchange.bytes_sent,
             )
@@ -122,47 +170,49 @@ class PeerNetwork(DistributedNetwork):
         try:
             self._exchange.start(meet=not self._replay.restored)
         except BaseException as error:
-            self._end(
-                error, save=False
-            )  # there is nothing new, and the folder may be another process's
+            # There is nothing new to save, and another process may be using the folder.
+            self._end(error, save=False)
             raise
 
     @property
     def finished(self) -> bool:
-        """Whether this run was already finished when this process started: nothing is left but to say so."""
+        """Whether the run was finished before this process started, so that no work is left."""
         return self._replay.finished
 
     @property
     def port(self) -> int:
-        """Where this agent listens: of interest when it was asked to listen on port 0."""
+        """Port on which this agent listens. The system chooses it if `listen` has port 0."""
         return self._exchange.port
 
     @property
     def round(self) -> int:
-        """Rounds behind this agent."""
+        """Number of rounds that this agent has done."""
         return self._me.done
 
     @property
     def bytes_sent(self) -> int:
-        """With headers, and with what was sent again after a restart; the ledger counts what the algorithm sent."""
+        """Bytes sent with headers, also before a restart. The ledger counts without headers."""
         return self._exchange.bytes_sent
 
     @property
     def state(self) -> str:
-        """In a few words, for people: connecting, running, waiting for somebody, done."""
+        """State in a few words for people: connecting, running, waiting for somebody, done."""
         return self._exchange.state
 
     @property
     def waiting(self) -> Waiting | None:
-        """Whom this agent has been waiting for, and since when; None unless it has waited for long."""
+        """Agents that this agent has been waiting for; None unless it has waited for long."""
         return self._exchange.waiting
 
     def interrupt(self, reason: str) -> None:
-        """Stop at the next round, with a checkpoint: for handlers of signals and other threads."""
+        """Stop at the next round, with a checkpoint. Signal handlers and threads may call it."""
         self._exchange.fail(Interrupted(reason))
 
     def finish(self) -> None:
-        """All work is done and saved: stay until every neighbor has what it needs of us, then forget the run."""
+        """Save, stay until every neighbor has what it needs, and delete what resuming would need.
+
+        Call it when all work is done. The end of a `with` block does.
+        """
         if not self.finished:
             self._replay.save(finished=True)
         self._me.finished = True
@@ -178,12 +228,12 @@ class PeerNetwork(DistributedNetwork):
             self._exchange.close()
 
     def leave(self, reason: str) -> None:
-        """End the run for the neighbors too, and say why; a checkpoint is kept."""
+        """End the run for the neighbors too, and tell them why. A checkpoint is kept."""
         self._exchange.leave(reason)
         self.close()
 
     def close(self) -> None:
-        """Save where we are and close the connections; neighbors wait for this agent to come back."""
+        """Save and close the connections. Neighbors wait for this agent to come back."""
         self._replay.save()
         self._exchange.close()
 
@@ -195,7 +245,10 @@ class PeerNetwork(DistributedNetwork):
             self._end(error)
 
     def _end(self, error: BaseException, *, save: bool = True) -> None:
-        """Close everything. Neighbors wait for an agent that was interrupted or refused; of any other end they hear."""
+        """Close everything after an error, and tell the neighbors that the run is over.
+
+        They are not told if this agent was interrupted or refused: then they wait for it.
+        """
         if isinstance(error, Left) and not isinstance(error, Refused):
             self._exchange.leave(str(error))
         elif not isinstance(error, Interrupted | Refused | KeyboardInterrupt | SystemExit):
@@ -205,8 +258,8 @@ class PeerNetwork(DistributedNetwork):
             self._replay.save()
         self._exchange.close()
 
-    # What the engine provides
-    # ----------------------------------------------------------------------------------------
+    # Methods that DistributedNetwork calls
+    # ---------------------------------------------------------------------------------
 
     def _new_halo(self, links: Route, width: int, dtype: np.dtype[Any]) -> _PeerHalo:
         return _PeerHalo(self, links, width, dtype)
@@ -214,12 +267,13 @@ class PeerNetwork(DistributedNetwork):
     def _swap(
         self, rows: Any, receivers: Sequence[int], senders: Sequence[int], take: Take
     ) -> None:
-        """One round: our row to the receivers, and one of each sender, which `take` puts in its place."""
+        """Do one round: send our row to the receivers, and give each sender's row to `take`."""
         outgoing: dict[int, list[bytes]] = {}
         if receivers:
             if rows[0].nbytes > MOST_BYTES:
                 raise NetworkError(
-                    f"an entry of {rows[0].nbytes} bytes is too large: {MOST_BYTES} at most in a message"
+                    f"an entry of {rows[0].nbytes} bytes is too large: "
+                    f"{MOST_BYTES} at most in a message"
                 )
             if not all_finite(rows[0]):
                 raise not_finite(self._me.name)
@@ -228,7 +282,10 @@ class PeerNetwork(DistributedNetwork):
         self._exchange.round(outgoing, senders, take)
 
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
-        """Every neighbor gets a letter, if only an empty one: how else should it know that none will come?"""
+        """Do one round of letters; return those that are not empty.
+
+        Every neighbor gets a letter, because it could not know otherwise that none will come.
+        """
         contents = {
             neighbor: letters[neighbor][0][2] if neighbor in letters else b""
             for neighbor in self._neighbors
@@ -237,19 +294,20 @@ class PeerNetwork(DistributedNetwork):
             raise not_finite(self._me.name)
         if any(len(content) > MOST_BYTES for content in contents.values()):
             raise NetworkError(f"a message is too large: {MOST_BYTES} bytes at most")
-        number, arrived = self._me.done + 1, []
+        number = self._me.done + 1
+        arrived = []
         outgoing = {
             neighbor: self._me.frames(Kind.LETTER, np.frombuffer(content, np.uint8), number)
             for neighbor, content in contents.items()
         }
 
         def take(neighbor: int, parcel: Parcel) -> None:
-            if content := parcel.letter(self.names[neighbor]):
-                if not _finite(content):
-                    raise WireError(
-                        f"agent {self.names[neighbor]} sent numbers that are not finite"
-                    )
-                arrived.append((neighbor, self._here, content))
+            content = parcel.letter(self.names[neighbor])
+            if not content:
+                return
+            if not _finite(content):
+                raise WireError(f"agent {self.names[neighbor]} sent numbers that are not finite")
+            arrived.append((neighbor, self._here, content))
 
         self._exchange.round(outgoing, list(self._neighbors), take)
         return arrived
@@ -257,13 +315,13 @@ class PeerNetwork(DistributedNetwork):
     def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
         return self._replay.call(what, rounds, compute)
 
-    def _resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
-        return self._replay.resumed(rounds, shape)
+    def _resume(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
+        return self._replay.resume(rounds, shape)
 
-    def _reached(self, done: int, now: Array, before: Array) -> None:
-        self._replay.reached(done, now, before)
+    def _record_progress(self, done: int, now: Array, before: Array) -> None:
+        self._replay.record_progress(done, now, before)
 
-    # -----------------------------------------------------------------------------------------------------------------
+    # ---------------------------------------------------------------------------------
 
     @property
     def _neighbors(self) -> Mapping[int, Link]:
@@ -276,26 +334,27 @@ class PeerNetwork(DistributedNetwork):
         identity: Identity | None,
         insecure_loopback: bool,
     ) -> None:
-        """Refuse what could not work, before anything is opened."""
+        """Raise InputError for arguments that cannot work, before anything is opened."""
         if len(self.names) != self.size or len(set(self.names)) != self.size:
             raise InputError(
                 f"{self.size} agents need {self.size} different names, not {', '.join(self.names)}"
             )
         me = self.names[self._here]
-        checked_address(listen, me)
+        check_address(listen, me)
         for neighbor in sorted(self.graph[self._here]):
             if neighbor > self._here and neighbor not in addresses:
                 raise InputError(
-                    f"agent {me} calls its neighbor {self.names[neighbor]} and has no address of it"
+                    f"agent {me} connects to its neighbor {self.names[neighbor]} and has no "
+                    "address of it: add one to addresses"
                 )
             if neighbor in addresses:
-                checked_address(addresses[neighbor], self.names[neighbor])
+                check_address(addresses[neighbor], self.names[neighbor])
         if insecure_loopback:
             only_loopback([listen, *addresses.values()])
         elif identity is None:
             raise InputError(
-                f"agent {me} has no identity, and neighbors could not tell it from strangers: load certificate and key "
-                "with Identity.load, or make them with peerlearn certs"
+                f"agent {me} has no identity, and neighbors could not tell it from strangers: "
+                "load certificate and key with Identity.load, or make them with peerlearn certs"
             )
         elif identity.name != me:
             raise InputError(
@@ -304,13 +363,15 @@ class PeerNetwork(DistributedNetwork):
 
 
 class _PeerHalo:
-    """The row of one agent and those of its neighbors."""
+    """Row of one agent and rows of its neighbors."""
 
     def __init__(
         self, network: PeerNetwork, links: Route, width: int, dtype: np.dtype[Any]
     ) -> None:
         self.rows = np.zeros((1 + links.halo, width), dtype)
-        self._network, self._receivers, self._senders = network, list(links.sent), list(links.heard)
+        self._network = network
+        self._receivers = list(links.sent)
+        self._senders = list(links.heard)
         self._place = {
             neighbor: self.rows[row] for row, neighbor in enumerate(links.heard, start=1)
         }
@@ -326,12 +387,12 @@ class _PeerHalo:
 
 
 def _finite(letter: bytes) -> bool:
-    """Whether all numbers of a letter are; WireError if it is no letter."""
+    """Return whether all numbers of a letter are finite; raise WireError if it is damaged."""
     return all(all_finite(array) for array in codec.unpack(letter).values())
 
 
-def description_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
-    """What must be the same at all agents, whatever they learn."""
+def describe(network: Network, names: Sequence[str]) -> dict[str, Any]:
+    """Return the settings that must be the same at all agents, whatever they learn."""
     C = network.mixing
     return {
         "the numerics version of peerlearn": NUMERICS,
@@ -343,23 +404,20 @@ def description_of(network: Network, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def in_words(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Settings as text, the same text for the same values, so that they can be compared and named."""
-    texts = {
-        key: said if isinstance(said, str) else json.dumps(said, sort_keys=True)
-        for key, said in settings.items()
-    }
-    words = {
-        key: text if len(json.dumps(text)) <= LONGEST_SETTING else _digest(text)
-        for key, text in texts.items()
-    }
-    if len(json.dumps(words)) > MOST_SETTINGS:
+def settings_as_text(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return settings as text, the same text for the same values, to compare them."""
+    texts: dict[str, str] = {}
+    for key, value in settings.items():
+        text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        texts[key] = text if len(json.dumps(text)) <= LONGEST_SETTING else _digest(text)
+    if len(json.dumps(texts)) > MOST_SETTINGS:
         raise InputError(
-            f"{len(words)} settings are too many to compare with neighbors: give fewer or shorter ones"
+            f"{len(texts)} settings are too many to compare with neighbors: "
+            "give fewer or shorter ones"
         )
-    return words
+    return texts
 
 
 def _digest(text: str) -> str:
-    """A text that is too long for a hello, so that it can at least be compared."""
+    """Return length and checksum of a text that is too long for a hello."""
     return f"{len(text)} letters with the checksum {sha256(text.encode()).hexdigest()[:16]}"

@@ -1,9 +1,28 @@
-"""How an agent that was killed goes on: what its calls gave, where it stood, and what neighbors may ask for again.
+"""Recording and replaying of network calls, so that an agent that was killed can resume.
 
-    saved = round of the checkpoint before the last        told to neighbors, who keep what they sent after it
+Theory of operation:
 
-so that the last checkpoint may be torn and the one before still suffices. Neighbors believe it only
-with the receipt of all that they sent up to that round, so receipts are in the checkpoint too.
+An algorithm is a deterministic program whose only input from outside is the results of its network
+calls. So it is enough to record these. `Replay.call` passes every call on, and adds its result to
+the journal. From time to time it writes a checkpoint (journal.py).
+
+A restarted agent runs the algorithm from its first line. While the journal has calls left, `call`
+returns their results without sending anything. After the last one the agent stands exactly where
+the checkpoint was written, and its neighbors send it everything later again. A call that differs
+from the journal means that the program has changed, which ends the run.
+
+`recur` may take thousands of rounds in one call, so its state is saved in between: the rounds done,
+the rows now and the rows one round before (`record_progress`, and `resume` after a restart).
+
+    checkpoint:  calls | state inside recur | frames sent since the last one | receipts
+    saved      = round of the checkpoint before the last
+
+`saved` is told to the neighbors. They keep what they sent after it. So the last checkpoint may be
+torn, and the one before is still enough. Neighbors believe `saved` only with the receipt of all
+that they sent up to that round, so receipts are in the checkpoint too.
+
+The frames that this agent sent are kept on disk as well, since it cannot compute them again without
+the rows of that time: a neighbor that comes back after a kill may need them.
 """
 
 from __future__ import annotations
@@ -28,52 +47,64 @@ Receipts = dict[int, int]  # by neighbor, see frame.py
 
 log = logging.getLogger("peerlearn.peers")
 
-SAVE_AT = (
-    1 << 27
-)  # bytes sent that make a checkpoint due before its time: neighbors must keep what is not saved
+# Bytes sent after which a checkpoint is written before its time: neighbors must keep what is not
+# saved.
+SAVE_AT = 1 << 27
 
 
 class NoReplay:
-    """An agent without checkpoints: what it has done is done, and it would not come back."""
+    """Recorder of an agent without checkpoints, which cannot come back after a kill."""
 
-    restored = finished = False  # whether there was a checkpoint, and of a run that was done
-    bytes_before = 0  # sent until the checkpoint
+    restored = False  # whether there was a checkpoint
+    finished = False  # whether it was of a finished run
+    bytes_before = 0  # bytes sent until the checkpoint
 
     def __init__(self, me: Speaker, links: Mapping[int, Link]) -> None:
-        self._me, self._links = me, links
+        self._me = me
+        self._links = links
 
     def call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
+        """Return the result of a network call that takes so many rounds."""
         arrays = compute()
         self._claim(self._me.done, self._receipts())
         return arrays
 
-    def resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
+    def resume(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
+        """Return where to resume inside a `recur`: rounds done, rows now, rows before."""
         return None
 
-    def reached(self, done: int, now: Array, before: Array) -> None:
+    def record_progress(self, done: int, now: Array, before: Array) -> None:
+        """Note that `done` rounds of a `recur` are done."""
         self._claim(self._me.done, self._receipts())
 
     def _receipts(self) -> Receipts:
-        """Of all that was taken from each neighbor until now."""
+        """Return the receipts of all that was taken from each neighbor until now."""
         return {neighbor: link.receipt for neighbor, link in self._links.items()}
 
     def _claim(self, saved: int, receipts: Receipts) -> None:
         """Tell neighbors from now on that they need not keep rounds up to this one."""
         for neighbor, link in self._links.items():
-            link.saved = (
-                saved,
-                receipts[neighbor],
-            )  # at once: another thread may be about to send it
+            # One assignment, because another thread may be about to send the pair.
+            link.saved = (saved, receipts[neighbor])
 
     def save(self, *, finished: bool = False) -> None:
-        pass
+        """Write a checkpoint now."""
 
     def forget(self) -> None:
-        pass
+        """Delete what is not needed after the run is over for everybody."""
 
 
 class Replay(NoReplay):
-    """The checkpoints of one agent."""
+    """Recorder of an agent with checkpoints.
+
+    me: this agent.
+    links: the links to its neighbors.
+    journal: the files.
+    lock: held while links are read.
+    own_settings: settings that must be the same after a restart.
+    save_every: seconds between checkpoints.
+    bytes_sent: returns the bytes that this agent has sent.
+    """
 
     def __init__(
         self,
@@ -87,60 +118,72 @@ class Replay(NoReplay):
         bytes_sent: Callable[[], int],
     ) -> None:
         super().__init__(me, links)
-        self._journal, self._lock, self._bytes_sent = journal, lock, bytes_sent
-        self._own, self._save_every = own_settings, save_every
+        self._journal = journal
+        self._lock = lock
+        self._bytes_sent = bytes_sent
+        self._own_settings = own_settings
+        self._save_every = save_every
         self._calls: Iterator[Call] = iter(())
-        self._known: Call | None = None  # the next call that will be given back
-        self._replayed = 0  # rounds of the calls that were
-        self._inside: tuple[int, Array, Array] | None = (
-            None  # rounds done in `recur`, rows now, rows before
-        )
-        self._stands = self._last = (
-            0  # rounds at the last point to go on from, and at the last checkpoint
-        )
-        self._stands_receipts = self._last_receipts = self._receipts()  # the same of what was taken
-        self._next = self._look = time.monotonic() + save_every
-        self._full = False
-        self._sent: dict[int, int] = {}  # files of frames that count, and the last round in each
-        self._bytes = 0  # sent until the last checkpoint
-        if (checkpoint := journal.load()) is not None:
+        self._next_call: Call | None = None  # next call to replay
+        self._replayed_rounds = 0
+        # Inside a `recur`: rounds done, rows now, rows one round before.
+        self._inside: tuple[int, Array, Array] | None = None
+        # Round and receipts at the last point from which the run can resume.
+        self._point = 0
+        self._point_receipts = self._receipts()
+        # The same at the last checkpoint.
+        self._last = 0
+        self._last_receipts = self._receipts()
+        self._next_save = time.monotonic() + save_every
+        self._next_look = self._next_save  # when to check whether a checkpoint is due
+        self._disk_full = False
+        self._frame_files: dict[int, int] = {}  # last round in each file of frames in use
+        self._bytes_at_save = 0  # bytes sent until the last checkpoint
+        checkpoint = journal.load()
+        if checkpoint is not None:
             self._restore(checkpoint)
 
     def call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
-        if self._known is not None:
-            return self._given_back(self._known, what, rounds)
+        if self._next_call is not None:
+            return self._replay_call(self._next_call, what, rounds)
         if self._inside is not None and what != "recur":
             raise self._another_program("recur", what)
         arrays = compute()
         self._inside = None
-        self._stands, self._stands_receipts = self._me.done, self._receipts()
+        self._mark_point()
         self._journal.add(Call(what, arrays))
         self._save_if_due()
         return arrays
 
-    def resumed(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
-        if self._inside is not None and (
-            self._inside[0] > rounds or self._inside[1].shape != shape
-        ):
-            done, now, _ = self._inside
+    def resume(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
+        if self._inside is None:
+            return None
+        done, now, _ = self._inside
+        if done > rounds or now.shape != shape:
             raise self._another_program(
                 f"{done} rounds of {now.shape} numbers", f"{rounds} rounds of {shape}"
             )
         return self._inside
 
-    def reached(self, done: int, now: Array, before: Array) -> None:
+    def record_progress(self, done: int, now: Array, before: Array) -> None:
         self._inside = (done, now, before)
-        self._stands, self._stands_receipts = self._me.done, self._receipts()
+        self._mark_point()
         self._save_if_due()
 
-    def save(self, *, finished: bool = False) -> None:
-        """A checkpoint now. A full disk is no reason to stop: the run goes on, and the next attempt may succeed.
+    def _mark_point(self) -> None:
+        """Note that the run can resume from here."""
+        self._point = self._me.done
+        self._point_receipts = self._receipts()
 
-        That a run is finished is written twice: neighbors may forget it then, so that no older
-        checkpoint will do.
+    def save(self, *, finished: bool = False) -> None:
+        """Write a checkpoint now.
+
+        If the disk is full, the run goes on, and the next attempt may succeed. A finished run is
+        written twice: neighbors may then delete what they sent, so an older checkpoint would not be
+        enough.
         """
-        if self._known is not None:
-            return  # nothing is new while calls are still being given back
+        if self._next_call is not None:
+            return  # nothing is new while calls are replayed
         for _ in range(2 if finished else 1):
             self._write(finished)
 
@@ -149,26 +192,26 @@ class Replay(NoReplay):
         try:
             self._journal.save(checkpoint)
         except OSError as error:
-            if not self._full:
+            if not self._disk_full:
                 log.warning(
                     "no checkpoint could be written to %s (%s); going on",
                     self._journal.folder,
                     error.strerror,
                 )
-            self._full = True
+            self._disk_full = True
         else:
-            if self._full:
+            if self._disk_full:
                 log.warning("checkpoints are written to %s again", self._journal.folder)
             if self._journal.sequence in checkpoint.sent:
-                self._sent[self._journal.sequence] = self._stands
-            self._full = False
+                self._frame_files[self._journal.sequence] = self._point
+            self._disk_full = False
             self._claim(self._last, self._last_receipts)
-            self._last, self._last_receipts = self._stands, self._stands_receipts
-            self._bytes = self._bytes_sent()
-        self._next = time.monotonic() + self._save_every
+            self._last = self._point
+            self._last_receipts = self._point_receipts
+            self._bytes_at_save = self._bytes_sent()
+        self._next_save = time.monotonic() + self._save_every
 
     def forget(self) -> None:
-        """The run is over for everybody: its calls need not stay on disk."""
         try:
             self._journal.forget(Checkpoint(self._about(finished=True)))
         except OSError as error:
@@ -178,48 +221,51 @@ class Replay(NoReplay):
 
     def _save_if_due(self) -> None:
         now = time.monotonic()
-        if now < self._look:
+        if now < self._next_look:
             return
-        self._look = now + 0.2 * self._save_every
-        if now >= self._next or self._bytes_sent() - self._bytes > SAVE_AT:
+        self._next_look = now + 0.2 * self._save_every
+        if now >= self._next_save or self._bytes_sent() - self._bytes_at_save > SAVE_AT:
             self.save()
 
-    def _given_back(self, known: Call, what: str, rounds: int) -> Arrays:
+    def _replay_call(self, known: Call, what: str, rounds: int) -> Arrays:
+        """Return the recorded result of this call."""
         if known.what != what:
             raise self._another_program(known.what, what)
-        self._replayed += rounds
+        self._replayed_rounds += rounds
         self._advance()
         return tuple(np.array(array) for array in known.arrays)
 
     def _advance(self) -> None:
-        """To the next call that is known; after the last one the run stands where the checkpoint says."""
-        self._known = next(self._calls, None)
-        if self._known is not None:
+        """Move to the next recorded call; after the last one, check the number of rounds."""
+        self._next_call = next(self._calls, None)
+        if self._next_call is not None:
             return
-        self._replayed += self._inside[0] if self._inside else 0
-        if self._replayed != self._stands:
-            raise self._another_program(f"round {self._stands}", f"round {self._replayed}")
+        self._replayed_rounds += self._inside[0] if self._inside else 0
+        if self._replayed_rounds != self._point:
+            raise self._another_program(f"round {self._point}", f"round {self._replayed_rounds}")
 
-    def _another_program(self, said: str, says: str) -> NetworkError:
+    def _another_program(self, there: str, here: str) -> NetworkError:
         return NetworkError(
-            f"the checkpoint in {self._journal.folder} is of another program, {said} there and {says} here: go on with "
-            "the one that began, or start all agents anew with empty folders"
+            f"the checkpoint in {self._journal.folder} is of another program, {there} there and "
+            f"{here} here: go on with the one that began, or start all agents anew with empty "
+            "folders"
         )
 
     def _about(self, finished: bool) -> dict[str, Any]:
+        """Return the plain values of a checkpoint."""
         return {
             "wire": VERSION,
             "run": self._me.run,
             "agent": self._me.name,
-            "settings": {**self._me.settings, **self._own},
-            "round": self._stands,
+            "settings": {**self._me.settings, **self._own_settings},
+            "round": self._point,
             "saved": self._last,
             "inside": self._inside[0] if self._inside else 0,
             "links": {
                 str(neighbor): {
                     "dropped": link.outbox.dropped,
                     "dropped receipt": link.outbox.dropped_receipt,
-                    "receipt": self._stands_receipts[neighbor],
+                    "receipt": self._point_receipts[neighbor],
                     "saved receipt": self._last_receipts[neighbor],
                 }
                 for neighbor, link in self._links.items()
@@ -230,98 +276,106 @@ class Replay(NoReplay):
 
     def _checkpoint(self, finished: bool) -> Checkpoint:
         with self._lock:
-            kept = [
+            new_frames = [
                 (neighbor, round, parts)
                 for neighbor, link in self._links.items()
-                for round, parts in link.outbox.entries(self._last, self._stands)
+                for round, parts in link.outbox.entries(self._last, self._point)
             ]
-            needed = min((link.outbox.dropped for link in self._links.values()), default=0)
+            dropped = min((link.outbox.dropped for link in self._links.values()), default=0)
             about = self._about(finished)
-        self._sent = {number: last for number, last in self._sent.items() if last > needed}
-        sent: dict[int, dict[str, AnyArray]] = {number: {} for number in self._sent}
-        if kept:
-            sent[self._journal.sequence + 1] = _frames(kept)
+        # Files whose rounds all neighbors have saved are not needed any more.
+        self._frame_files = {
+            number: last for number, last in self._frame_files.items() if last > dropped
+        }
+        sent: dict[int, dict[str, AnyArray]] = {number: {} for number in self._frame_files}
+        if new_frames:
+            sent[self._journal.sequence + 1] = _pack_frames(new_frames)
         arrays: dict[str, AnyArray] = {}
         if self._inside is not None:
             arrays = {"now": self._inside[1], "before": self._inside[2]}
         return Checkpoint(about, arrays, sent)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        about, arrays = checkpoint.about, checkpoint.arrays
+        """Set this agent and its links to the state of a checkpoint."""
+        about = checkpoint.about
+        arrays = checkpoint.arrays
         self._must_be_of_this_run(about)
         if self._journal.warning:
             log.warning(
                 "a checkpoint was damaged (%s); going on from the one before", self._journal.warning
             )
-        self.restored, self.finished = True, bool(about["finished"])
+        self.restored = True
+        self.finished = bool(about["finished"])
         self._me.restored = True
-        self._stands = self._last = int(about["round"])
-        self._bytes = self.bytes_before = int(about["bytes sent"])
+        self._point = self._last = int(about["round"])
+        self._bytes_at_save = self.bytes_before = int(about["bytes sent"])
         if about["inside"]:
             self._inside = int(about["inside"]), np.array(arrays["now"]), np.array(arrays["before"])
         for neighbor, link in self._links.items():
-            kept = about["links"][str(neighbor)]
-            link.outbox.dropped = int(kept["dropped"])
-            link.outbox.dropped_receipt = int(kept["dropped receipt"])
-            link.receipt = int(kept["receipt"])
-            link.saved = int(about["saved"]), int(kept["saved receipt"])
-        self._stands_receipts = self._last_receipts = self._receipts()
+            state = about["links"][str(neighbor)]
+            link.outbox.dropped = int(state["dropped"])
+            link.outbox.dropped_receipt = int(state["dropped receipt"])
+            link.receipt = int(state["receipt"])
+            link.saved = int(about["saved"]), int(state["saved receipt"])
+        self._point_receipts = self._last_receipts = self._receipts()
         for number, frames in sorted(checkpoint.sent.items()):
-            for neighbor, round, parts in _kept(frames):
+            for neighbor, round, parts in _unpack_frames(frames):
                 self._links[neighbor].outbox.add(round, parts)
-                self._sent[number] = max(round, self._sent.get(number, 0))
-        self._me.done = (
-            self._stands
-        )  # what neighbors are told from the start, also while calls are given back
+                self._frame_files[number] = max(round, self._frame_files.get(number, 0))
+        # Neighbors are told this number from the start, also while calls are replayed.
+        self._me.done = self._point
         for link in self._links.values():
-            link.inbox.finish(self._stands)
+            link.inbox.finish(self._point)
         if not self.finished:
             self._calls = self._journal.calls()
             self._advance()
         log.info(
-            "going on from the checkpoint of round %d in %s", self._stands, self._journal.folder
+            "going on from the checkpoint of round %d in %s", self._point, self._journal.folder
         )
 
     def _must_be_of_this_run(self, about: dict[str, Any]) -> None:
+        """Raise Mismatch if a checkpoint is of another release, run, agent or setting."""
         if about.get("wire") != VERSION:
             raise Mismatch(
-                f"the checkpoint in {self._journal.folder} was written by another release of peerlearn (wire format "
-                f"{about.get('wire', 1)} there, {VERSION} here): go on with that release, or start all agents anew "
-                "with empty folders"
+                f"the checkpoint in {self._journal.folder} was written by another release of "
+                f"peerlearn (wire format {about.get('wire', 1)} there, {VERSION} here): go on with "
+                "that release, or start all agents anew with empty folders"
             )
         mine = {
             "the run": self._me.run,
             "the agent": self._me.name,
             **self._me.settings,
-            **self._own,
+            **self._own_settings,
         }
         its = {"the run": about["run"], "the agent": about["agent"], **about["settings"]}
         for key in sorted({*mine, *its}):
             if mine.get(key) != its.get(key):
                 raise Mismatch(
-                    f"the checkpoint in {self._journal.folder} is of a run that differs in {key}: {its.get(key)} "
-                    f"there, {mine.get(key)} here; set it back, or start all agents anew with empty folders"
+                    f"the checkpoint in {self._journal.folder} is of a run that differs in {key}: "
+                    f"{its.get(key)} there, {mine.get(key)} here; set it back, or start all agents "
+                    "anew with empty folders"
                 )
 
 
-def _frames(kept: Sequence[tuple[int, int, Sequence[bytes]]]) -> dict[str, AnyArray]:
-    """Neighbor, round and frames as arrays; frames that went to several neighbors are kept once."""
-    unique = {id(parts): parts for *_, parts in kept}
+def _pack_frames(entries: Sequence[tuple[int, int, Sequence[bytes]]]) -> dict[str, AnyArray]:
+    """Return neighbor, round and frames as arrays.
+
+    Frames that went to several neighbors are stored once.
+    """
+    unique = {id(parts): parts for *_, parts in entries}
     which = {key: number for number, key in enumerate(unique)}
     joined = [b"".join(parts) for parts in unique.values()]
+    sent = [(neighbor, round, which[id(parts)]) for neighbor, round, parts in entries]
     return {
-        "sent": np.array(
-            [(neighbor, round, which[id(parts)]) for neighbor, round, parts in kept], dtype=np.int64
-        ),
+        "sent": np.array(sent, dtype=np.int64),
         "sizes": np.array(list(map(len, joined)), dtype=np.int64),
         "frames": np.frombuffer(b"".join(joined), np.uint8),
     }
 
 
-def _kept(arrays: Mapping[str, AnyArray]) -> Iterator[tuple[int, int, list[bytes]]]:
-    """What `_frames` was given."""
-    parts = [
-        split(part.data) for part in np.split(arrays["frames"], np.cumsum(arrays["sizes"])[:-1])
-    ]
+def _unpack_frames(arrays: Mapping[str, AnyArray]) -> Iterator[tuple[int, int, list[bytes]]]:
+    """Yield what `_pack_frames` was given."""
+    ends = np.cumsum(arrays["sizes"])
+    parts = [split(part.data) for part in np.split(arrays["frames"], ends[:-1])]
     for neighbor, round, which in arrays["sent"].tolist():
         yield neighbor, round, parts[which]

@@ -1,4 +1,4 @@
-"""gRPC as agents use it: servers and channels with mutual TLS, the options that matter, and streams of raw bytes."""
+"""gRPC servers, channels and streams of raw bytes, with mutual TLS and the options we need."""
 
 from __future__ import annotations
 
@@ -19,57 +19,60 @@ from peerlearn.network.peers.timeouts import Timeouts
 log = logging.getLogger("peerlearn.peers")
 
 VERBOSITY = "GRPC_VERBOSITY"
-SERVICE, METHOD = "peerlearn.Peers", "Talk"
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0  # seconds between attempts to connect
+SERVICE = "peerlearn.Peers"
+METHOD = "Talk"
+FIRST_PAUSE = 0.2  # seconds between attempts to connect, at first
+LONGEST_PAUSE = 2.0  # and at last
 HANDSHAKE = 10_000  # milliseconds for a caller to show its certificate
-HOUR = 3_600_000  # a stream outlives the certificates it was opened with: after so many ms it is opened anew
+HOUR = 3_600_000  # milliseconds after which streams are opened anew, so that certificates expire
 
 
 class Wire:
-    """One connection of a link, while it lasts."""
+    """One connection of a link, with a queue of frames to write."""
 
     def __init__(self, stream: Any, hang_up: Callable[[], object]) -> None:
-        self.stream, self.hang_up = stream, hang_up
+        self.stream = stream
+        self.hang_up = hang_up
         self._queue: deque[bytes] = deque()
-        self._more: asyncio.Future[None] | None = None  # what the writer waits for while it is idle
+        self._more: asyncio.Future[None] | None = None  # the idle writer waits for it
         self.idle = False
-        self._opened = time.monotonic()
+        self._start = time.monotonic()
 
     @property
     def age(self) -> float:
-        """Seconds since it was opened."""
-        return time.monotonic() - self._opened
+        """Seconds since the connection was opened."""
+        return time.monotonic() - self._start
 
     def put(self, frames: Sequence[bytes]) -> None:
+        """Queue frames and wake the writer."""
         self._queue.extend(frames)
         self.idle = False
         if self._more is not None and not self._more.done():
             self._more.set_result(None)
 
     async def write(self) -> None:
+        """Write queued frames until the stream breaks or the task is cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             while self._queue:
                 try:
                     await self.stream.write(self._queue.popleft())
-                except (
-                    Exception
-                ) as error:  # gRPC has half a dozen kinds for a stream that is broken
+                except Exception as error:  # gRPC has half a dozen kinds for a broken stream
                     log.debug("a stream ended while writing: %s", error)
                     self.idle = True
                     self.hang_up()
                     return
-            self.idle, self._more = True, loop.create_future()
+            self.idle = True
+            self._more = loop.create_future()
             await self._more
 
 
 def grpc(*, quiet: bool = True) -> Any:
-    """Return the gRPC package, or raise the sentence with the line that installs it.
+    """Import and return the gRPC package, or raise MissingExtra with the line that installs it.
 
-    quiet: if it is not imported yet, let its C++ core write nothing to standard error, unless
-    GRPC_VERBOSITY is set.
-    What it would write there is raised or logged as a sentence of ours. It reads that variable when
-    it is imported.
+    quiet: let its C++ core write nothing to standard error, unless GRPC_VERBOSITY is set. The
+    errors it would write there are raised or logged as sentences of ours. gRPC reads that variable
+    when it is first imported, so later calls cannot change it.
     """
     silenced = quiet and "grpc" not in sys.modules and VERBOSITY not in os.environ
     if silenced:
@@ -88,7 +91,10 @@ def grpc(*, quiet: bool = True) -> Any:
 async def serve(
     accept: Any, listen: str, identity: Identity | None, patience: Timeouts, most_connections: int
 ) -> tuple[Any, int]:
-    """A server that hands every stream to `accept`, and its port; who has no certificate does not get that far."""
+    """Start a server that gives every stream to `accept`, and return it with its port.
+
+    Callers without a certificate of our authority are refused before that.
+    """
     limit = ("grpc.max_allowed_incoming_connections", most_connections)
     server = grpc().aio.server(options=[*_options(patience, server=True), limit])
     handler = grpc().stream_stream_rpc_method_handler(accept)
@@ -106,27 +112,27 @@ async def serve(
             port = server.add_secure_port(listen, trust)
     except RuntimeError:
         raise InputError(
-            f"nobody can listen on {listen}: it is in use, or no address of this site"
+            f"this agent cannot listen on {listen}: the port is in use, or the address is not of "
+            "this machine"
         ) from None
     await server.start()
     return server, int(port)
 
 
 def channel(name: str, address: str, identity: Identity | None, patience: Timeouts) -> Any:
-    """A channel to the agent of this name."""
+    """Return a channel to the agent of this name."""
     options = _options(patience)
     if identity is None:
         return grpc().aio.insecure_channel(address, options=options)
     trust = grpc().ssl_channel_credentials(identity.authority, identity.key, identity.certificate)
-    # Certificates are those of agents, not of hosts: whatever the address, the agent there must
-    # prove its name.
+    # Certificates name agents, not hosts: the agent must prove its name, whatever the address.
     return grpc().aio.secure_channel(
         address, trust, options=[*options, ("grpc.ssl_target_name_override", name)]
     )
 
 
-def caller(context: Any) -> list[str]:
-    """The names in the certificate of whoever opened a stream."""
+def caller_names(context: Any) -> list[str]:
+    """Return the names in the certificate of the caller that opened a stream."""
     return [
         name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])
     ]

@@ -1,4 +1,4 @@
-"""How long an agent waits for others, and how often it saves."""
+"""Times that an agent waits for others, and between checkpoints."""
 
 from __future__ import annotations
 
@@ -9,18 +9,28 @@ from peerlearn.errors import InputError
 
 @dataclass(frozen=True)
 class Timeouts:
-    """How long an agent waits for its neighbors, in seconds, and how often it saves.
+    """Times that an agent waits for its neighbors, and between checkpoints, in seconds.
 
     Parameters
     ----------
-    silence: without a sign of life, or without the message of a round, after which a neighbor is
-        named.
-    give_up_after: of silence, after which the run is stopped with its state on disk.
-    save_every: between two checkpoints.
-    longest_round: that a round may take while all neighbors are alive; then the run is stopped with
+    silence : float, default 5.0
+        After so long without a sign of life, or without the message of a round, the log names the
+        neighbor.
+    give_up_after : float, default 600.0
+        After so long without a sign of life, the run stops with its state on disk.
+    save_every : float, default 2.0
+        Time between two checkpoints.
+    longest_round : float, default 21600.0
+        Longest time that a round may take while all neighbors are alive. Then the run stops with
         its state on disk. A neighbor that computes for long and one that hangs look the same from
-        outside, so this is hours. It may be inf. It is never less than give_up_after: a neighbor
-        may be late because it waits for a silent one.
+        outside, so the default is hours. It may be inf. Values below `give_up_after` count as
+        `give_up_after`, because a neighbor may be late while it waits for a silent one.
+
+    Examples
+    --------
+    >>> from peerlearn.network.peers.timeouts import Timeouts
+    >>> Timeouts(give_up_after=60.0, longest_round=30.0).longest
+    60.0
     """
 
     silence: float = 5.0
@@ -32,10 +42,11 @@ class Timeouts:
         for each in fields(self):
             if not getattr(self, each.name) > 0:
                 raise InputError(
-                    f"{each.name} must be a number of seconds above 0, not {getattr(self, each.name)!r}"
+                    f"{each.name} must be a number of seconds above 0, "
+                    f"not {getattr(self, each.name)!r}"
                 )
 
     @property
     def longest(self) -> float:
-        """Seconds that a round may take."""
+        """Longest time that a round may take."""
         return max(self.longest_round, self.give_up_after)

@@ -1,0 +1,1 @@
+"""The command demo: agents learn two data sets, alone and together."""

@@ -1,0 +1,1 @@
+"""The command graph: how fast agents on a graph come to agree."""

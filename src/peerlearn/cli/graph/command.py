@@ -1,0 +1,127 @@
+"""The command graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from peerlearn.cli.paths import PATH
+
+
+@click.command()
+@click.argument("kind", metavar="[KIND|FILE]", required=False)
+@click.option("--agents", "n", type=int, metavar="N", help="How many, 2 to 1000.  [default: 20]")
+@click.option("--p", type=float, metavar="P", help="Probability of each link (erdos_renyi).")
+@click.option("--k", type=int, metavar="N", help="Neighbors to each side (line, small_world).")
+@click.option(
+    "--rewire",
+    type=float,
+    metavar="P",
+    help="Probability that a link leads elsewhere (small_world).",
+)
+@click.option("--m", type=int, metavar="N", help="Links that each new agent brings (scale_free).")
+@click.option(
+    "--radius", type=float, metavar="R", help="How far links reach in the unit square (geometric)."
+)
+@click.option("--rows", type=int, metavar="N", help="Of agents (grid).")
+@click.option("--columns", type=int, metavar="N", help="Of agents (grid).")
+@click.option(
+    "--seed", type=int, metavar="N", help="Another seed: another random graph.  [default: 0]"
+)
+@click.option(
+    "--weights", default="metropolis", show_default=True, metavar="NAME", help="Those to draw."
+)
+@click.option(
+    "--payload",
+    default=500,
+    show_default=True,
+    metavar="N",
+    help="Numbers in a message: coefficients.",
+)
+@click.option(
+    "--accuracy",
+    default=1e-6,
+    show_default="1e-6",
+    metavar="E",
+    help="How closely agents have to agree.",
+)
+@click.option(
+    "--output",
+    type=PATH,
+    default="peerlearn-graph",
+    show_default=True,
+    metavar="DIR",
+    help="Folder for the results.",
+)
+def graph(
+    kind: str | None,
+    weights: str,
+    payload: int,
+    accuracy: float,
+    output: Path,
+    **parameters: int | float | None,
+) -> None:
+    """See how fast agents on a graph come to agree, and what that sends.
+
+    Agents average by mixing what they have with what their neighbors have, round after round. How
+    many rounds that takes depends on the graph and on the weights that neighbors give each other:
+    max-degree, metropolis, laplacian or fastest. All four are compared, by plain rounds and by
+    Chebyshev's quicker ones, and with a sum over a tree. Rounds are those that suffice whatever the
+    agents start from; megabytes are of all agents together.
+
+    Without a KIND: erdos_renyi --p 0.2, which is the graph of the demo. Fastest weights need the
+    package cvxpy; for
+    more than 50 agents, which takes long, they have to be asked for with --weights fastest.
+
+    \b
+    Kinds and their options:
+      erdos_renyi  --agents --p --seed            each link with probability p
+      small_world  --agents --k --rewire --seed   a ring with some far links
+      scale_free   --agents --m --seed            a few hubs with many neighbors
+      geometric    --agents --radius --seed       links between those nearby
+      line, linear --agents --k                   a row, linked to the next k
+      ring, star, complete   --agents
+      grid         --rows --columns
+    or a FILE: .graphml, or text with the two agents of a link per line
+
+    \b
+    Examples:
+      peerlearn graph
+      peerlearn graph ring --agents 12
+      peerlearn graph small_world --agents 30 --k 2 --rewire 0.1 --weights fastest
+      peerlearn graph geometric --agents 200 --radius 0.15 --payload 4000
+      peerlearn graph sites.graphml --output sites
+
+    \b
+    Files in the folder:
+      weightings.csv          the table
+      disagreement.csv        what is left of the disagreement, round by round
+      graph.graphml           the graph with its weights
+      summary.json            the other numbers
+      graph.png, graph.svg    the figure, drawn from these files alone
+    """
+    from peerlearn.cli.graph.kinds import make_graph
+    from peerlearn.cli.graph.run import run_graph
+    from peerlearn.cli.graph.table import show_graph
+    from peerlearn.system.terminal import console_of_terminal, progress_bar, say
+
+    given = {name: value for name, value in parameters.items() if value is not None}
+    with progress_bar("linking the agents") as watch:
+        drawn = (
+            make_graph(kind, given)
+            if kind is not None
+            else make_graph("erdos_renyi", {"p": 0.2, **given})
+        )
+        report = run_graph(
+            output, drawn, weights=weights, payload=payload, accuracy=accuracy, watch=watch
+        )
+    console, file = console_of_terminal(), str(output / "graph.graphml")
+    show_graph(console, report)
+    say(
+        console,
+        f"Folder   {output}",
+        "Figure   graph.png, graph.svg",
+        "Numbers  weightings.csv, disagreement.csv, graph.graphml, summary.json",
+        f"Next     in Python, SimulatedNetwork(graphs.from_file({file!r}), {report.weights!r})",
+    )

@@ -1,1 +1,0 @@
-"""Whether what a comparison describes can be run, told before the first run."""

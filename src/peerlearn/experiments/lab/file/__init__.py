@@ -1,1 +1,0 @@
-"""A comparison from its TOML file."""

@@ -1,1 +1,0 @@
-"""All runs of a comparison: one after another or at once, each kept as a row."""

@@ -1,0 +1,1 @@
+"""Checks of a comparison before its first run: the one place that refuses one."""

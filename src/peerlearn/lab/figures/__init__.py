@@ -1,0 +1,1 @@
+"""Figures of comparisons, drawn from result files or plain arrays."""

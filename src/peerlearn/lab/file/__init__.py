@@ -1,0 +1,1 @@
+"""TOML files of comparisons, turned into objects."""

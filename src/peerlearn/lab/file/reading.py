@@ -1,0 +1,242 @@
+"""The keys of a comparison's file, turned into objects. docs/comparisons.md lists them.
+
+Reading is understanding every key; `checking` then sees that what it describes can be run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, get_args
+
+from peerlearn import graphs, toml_reader
+from peerlearn.data import DataSet, table_file
+from peerlearn.data.dataset import Task
+from peerlearn.data.folder import guess_task
+from peerlearn.errors import InputError
+from peerlearn.lab.description.comparison import (
+    MOST_RUNS,
+    Comparison,
+    Data,
+    Model,
+    Net,
+    Scale,
+    Settings,
+    Where,
+    protocols,
+)
+from peerlearn.lab.description.search import Search
+from peerlearn.lab.description.specs import (
+    Expectation,
+    FigureSpec,
+    Layout,
+    StatisticsSpec,
+    TableSpec,
+)
+from peerlearn.lab.description.sweeps import combinations, empty_lists, find_repeated, write_out
+from peerlearn.lab.file.expecting import for_each
+from peerlearn.lab.file.fields import make_from
+from peerlearn.lab.file.sizes import SIZES
+from peerlearn.toml_reader import TomlTable, near
+
+SPECS = ("tables", "figures", "statistics", "expect")
+NUMBERS = ("seed", "folds", "repetitions", "test_fraction")
+KEYS = (
+    *SIZES[1:],
+    "title",
+    "about",
+    *NUMBERS,
+    "metrics",
+    "protocol",
+    "data",
+    "models",
+    "networks",
+    "search",
+    *SPECS,
+)
+DATA_KEYS = ("name", "source", "options", "scale", "prepare", "settings", "task", "instead")
+Instead = dict[str, str]  # data set -> the one that is used where it cannot be had
+
+
+def understand(values: dict[str, Any], file: TomlTable) -> tuple[Comparison, Instead]:
+    """Return the comparison of a file's values, and which data sets stand in for which."""
+    top = TomlTable(values, file.path).only(*KEYS)
+    for size in SIZES[1:]:
+        top.table(size, needed=False)
+    title, about = top.take("title", str), top.take("about", str, "")
+    numbers = {key: top.take(key, int, None) for key in ("seed", "folds", "repetitions")}
+    numbers["test_fraction"] = top.take("test_fraction", toml_reader.NUMBER, None)
+    metrics = top.take("metrics", list, [], what="a list of names")
+    protocol = _protocol(top.table("protocol", needed=False))
+    data, instead = _data(top)
+    models = tuple(model for table in _entries(top, "models") for model in _models(table))
+    networks = tuple(
+        net for table in _entries(top, "networks", needed=False) for net in _networks(table)
+    )
+    search = make_from(Search, top.table("search")) if "search" in values else None
+    layout = Layout(
+        title,
+        about,
+        tables=_specs(top, "tables", TableSpec),
+        figures=_specs(top, "figures", FigureSpec),
+        statistics=_specs(top, "statistics", StatisticsSpec),
+        expectations=tuple(
+            make_from(Expectation, each)
+            for table in top.tables("expect", needed=False)
+            for each in for_each(table)
+        ),
+    )
+    given: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
+    return Comparison(
+        data,
+        models,
+        networks,
+        protocol=protocol,
+        metrics=tuple(metrics),
+        search=search,
+        layout=layout,
+        **given,
+    ), instead
+
+
+def _specs(top: TomlTable, name: str, kind: Any) -> tuple[Any, ...]:
+    return tuple(make_from(kind, table) for table in top.tables(name, needed=False))
+
+
+def _entries(top: TomlTable, key: str, *, needed: bool = True) -> list[TomlTable]:
+    """Return the tables of an array, each of which must have a name of its own."""
+    tables = top.tables(key, needed=needed)
+    seen: set[str] = set()
+    for table in tables:
+        name = table.take("name", str)
+        if not name.strip():
+            raise table.wrong("name", "is empty: give what tables are to call it")
+        if name in seen:
+            raise table.wrong(
+                "name",
+                "stands twice: give each entry a name of its own; values to sweep are a list",
+            )
+        seen.add(name)
+    return tables
+
+
+def _swept(table: TomlTable, *whole: str) -> Iterator[tuple[TomlTable, Settings]]:
+    """Yield an entry per combination of the values that are lists.
+
+    whole: keys whose value is itself a list.
+    """
+    given = {key: value for key, value in table.values.items() if key not in whole}
+    for key in empty_lists(given):
+        raise table.wrong(
+            key, "is an empty list, which leaves nothing to run: give one value or more"
+        )
+    if (number := combinations(given)) > MOST_RUNS:
+        raise InputError(
+            f"{table.prefix.rstrip('.')} in {table.path} has lists that make {number:,} "
+            f"combinations, and "
+            f"{MOST_RUNS:,} are the most: give shorter lists"
+        )
+    for key, value in find_repeated(given):
+        raise table.wrong(
+            key,
+            f"has {value!r:.80}, which stands twice in the list: give each value once, or, if the "
+            f"list is one value, "
+            "write it in brackets of its own, [[..]]",
+        )
+    for values, swept in write_out(given):
+        kept = {key: table.values[key] for key in whole if key in table.values}
+        yield TomlTable({**values, **kept}, table.path, table.prefix), swept
+
+
+def _one_of(table: TomlTable, key: str, choices: Any, default: Any) -> Any:
+    given = table.take(key, str, default)
+    if given not in (*choices, default):
+        raise table.wrong(key, f"is {given!r}, which is not known{near(given, choices)}")
+    return given
+
+
+def _data(top: TomlTable) -> tuple[tuple[Data, ...], Instead]:
+    found, instead = [], {}
+    for table in _entries(top, "data"):
+        if "instead" in table.values:
+            instead[table.values["name"]] = table.take("instead", str)
+        for entry, swept in _swept(table, "prepare"):
+            entry.only(*DATA_KEYS, *(("file", "target") if "file" in entry.values else ()))
+            made = Data(
+                entry.take("name", str),
+                entry.take("source", str, ""),
+                entry.table("options", needed=False).rest(),
+                _one_of(entry, "scale", get_args(Scale), "as loaded"),
+                tuple(step.rest() for step in entry.tables("prepare", needed=False)),
+                entry.table("settings", needed=False).rest(),
+                _own_table(entry) if "file" in entry.values else None,
+                task=_one_of(entry, "task", get_args(Task), None),
+                swept={
+                    key.removeprefix("options.").removeprefix("settings."): each
+                    for key, each in swept.items()
+                },
+            )
+            found.append(made)
+    return tuple(found), instead
+
+
+def _own_table(entry: TomlTable) -> DataSet:
+    """Read the rows of a file beside this one."""
+    path, target = (
+        _beside(entry),
+        entry.take("target", str, what="the name of the column to predict"),
+    )
+    if "source" in entry.values:
+        raise entry.wrong("source", "stands beside a file: leave out one of them")
+    with entry.about("file"):
+        return _read_table(path, path.stat().st_mtime_ns if path.is_file() else 0, target)
+
+
+@lru_cache(maxsize=16)  # every size of a comparison asks
+def _read_table(path: Path, changed: int, target: str) -> DataSet:
+    table = table_file.read(path, target)
+    assert table.y is not None
+    return DataSet(
+        path.stem, table.X, table.y, guess_task(table.y.dtype.kind), f"read from {path}", None
+    )
+
+
+def _beside(entry: TomlTable) -> Path:
+    """Return a path relative to the folder of the comparison."""
+    return Path(entry.path).parent / Path(entry.take("file", str)).expanduser()
+
+
+def _models(table: TomlTable) -> Iterator[Model]:
+    for entry, swept in _swept(table):
+        name = entry.take("name", str)
+        kind = entry.take(
+            "kind",
+            str,
+            what="a model of peerlearn such as RVFL, or the import path of an estimator",
+        )
+        where = _one_of(entry, "where", get_args(Where), None)
+        yield Model(name, kind, where, entry.rest(), swept=swept)
+
+
+def _networks(table: TomlTable) -> Iterator[Net]:
+    for entry, swept in _swept(table):
+        name = entry.take("name", str)
+        if "file" in entry.values:
+            entry.only("name", "file", "weights")
+            path, weights = _beside(entry), entry.take("weights", str, "metropolis")
+            with entry.about("file"):
+                graph = graphs.from_file(path)
+            yield Net(name, weights=weights, fixed=graph, swept=swept)
+            continue
+        kind = entry.take("graph", str, what="a kind of graph, such as erdos_renyi")
+        agents, weights = entry.take("agents", int, 0), entry.take("weights", str, "metropolis")
+        yield Net(name, kind, agents, entry.rest(), weights, swept=swept)
+
+
+def _protocol(table: TomlTable) -> Any:
+    name, known = table.take("name", str, "rows"), protocols()
+    if name not in known:
+        raise table.wrong("name", f"is {name!r}, which is not known{near(name, known)}")
+    settings = {key: value for key, value in table.values.items() if key != "name"}
+    return make_from(known[name], TomlTable(settings, table.path, table.prefix))

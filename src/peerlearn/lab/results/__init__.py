@@ -1,0 +1,1 @@
+"""Rows of runs on disk, and the results read from them."""

@@ -1,0 +1,1 @@
+"""All runs of a comparison, in parallel, each kept as a row."""

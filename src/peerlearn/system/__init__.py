@@ -1,0 +1,1 @@
+"""Files, folder locks, stop signals and the terminal: what the lab, sites and commands share."""
