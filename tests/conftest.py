@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from peerlearn import data, graphs
+from tests.support import process_marker
+
+process_marker.install()
 
 GRAPHS = {
     "ring": graphs.ring(10),
@@ -22,6 +25,15 @@ def graph(request):
 @pytest.fixture(scope="session")
 def g50c():
     return data.load("g50c")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    process_marker.enter(item)
+    try:
+        return (yield)
+    finally:
+        process_marker.leave()
 
 
 STATES = {}  # of each module's RNG, before its first test

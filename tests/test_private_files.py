@@ -117,6 +117,7 @@ def test_a_journal_of_an_older_release_is_for_its_owner_alone_from_the_next_save
     assert rights(tmp_path / "journal.bin") == 0o600
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("umask", [0o000, 0o022], indirect=True, ids=oct)
 def test_all_that_a_network_on_this_machine_writes(tmp_path, umask):
     (tmp_path / "network.toml").write_text(NETWORK)

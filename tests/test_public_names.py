@@ -98,15 +98,18 @@ def test_what_is_not_there_is_refused():
         from peerlearn.models import nothing  # noqa: F401
 
 
+@pytest.mark.processes
 def test_a_star_imports_the_public_names():
     program = "from peerlearn import *; print(*sorted(n for n in dir() if not n.startswith('_')))"
     assert run(program).split() == sorted(peerlearn.__all__)
 
 
+@pytest.mark.processes
 def test_submodules_need_no_import_of_their_own():
     assert "ring" in run("import peerlearn; print(dir(peerlearn.graphs), peerlearn.errors)")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("program", ["import peerlearn", "import peerlearn.cli"])
 def test_imports_are_light(program):
     """What takes long is imported when it is first used."""
@@ -114,6 +117,7 @@ def test_imports_are_light(program):
     assert run(f"{program}; {listed}").split() == []
 
 
+@pytest.mark.processes
 def test_an_agent_imports_what_it_needs():
     """scikit-learn's base imports scipy and, where they are installed, pandas and pyarrow."""
     program = (
@@ -129,6 +133,7 @@ def test_objects_of_lazy_names_are_pickled():
     assert pickle.loads(pickle.dumps(peerlearn.Gram(1e-3))) == peerlearn.Gram(1e-3)
 
 
+@pytest.mark.processes
 def test_not_converged_is_the_warning_of_scikit_learn():
     program = (
         "import sys; from peerlearn import errors; assert 'sklearn' not in sys.modules\n"
@@ -151,6 +156,7 @@ def imports_inside_functions(path):
                     yield from (each.name for each in node.names)
 
 
+@pytest.mark.processes
 def test_functions_import_only_what_is_worth_the_delay():
     """Anything else is imported at the top of its file, where readers look for it."""
     found = [

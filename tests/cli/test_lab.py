@@ -208,6 +208,7 @@ def stopped_by(number, folder):
             process.kill()
 
 
+@pytest.mark.processes
 def test_stopped_by_ctrl_c_it_says_how_to_go_on_and_does(folder):
     assert stopped_by(signal.SIGINT, folder) == (
         "1,200 runs, 1 at a time\npeerlearn: stopped by Ctrl-C; the same command goes on where this ended\n",
@@ -223,6 +224,7 @@ def test_stopped_by_ctrl_c_it_says_how_to_go_on_and_does(folder):
     )
 
 
+@pytest.mark.processes
 def test_sigterm_is_another_code(folder):
     assert stopped_by(signal.SIGTERM, folder)[1] == 143
 

@@ -28,6 +28,7 @@ JOBS = {
 }  # ranks, and which has each agent
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("job", JOBS)
 def test_every_method_and_solver_has_the_bits_and_the_ledger_of_a_simulation(job, tmp_path):
     ranks, *places = JOBS[job]
@@ -36,6 +37,7 @@ def test_every_method_and_solver_has_the_bits_and_the_ledger_of_a_simulation(job
     check_saved_cases(tmp_path, SEVEN)
 
 
+@pytest.mark.processes
 class TestJobs:
     """Two ranks that try one thing after the other, and say what came of it."""
 
@@ -124,6 +126,7 @@ with open(f"{sys.argv[1]}/rank-{rank}.json", "w") as file:
         np.testing.assert_array_equal(found[1]["second"] + found[0]["second"], together)
 
 
+@pytest.mark.processes
 def test_a_rank_that_fails_ends_the_job():
     work = """
 from peerlearn import MPINetwork, graphs, average
@@ -140,6 +143,7 @@ with MPINetwork(graphs.ring(5)) as network:
     assert "ArithmeticError: the fifth row of north.csv has no number" in done.stderr
 
 
+@pytest.mark.processes
 def test_the_demo_over_mpi_has_the_results_of_a_simulation(tmp_path):
     small = (
         "from peerlearn.lab import demo; demo.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0}}; "
@@ -161,6 +165,7 @@ def test_the_demo_over_mpi_has_the_results_of_a_simulation(tmp_path):
     assert (tmp_path / "mpi" / "demo.png").exists()
 
 
+@pytest.mark.processes
 def test_exit_at_one_rank_ends_the_job():
     program = (
         "import sys; from peerlearn import MPINetwork, average, graphs\n"
@@ -173,6 +178,7 @@ def test_exit_at_one_rank_ends_the_job():
     assert "rank 1 ended, and with it the job: bad data" in done.stderr
 
 
+@pytest.mark.processes
 def test_without_mpiexec_there_is_one_rank():
     work = """
 from peerlearn import MPINetwork, graphs, average

@@ -85,6 +85,7 @@ def trained(tmp_path_factory):
     return folder, [said for _, said in done]
 
 
+@pytest.mark.processes
 def test_the_model_is_the_centralised_one(trained):
     folder, said = trained
     scale = IRIS.X.std(axis=0)
@@ -102,6 +103,7 @@ def test_the_model_is_the_centralised_one(trained):
         assert words.endswith(f"Model {name}/model.npz\n")
 
 
+@pytest.mark.processes
 def test_files_that_a_run_leaves(trained):
     folder, _ = trained
     for name in NAMES:
@@ -120,6 +122,7 @@ def test_files_that_a_run_leaves(trained):
         )
 
 
+@pytest.mark.processes
 def test_the_model_predicts(trained):
     folder, _ = trained
     frame(slice(None)).to_csv(folder / "all.csv", index=False)
@@ -128,6 +131,7 @@ def test_the_model_predicts(trained):
     assert float(done.stderr.split()[1]) > 0.95
 
 
+@pytest.mark.processes
 def test_a_finished_run_says_so(trained):
     folder, _ = trained
     before = [(folder / name / "model.npz").read_bytes() for name in NAMES]
@@ -206,6 +210,7 @@ def test_rows_that_cannot_be_used(tmp_path):
         assert f"{name}.csv" in done.stderr
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("key", "values", "file", "old", "new"),
     [
@@ -239,6 +244,7 @@ def test_settings_that_differ_end_both_agents(tmp_path, key, values, file, old, 
         assert all(value in last for value in values)
 
 
+@pytest.mark.processes
 def test_scripts_see_nothing_of_what_grpc_writes(tmp_path):
     """A port in use, and then a stranger that speaks no TLS: only our own words are on standard error."""
     certificates.make(tmp_path / "papers", ["north"])
@@ -288,6 +294,7 @@ def listening(port):
     ]
 
 
+@pytest.mark.processes
 def test_a_port_in_use_is_one_sentence(tmp_path):
     """What gRPC's core writes about it is in the agent's log, and not on the terminal."""
     write_sites(
@@ -313,6 +320,7 @@ def test_a_port_in_use_is_one_sentence(tmp_path):
     assert "Address already in use" in log
 
 
+@pytest.mark.processes
 def test_an_agent_that_gives_up_can_be_started_again(tmp_path):
     """It listens on this machine alone, waits for its neighbor, and stops."""
     write_sites(
@@ -346,6 +354,7 @@ def test_an_agent_that_gives_up_can_be_started_again(tmp_path):
     assert last.removeprefix("peerlearn: ") in (tmp_path / "south" / "agent.log").read_text()
 
 
+@pytest.mark.processes
 def test_stopped_in_the_middle_and_started_again(tmp_path):
     """SIGTERM to one and Ctrl-C to the other: the coefficients are those of agents that nobody stopped."""
     names = NAMES[:2]

@@ -168,6 +168,7 @@ def sites(folder, model):
     return [*labels, np.full(len(bare), -1)]
 
 
+@pytest.mark.processes
 def test_sites_with_few_labels(tmp_path):
     targets = sites(tmp_path, ANCHORS)
     done = run(
@@ -196,6 +197,7 @@ def test_sites_with_few_labels(tmp_path):
     assert float(told.stderr.split()[1]) > 0.95
 
 
+@pytest.mark.processes
 def test_sites_whose_rows_are_times(tmp_path):
     """A site's table is one sequence, in the order of its rows; what is saved there predicts the next rows."""
     times = {name: np.arange(60 + 20 * k) for k, name in enumerate(NAMES[:2])}
@@ -262,6 +264,7 @@ def test_rows_that_nobody_trains_on_have_labels(tmp_path):
     ) == sorted(map(tuple, X))
 
 
+@pytest.mark.processes
 def test_a_whole_network_with_few_labels(tmp_path):
     network_file(tmp_path, {**S3VM, "positive_share": 0.67}, test_fraction=0.5)
     ((code, words),) = run(("up", "network.toml"), folder=tmp_path)

@@ -51,6 +51,7 @@ def network(tmp_path):
     return path
 
 
+@pytest.mark.processes
 def test_stopped_by_ctrl_c_and_an_agent_killed(network, tmp_path):
     out, command = tmp_path / "out", ("up", "network.toml")
     with started(command, folder=tmp_path) as running:
@@ -117,6 +118,7 @@ def is_gone(process):
         return True
 
 
+@pytest.mark.processes
 def test_a_killed_up_leaves_no_agents_and_the_next_one_goes_on(network, tmp_path):
     """The next one is started at once, while the agents of the first are still saving."""
     out, command = tmp_path / "out", ("up", "network.toml")
@@ -164,6 +166,7 @@ def test_agents_of_an_earlier_run_are_waited_for(tmp_path):
     waiting.join()
 
 
+@pytest.mark.processes
 def test_an_agent_that_does_not_end_in_time_is_ended():
     deaf = """
 import signal, time
@@ -188,6 +191,7 @@ time.sleep(60)
         assert process.wait(30) == 128 + signal.SIGTERM
 
 
+@pytest.mark.processes
 def test_an_agent_that_a_person_starts_does_not_look_at_standard_input(network, tmp_path):
     write_site_folders(read_plan(network))
     command = [
@@ -214,6 +218,7 @@ def test_an_agent_that_a_person_starts_does_not_look_at_standard_input(network, 
         agent.wait()
 
 
+@pytest.mark.processes
 def test_an_agent_that_fails_ends_all(network, tmp_path, monkeypatch):
     def bad_data(plan, say):
         write_site_folders(plan, say)
@@ -244,6 +249,7 @@ def test_mistakes_are_sentences_before_anything_is_started(network, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.processes
 def test_the_agent_that_failed_first_is_named(tmp_path):
     """Others stop because of it; they have another exit code."""
     agents = []
@@ -275,6 +281,7 @@ def test_the_agent_that_failed_first_is_named(tmp_path):
     )
 
 
+@pytest.mark.processes
 def test_ending_agents_kills_those_that_do_not(tmp_path, monkeypatch):
     monkeypatch.setattr(up, "STOP_WITHIN", 0.1)
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import doctest
-import importlib
 import io
 import os
-import pkgutil
 import re
 import shutil
 import subprocess
@@ -25,7 +22,6 @@ from peerlearn.models.registry import models
 from tests.support import readme_rows
 from tests.support.pages import ROOT, python_blocks
 
-MODULES = sorted(module.name for module in pkgutil.walk_packages(peerlearn.__path__, "peerlearn."))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 
@@ -43,6 +39,7 @@ def run(*command, cwd=ROOT, path=ROOT / "src"):
     return done.stdout
 
 
+@pytest.mark.processes
 def test_imports_point_down():
     done = subprocess.run(
         [
@@ -59,10 +56,12 @@ def test_imports_point_down():
     assert "0 broken" in done.stdout
 
 
+@pytest.mark.processes
 def test_types():
     assert "Success" in run("mypy")
 
 
+@pytest.mark.processes
 def test_lint_and_format():
     run("ruff", "check", ".")
     run("ruff", "format", "--check", ".")
@@ -84,18 +83,13 @@ def test_install_lines_name_the_packages_of_their_extras():
     assert set(named) == set(EXTRAS)
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(name):
-    module = importlib.import_module(name)
-    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
-
-
 def test_public_names_exist():
     for name in peerlearn.__all__:
         assert hasattr(peerlearn, name)
     assert (ROOT / "src/peerlearn/py.typed").exists()
 
 
+@pytest.mark.processes
 def test_dir_lists_what_users_look_for():
     """In a process of its own: other tests have imported the engines that are imported late."""
     names = subprocess.run(
@@ -110,6 +104,7 @@ def test_dir_lists_what_users_look_for():
     assert not {"Any", "TYPE_CHECKING"} & set(names)
 
 
+@pytest.mark.processes
 def test_all_names_can_be_looked_at_without_the_extras():
     """help(peerlearn) looks at every name; only using an engine needs its packages."""
     work = """
@@ -141,6 +136,7 @@ def test_one_version():
     assert f"\nversion: {peerlearn.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run_and_are_short(example, tmp_path):
     assert len(example.read_text().splitlines()) <= 40
@@ -156,6 +152,7 @@ def test_examples_run_and_are_short(example, tmp_path):
     assert done.stdout.strip()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["admm", "averaging_rounds"])
 def test_benchmarks_run(name, tmp_path):
     """The quick ones, so that none rots; what they measure is theirs to say."""
@@ -216,6 +213,7 @@ def run_tests(folder, chosen, *files):
     )
 
 
+@pytest.mark.processes
 def test_the_recipe_for_a_new_algorithm_holds(tmp_path):
     """CONTRIBUTING's example, saved as a file in a copy of the tree: found, and tested."""
     recipe = copy_of_the_tree(
@@ -232,6 +230,7 @@ def test_the_recipe_for_a_new_algorithm_holds(tmp_path):
     )
 
 
+@pytest.mark.processes
 def test_the_recipe_for_a_new_model_holds(tmp_path):
     """CONTRIBUTING's example, saved as a file in a copy of the tree, is known everywhere without another change."""
     recipe = copy_of_the_tree(tmp_path, "models/logistic.py", 2, "LogisticClassifier")
@@ -253,6 +252,7 @@ def test_the_recipe_for_a_new_model_holds(tmp_path):
     )
 
 
+@pytest.mark.processes
 def test_the_recipe_for_a_new_engine_holds(tmp_path):
     """Formatted and typed. That it passes its check is seen where the blocks of the page run."""
     recipe = tmp_path / "queues.py"

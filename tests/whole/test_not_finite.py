@@ -158,6 +158,7 @@ class TestWhoSendsNothing:
         CALLS[call](SimulatedNetwork(nx.empty_graph(1)), spoilt(1, 0))
 
 
+@pytest.mark.processes
 class TestMPI:
     def test_every_call_at_one_rank(self):
         said = json.loads(mpi_jobs.run(None, "-c", MPI_JOB))

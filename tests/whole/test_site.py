@@ -10,9 +10,13 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 import peerlearn
 from tests.support.browser import BROWSER, opened
 from tests.support.pages import ROOT
+
+pytestmark = pytest.mark.processes
 
 FEW = "sphinx_gallery_conf.filename_pattern=/0[12]_"  # test_house runs all examples
 WIDTHS = (400, 1280)

@@ -33,6 +33,7 @@ print(json.dumps(describe_value(values)))
 """
 
 
+@pytest.mark.processes
 def test_another_process_says_the_same():
     run = [
         subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
@@ -233,6 +234,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.processes
 def test_a_class_of_a_script_is_the_same_in_other_processes(tmp_path):
     file = tmp_path / "mine.py"
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}

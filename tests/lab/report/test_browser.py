@@ -30,9 +30,12 @@ const told = [...document.querySelectorAll("iframe")].map(frame => {
 document.getElementById("told").textContent = JSON.stringify(told);
 """
 
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason=f"none of {', '.join(NAMES)} is installed, and a page needs one"
-)
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(
+        BROWSER is None, reason=f"none of {', '.join(NAMES)} is installed, and a page needs one"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ from peerlearn.lab.results.results import Results, counts
 from peerlearn.lab.runs.run import make_runs as run
 from tests.support.lab_tiny import kept, started, table, tiny, wait_for, watched
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):

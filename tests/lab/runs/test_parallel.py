@@ -6,6 +6,7 @@ import os
 import pickle
 
 import numpy as np
+import pytest
 from joblib import parallel_config
 
 from peerlearn.data import DataSet
@@ -17,6 +18,7 @@ from peerlearn.lab.runs.shared_comparison import Shared
 from tests.support.lab_tiny import Tiny, table, tiny
 
 
+@pytest.mark.processes
 def test_two_jobs_make_the_same_table(tmp_path):
     one, two = (
         run(tiny("m", "fails", "warns"), tmp_path / str(jobs), jobs=jobs) for jobs in (1, 2)
@@ -64,6 +66,7 @@ def test_a_data_set_is_not_sent_with_every_run(tmp_path):
     assert list(shared.store.folder.iterdir()) == []
 
 
+@pytest.mark.processes
 def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, caplog):
     comparison = tiny("killed", "m", data=["a"], agents=[4], repetitions=1)
     results = run(comparison, tmp_path, jobs=2)

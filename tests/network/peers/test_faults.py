@@ -27,6 +27,8 @@ from tests.support.strangers import (
     speaker_of_agent_1,
 )
 
+pytestmark = pytest.mark.processes
+
 MIDDLE = LONG // 2  # in the long call
 EARLY = 150  # among the many short calls of a solver
 HUNG_UP = (

@@ -31,6 +31,7 @@ def certs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.processes
 class TestEveryMethodAndSolver:
     @pytest.mark.parametrize("checkpoints", [False, True], ids=["no checkpoints", "checkpoints"])
     def test_has_the_bits_and_the_ledger_of_a_simulation(self, checkpoints, certs, tmp_path):
@@ -56,6 +57,7 @@ class TestEveryMethodAndSolver:
         assert all((tmp_path / f"kept-{agent}").is_dir() == checkpoints for agent in range(4))
 
 
+@pytest.mark.processes
 class TestShortRuns:
     """Several networks, one after the other in the same processes, without certificates."""
 
