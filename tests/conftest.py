@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
 
 from peerlearn import data, graphs
 from tests.support import process_marker
 
 process_marker.install()
+hypothesis.settings.register_profile("no deadlines", deadline=None)
+hypothesis.settings.load_profile("no deadlines")
 
 GRAPHS = {
     "ring": graphs.ring(10),

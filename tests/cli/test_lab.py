@@ -19,8 +19,9 @@ from peerlearn.lab.runs import progress_view as watching
 from peerlearn.lab.runs.progress import Progress
 from peerlearn.system.folder_lock import lock_folder
 from peerlearn.system.number_words import duration
-from tests.support.lab_tiny import PATIENCE, kept, tiny, wait_for
+from tests.support.lab_tiny import kept, tiny, wait_for
 from tests.support.pages import ROOT
+from tests.support.waiting import PATIENCE
 
 FILE = """
 title = "Small"

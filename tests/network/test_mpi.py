@@ -173,7 +173,7 @@ def test_exit_at_one_rank_ends_the_job():
         "    network.comm.rank == 1 and sys.exit('bad data')\n"
         "    average(network, [[0.0]] * len(network.hosted))"
     )
-    done = mpi_jobs.start(2, "-c", program, timeout=60)
+    done = mpi_jobs.start(2, "-c", program)
     assert done.returncode == 1
     assert "rank 1 ended, and with it the job: bad data" in done.stderr
 

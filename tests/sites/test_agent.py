@@ -25,6 +25,7 @@ from peerlearn.toml_reader import toml
 from tests.support.pages import ROOT
 from tests.support.site_processes import ends as all_ended
 from tests.support.site_processes import run, started, status, wait_for, wait_for_round, write_sites
+from tests.support.waiting import PATIENCE
 
 NAMES = ["north", "south", "west"]
 IRIS = data.load("iris", scaled=False)
@@ -272,7 +273,7 @@ with PeerNetwork(graphs.complete(1), 0, listen="127.0.0.1:0", **given) as networ
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.stdout.startswith("this agent cannot listen on 127.0.0.1:"), done.stderr

@@ -28,6 +28,7 @@ from peerlearn.sites.view import LiveView, live, table
 from peerlearn.system.folder_lock import is_taken, lock_folder
 from tests.support.pages import ROOT
 from tests.support.site_processes import ends, is_running, started, status, wait_for, wait_for_round
+from tests.support.waiting import PATIENCE
 
 NAMES = ["agent-0", "agent-1", "agent-2"]
 SMALLER = {  # than the example, and some thousand rounds
@@ -156,13 +157,14 @@ def test_agents_of_an_earlier_run_are_waited_for(tmp_path):
             target=lambda: (up._wait_for_orphans([agent], view, stop), released.set())
         )
         waiting.start()
-        assert not released.wait(2 * up.LOOK_EVERY)
-        assert "waiting for agent north of an earlier run to save and stop" in shown(view)[0]
+        sentence = "waiting for agent north of an earlier run to save and stop"
+        wait_for(lambda: sentence in str(shown(view)), "the sentence", [])
+        assert not released.is_set()
         stop_now = threading.Event()
         stop_now.set()
         with pytest.raises(Stopped):
             up._wait_for_orphans([agent], view, stop_now)
-    assert released.wait(5)
+    assert released.wait(PATIENCE)
     waiting.join()
 
 
@@ -175,7 +177,7 @@ lifeline.STOP_WITHIN = 0.2
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 lifeline.end_with_standard_input()
 print(flush=True)
-time.sleep(60)
+time.sleep(600)
 """
     process = subprocess.Popen(
         [sys.executable, "-c", deaf],
@@ -188,7 +190,7 @@ time.sleep(60)
         process.stdout.readline()
         assert process.poll() is None
         process.stdin.close()
-        assert process.wait(30) == 128 + signal.SIGTERM
+        assert process.wait(PATIENCE) == 128 + signal.SIGTERM
 
 
 @pytest.mark.processes

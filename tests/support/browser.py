@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 
+from tests.support.waiting import PATIENCE
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 FLAGS = (
@@ -19,7 +21,7 @@ def opened(page, place, *flags):
     profile = place / "profile"
     shutil.rmtree(profile, ignore_errors=True)
     command = [BROWSER, *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout, [
         line for line in done.stderr.splitlines() if re.search(r":CONSOLE[:(]", line)

@@ -34,6 +34,7 @@ from peerlearn.network.base import Network
 from peerlearn.network.peers.certificates import make
 from peerlearn.sites.refusals import refusals_in_the_log
 from tests.support.peer_processes import free_ports
+from tests.support.waiting import PATIENCE
 
 AGENTS = 5
 GRAPH = graphs.ring(AGENTS)
@@ -254,13 +255,13 @@ class Ring:
     def wait_for_log(self, agent: int, words: str) -> None:
         self.wait_until(lambda: words in self.log(agent), f"agent {agent} to say {words!r}")
 
-    def wait_until(self, ready: Any, what: str, seconds: float = 30) -> None:
+    def wait_until(self, ready: Any, what: str, seconds: float = PATIENCE) -> None:
         deadline = time.monotonic() + seconds
         while not ready():
             assert time.monotonic() < deadline, f"waited in vain for {what}\n{self.logs()}"
             time.sleep(0.01)
 
-    def ends(self, seconds: float = 60, but: tuple[int, ...] = ()) -> list[int]:
+    def ends(self, seconds: float = PATIENCE, but: tuple[int, ...] = ()) -> list[int]:
         """The exit codes of all agents, except some that need not end."""
         deadline = time.monotonic() + seconds
         for number, process in self.processes.items():

@@ -26,8 +26,8 @@ from peerlearn.lab.description.comparison import Comparison, Data, Model, Net
 from peerlearn.lab.description.trial import Outcome
 from peerlearn.network.base import Counts
 from tests.support.pages import ROOT
+from tests.support.waiting import PATIENCE
 
-PATIENCE = 120  # seconds for anything at all; a test that waits as long has failed
 SECONDS = ("seconds", "total_seconds")
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tests.support.pages import ROOT
+from tests.support.waiting import PATIENCE
 
-LINGER = 10.0  # seconds for the others to end, and to say why, when one has failed
+LINGER = 30.0  # seconds for the others to end, and to say why, when one has failed
 
 
 def free_ports(count: int) -> str:
@@ -26,7 +27,7 @@ def free_ports(count: int) -> str:
         return ",".join(str(one.getsockname()[1]) for one in sockets)
 
 
-def run(programs: Sequence[Sequence[str]], folder: Path, timeout: float = 120) -> None:
+def run(programs: Sequence[Sequence[str]], folder: Path, timeout: float = PATIENCE) -> None:
     """python *program at once for each; all must end well, and what they printed is shown if one does not."""
     said = [folder / f"process-{number}.txt" for number in range(len(programs))]
     running: list[subprocess.Popen[bytes]] = []

@@ -15,8 +15,7 @@ from pathlib import Path
 from peerlearn.toml_reader import toml
 from tests.support.pages import ROOT
 from tests.support.peer_processes import free_ports
-
-PATIENCE = 90  # seconds for anything at all; a test that waits as long has failed
+from tests.support.waiting import PATIENCE
 
 
 def write_sites(folder, names, model, *, certificates=True, **tables):

@@ -16,6 +16,7 @@ import numpy as np
 
 from peerlearn import SimulatedNetwork
 from peerlearn.network.base import Network
+from tests.support.waiting import PATIENCE
 
 
 class Meeting:
@@ -23,7 +24,7 @@ class Meeting:
 
     def __init__(self, graph: Any, **options: Any) -> None:
         self.together = SimulatedNetwork(graph, **options)
-        self._barrier = threading.Barrier(self.together.size, timeout=20)
+        self._barrier = threading.Barrier(self.together.size, timeout=PATIENCE)
         self._given: list[Any] = [None] * self.together.size
         self._result: Any = None
 

@@ -16,6 +16,7 @@ from peerlearn.errors import NetworkError
 from peerlearn.network.peers.link import Left
 from tests.support import mpi_jobs
 from tests.support.peer_processes import free_ports
+from tests.support.waiting import PATIENCE
 
 SENTENCE = "agent {} computed numbers that are not finite, and those are never sent: check its rows, or choose other settings"
 ROUNDS = np.array([[1.0, 0.0, 0.0]] * 4)
@@ -190,7 +191,7 @@ with MPINetwork(graphs.ring(4), ranks=[0, 1, 0, 1]) as network:
     CALLS[{call!r}](network, x)
     CALLS["mix"](network, np.ones((len(network.hosted), 3)))
 """
-        done = mpi_jobs.start(2, "-c", work, timeout=60)
+        done = mpi_jobs.start(2, "-c", work)
         assert done.returncode != 0
         assert "rank 1 failed, and with it the job:" in done.stderr
         assert f"NetworkError: {SENTENCE.format(1)}" in done.stderr
@@ -213,7 +214,7 @@ class TestPeers:
     @pytest.mark.parametrize("call", CALLS)
     def test_every_call(self, call):
         ports = free_ports(2).split(",")
-        ready = threading.Barrier(2, timeout=30)
+        ready = threading.Barrier(2, timeout=PATIENCE)
 
         def agent(k):
             with PeerNetwork(
@@ -229,7 +230,8 @@ class TestPeers:
 
         with ThreadPoolExecutor(2) as pool:
             errors = [
-                future.exception(timeout=60) for future in [pool.submit(agent, k) for k in range(2)]
+                future.exception(timeout=PATIENCE)
+                for future in [pool.submit(agent, k) for k in range(2)]
             ]
         assert isinstance(errors[1], NetworkError)
         assert str(errors[1]) == SENTENCE.format("south")
