@@ -15,10 +15,7 @@ from peerlearn.algorithms.averaging import iterates
 from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.errors import InputError, NetworkError, NotConverged
 from peerlearn.network import simulated
-
-
-def rows(network, *shape, seed=0):
-    return np.random.default_rng(seed).standard_normal((network.size, *shape))
+from tests.support.networks import random_rows as rows
 
 
 def error(x, start):
@@ -158,33 +155,6 @@ def test_totals_of_whole_numbers_on_a_tree_are_whole():
     network = SimulatedNetwork(graphs.erdos_renyi(30, 0.2))
     counts = np.random.default_rng(0).integers(1, 1000, 30)
     assert (total(network, counts, method="tree") == counts.sum()).all()
-
-
-def test_maximum_reaches_everybody_in_diameter_rounds(graph):
-    network = SimulatedNetwork(graph)
-    start = rows(network, 4)
-    np.testing.assert_array_equal(
-        maximum(network, start), np.broadcast_to(start.max(axis=0), start.shape)
-    )
-    assert network.ledger.rounds == network.diameter
-
-
-def test_one_dissenter_anywhere_is_heard(graph):
-    network = SimulatedNetwork(graph)
-    assert everyone(network, np.ones(network.size, dtype=bool)) is True
-    for k in range(network.size):
-        flags = np.ones(network.size, dtype=bool)
-        flags[k] = False
-        assert everyone(network, flags) is False
-
-
-def test_following_gives_the_same_bits_to_all(graph):
-    network = SimulatedNetwork(graph)
-    start = rows(network, 3)
-    x = broadcast_from_center(network, start)
-    assert (x == start[network.tree.root]).all()
-    assert network.ledger.rounds == network.tree.height
-    assert network.ledger.messages <= graph.number_of_edges()
 
 
 def test_one_agent_is_its_own_average():

@@ -9,13 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays_of
 
-from peerlearn.data import DataSet, Scaling, available, g50c, load, two_moons
-from peerlearn.data.folder import match
+from peerlearn.data import DataSet, available, load
 from peerlearn.errors import DataError
+from tests.support.data_files import sentence
 
 BUILT_IN = ["g50c", "two-moons", "digits", "breast-cancer", "iris", "wine", "diabetes"]
 
@@ -24,33 +21,6 @@ BUILT_IN = ["g50c", "two-moons", "digits", "breast-cancer", "iris", "wine", "dia
 def no_folder_in_the_environment(monkeypatch, tmp_path_factory):
     monkeypatch.delenv("PEERLEARN_DATA", raising=False)
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path_factory.getbasetemp() / "nothing fetched"))
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A folder like the thesis's: float32 columns, int8 labels, further arrays beside them."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(12, 5)).astype(np.float32) * 3
-    signs = np.tile(np.array([-1, 1], dtype=np.int8), 6)
-    splits = np.arange(6, dtype=np.int16).reshape(2, 3)
-    images = rng.integers(0, 256, (6, 4, 4, 3)).astype(np.uint8)
-    np.savez_compressed(tmp_path / "G50C.npz", X=rows, y=signs, idx_lab=splits)
-    np.savez(
-        tmp_path / "Garageband.npz",
-        X=np.abs(rows) / 20,
-        y=signs,
-        classes=np.array(["jazz", "rock"]),
-    )
-    np.savez(tmp_path / "BCI.npz", X=rows, y=signs)
-    np.savez(tmp_path / "PCMAC.npz", X=rows, y=signs)
-    np.savez(tmp_path / "2Moons.npz", X=rows[:, :2], y=signs, is_test=signs > 0)
-    np.savez(tmp_path / "Skills.npz", X=rows, y=np.arange(12, dtype=np.int8))
-    np.savez(tmp_path / "CCPP.npz", X=np.abs(rows), y=np.linspace(400, 500, 12, dtype=np.float32))
-    np.savez(tmp_path / "CIFAR10.npz", X=images, y=np.arange(6, dtype=np.uint8), X_test=images[:2])
-    np.savez(tmp_path / "Mine.npz", X=rows, y=np.linspace(0, 1, 12))
-    np.savez(tmp_path / "Words.npz", X=rows, y=np.array(["a", "b"] * 6))
-    np.savez(tmp_path / "digits.npz", X=rows, y=signs)
-    return tmp_path
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -101,77 +71,6 @@ def test_data_sets_and_scalings_print_as_sentences():
         "from its own range to [0, 1] (3 constant, sent to 0)"
     )
     assert "columns as found" in str(load("two-moons"))
-
-
-def test_the_best_rule_of_g50c_errs_in_five_percent():
-    X, y = g50c(n=40_000, seed=1)
-    error = np.mean(np.sign(X.sum(axis=1)) != y)
-    assert abs(error - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 40_000)
-
-
-def test_g50c_is_two_unit_gaussians_along_the_diagonal():
-    X, y = g50c(n=40_000, seed=2)
-    for sign in (-1, 1):
-        cloud = X[y == sign]
-        assert cloud.mean(axis=0) == pytest.approx(np.full(50, sign * 0.2326174), abs=0.04)
-        assert np.cov(cloud.T) == pytest.approx(np.eye(50), abs=0.05)
-
-
-@pytest.mark.parametrize("n", [2, 3, 550, 551])
-def test_generated_classes_are_as_equal_as_possible(n):
-    for _, y in (g50c(n), two_moons(n)):
-        assert set(y.tolist()) == {-1, 1}
-        assert abs(int(y.sum())) == n % 2
-
-
-@pytest.mark.parametrize("draw", [g50c, two_moons])
-def test_generated_sets_follow_the_seed_and_are_shuffled(draw):
-    (X, y), (again, _), (other, _) = draw(seed=5), draw(seed=5), draw(seed=6)
-    assert np.array_equal(X, again)
-    assert not np.array_equal(X, other)
-    assert np.count_nonzero(np.diff(y)) > len(y) / 4
-
-
-def test_load_passes_the_seed_on():
-    assert np.array_equal(load("g50c", seed=7, scaled=False).X, g50c(seed=7)[0])
-    assert not np.array_equal(load("two-moons", seed=7).X, load("two-moons").X)
-
-
-def test_two_moons_are_half_circles_with_the_noise_asked_for():
-    X, y = two_moons(n=4000, noise=0.1)
-    centres = np.where((y == 1)[:, None], [0.0, 0.0], [1.0, 0.5])
-    radii = np.linalg.norm(X - centres, axis=1)
-    assert np.sqrt(np.mean((radii - 1) ** 2)) == pytest.approx(0.1, rel=0.05)
-    assert X[y == 1, 1].mean() > X[y == -1, 1].mean()
-
-
-tables = arrays_of.arrays(
-    np.float64,
-    st.tuples(st.integers(1, 8), st.integers(1, 4)),
-    elements=st.floats(-1e100, 1e100, allow_subnormal=False),
-)
-
-
-@given(tables, st.sampled_from([(-1.0, 1.0), (0.0, 1.0), (2.0, 5.0)]))
-def test_scaling_reaches_both_ends_and_divides_by_no_zero(X, to):
-    scaling = Scaling.of(X, to)
-    scaled = scaling.apply(X)
-    constant = X.min(axis=0) == X.max(axis=0)
-    assert np.isfinite(scaled).all()
-    assert np.array_equal(scaled.min(axis=0)[~constant], np.full((~constant).sum(), to[0]))
-    assert np.array_equal(scaled.max(axis=0)[~constant], np.full((~constant).sum(), to[1]))
-    assert np.array_equal(
-        scaled[:, constant], np.full((len(X), constant.sum()), min(max(0.0, to[0]), to[1]))
-    )
-
-
-def test_scaling_new_rows_uses_the_old_range_and_leaves_the_input_alone():
-    scaling = Scaling.of(np.array([[0.0, 5.0], [10.0, 5.0]]), (-1.0, 1.0))
-    new = np.array([[5.0, 7.0], [20.0, 5.0]])
-    assert np.array_equal(scaling.apply(new), [[0.0, 0.0], [3.0, 0.0]])
-    assert np.array_equal(new, [[5.0, 7.0], [20.0, 5.0]])
-    with pytest.raises(DataError, match=r"rows of shape \(2, 3\) cannot be scaled.* 2 columns: "):
-        scaling.apply(np.zeros((2, 3)))
 
 
 def test_a_file_is_read_with_its_extras_in_wide_types(folder):
@@ -232,32 +131,6 @@ def test_targets_in_one_column_are_flattened_and_several_kept(tmp_path):
     assert load("Two", tmp_path).y.shape == (3, 2)
 
 
-def test_a_folder_that_is_given_wins_and_ignores_case(folder):
-    assert load("g50c", folder).source == f"read from {folder / 'G50C.npz'}"
-    assert load("digits", str(folder)).X.shape == (12, 5)
-    assert load("iris", folder).source == "bundled with scikit-learn"
-
-
-def test_a_folder_of_the_environment_only_adds_names(folder, monkeypatch):
-    monkeypatch.setenv("PEERLEARN_DATA", str(folder))
-    assert load("G50C").X.shape == (12, 5)
-    assert load("g50c").source == "generated, seed 0"
-    assert load("digits").source == "bundled with scikit-learn"
-    with pytest.raises(DataError, match="the nearest is 'Mine'"):
-        load("mine")
-
-
-def test_an_argument_is_read_instead_of_the_environment(folder, tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("PEERLEARN_DATA", str(folder))
-    with pytest.raises(DataError, match=r"data set G50C has no file G50C\.npz in .*: put it there"):
-        load("G50C", tmp_path_factory.mktemp("empty"))
-
-
-def test_built_in_names_do_not_even_look_at_the_environment(monkeypatch):
-    monkeypatch.setenv("PEERLEARN_DATA", "nowhere")
-    assert load("iris").X.shape == (150, 4)
-
-
 @pytest.mark.parametrize("by_environment", [False, True])
 def test_the_list_is_exactly_what_load_takes(folder, monkeypatch, by_environment):
     monkeypatch.setenv("PEERLEARN_DATA", str(folder))
@@ -287,15 +160,6 @@ def test_a_damaged_file_does_not_spoil_the_list(folder):
     assert told["G50C"].rows == 12
 
 
-def sentence(name, folder=None):
-    with pytest.raises(DataError) as caught:
-        load(name, folder)
-    text = str(caught.value)
-    assert ": " in text
-    assert "\n" not in text
-    return text
-
-
 def test_a_file_name_without_a_folder():
     assert sentence("G50C") == (
         "data set G50C is read from a folder: name it in PEERLEARN_DATA or by folder=; 'g50c' is generated and needs "
@@ -306,42 +170,6 @@ def test_a_file_name_without_a_folder():
         "data set Sylva is read from a folder: name it in PEERLEARN_DATA or by folder=; peerlearn data fetch Sylva "
         "gets it from OpenML; it was offered at http://www.causality.inf.ethz.ch/al_data/SYLVA.html"
     )
-
-
-@pytest.mark.parametrize(
-    ("wrong", "nearest"),
-    [("g50", "g50c"), ("Iris", "iris"), ("twomoons", "two-moons"), ("garageband", "Garageband")],
-)
-def test_an_unknown_name_gets_the_nearest(wrong, nearest):
-    text = sentence(wrong)
-    assert f"no data set is called '{wrong}', the nearest is '{nearest}'" in text
-    assert "available()" in text
-
-
-def test_a_name_near_nothing_and_names_with_folders():
-    assert sentence("zzzz").startswith("no data set is called 'zzzz': ")
-    for name in ("../G50C", "a\\b", "/etc/passwd", ""):
-        assert f"{name!r} is not the name of a data set" in sentence(name)
-
-
-def test_a_folder_that_is_none(tmp_path, monkeypatch):
-    assert "named by folder=" in sentence("G50C", tmp_path / "absent")
-    monkeypatch.setenv("PEERLEARN_DATA", str(tmp_path / "absent"))
-    assert "named by the environment variable PEERLEARN_DATA, is not a folder" in sentence("G50C")
-    monkeypatch.setenv("PEERLEARN_DATA", "")
-    assert "is read from a folder" in sentence("G50C")
-
-
-def test_two_files_that_differ_in_case_alone():
-    held = {
-        "Mine": Path("Mine.npz"),
-        "mine": Path("mine.npz"),
-    }  # not on disk: some file systems ignore case
-    assert match("Mine", held) == Path("Mine.npz")
-    with pytest.raises(
-        DataError, match="could be any of the files Mine, mine: give the name in their case"
-    ):
-        match("MINE", held)
 
 
 eye, labels = np.eye(3), np.array([0, 1, 0])
@@ -417,16 +245,3 @@ def test_a_file_that_may_not_be_read(folder, monkeypatch):
 
     monkeypatch.setattr(Path, "open", refuse)
     assert "cannot be opened (Permission denied)" in sentence("G50C", folder)
-
-
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (lambda: g50c(n=1), "g50c cannot be drawn with n=1 rows"),
-        (lambda: two_moons(n=0), "two-moons cannot be drawn with n=0 rows"),
-        (lambda: two_moons(noise=-0.1), r"two-moons cannot be drawn with noise -0\.1"),
-    ],
-)
-def test_what_cannot_be_drawn(call, expected):
-    with pytest.raises(DataError, match=expected):
-        call()

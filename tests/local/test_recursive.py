@@ -7,13 +7,13 @@ import pytest
 
 from peerlearn import SimulatedNetwork, StreamConsensus, graphs
 from peerlearn.errors import DataError
-from peerlearn.local import lms, recursive
+from peerlearn.local import recursive
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures
 from peerlearn.local.threads import one_blas_thread
 from tests.support.readout_problems import closed_form
+from tests.support.streams_alone import AGENTS, NEVER, B, M, rows_of, stream_of
 
-B, M, AGENTS, NEVER = 24, 2, 5, 10**9
 QUARTER = B // 4  # up to so many rows P is brought up to date, with more the equations are solved
 SIZES = {
     "one row each": [1],
@@ -28,18 +28,6 @@ SIZES = {
 def as_models_do():
     with one_blas_thread():
         yield
-
-
-def rows_of(sizes, width=B, seed=0):
-    """Features and targets of agents with so many rows each."""
-    rng = np.random.default_rng(seed)
-    H = [rng.standard_normal((n, width)) for n in sizes]
-    return H, [np.sin(h[:, :M]) + 0.1 * rng.standard_normal((len(h), M)) for h in H]
-
-
-def stream_of(sizes, chunks, agents=AGENTS, width=B, seed=0):
-    rng = np.random.default_rng(seed)
-    return [rows_of(rng.choice(list(sizes), agents), width, (seed, i)) for i in range(chunks)]
 
 
 def learned(stream, alpha=0.5, forgetting=1.0, agents=AGENTS, width=B):
@@ -269,36 +257,3 @@ class TestEquationsBeyondDoublePrecision:
     def test_also_while_forgetting(self):
         with pytest.raises(DataError, match=self.SENTENCE):
             self.learn(4, 1.0, 1e-20, 0.99)
-
-
-class TestLeastMeanSquares:
-    def by_hand(self, b, H, Y, step, normalised):
-        b = b.copy()
-        for h, y in zip(H, Y, strict=True):
-            size = h @ h if normalised else 1.0
-            if size > 0:
-                b += step / size * np.outer(h, y - h @ b)
-        return b
-
-    @pytest.mark.parametrize("normalised", [True, False])
-    def test_is_a_loop_over_the_rows(self, normalised):
-        step, stream = 0.5 if normalised else 0.01, stream_of([0, 1, 2, 7, 30], 10)
-        stream[3][0][1][:1] = 0.0  # a row without features tells nothing
-        b = np.zeros((AGENTS, B, M))
-        expected = b.copy()
-        for H, Y in stream:
-            before = b.copy()
-            moved = lms.descend(b, Chunk.of_rows(H, Y), step, normalised)
-            np.testing.assert_array_equal(b, before)
-            b, expected = (
-                moved,
-                [self.by_hand(expected[k], H[k], Y[k], step, normalised) for k in range(AGENTS)],
-            )
-            np.testing.assert_allclose(b, expected, atol=1e-12)
-
-    def test_the_bits_of_an_agent_do_not_depend_on_the_others(self):
-        H, Y = rows_of([3, 0, 1, 50, 3])
-        together = lms.descend(np.ones((AGENTS, B, M)), Chunk.of_rows(H, Y), 0.5, True)
-        for k in range(AGENTS):
-            alone = lms.descend(np.ones((1, B, M)), Chunk.of_rows([H[k]], [Y[k]]), 0.5, True)
-            np.testing.assert_array_equal(together[k], alone[0])

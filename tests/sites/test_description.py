@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-import logging
 import math
-import os
-import sys
-import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from peerlearn import SimulatedNetwork, data
-from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.errors import InputError
 from peerlearn.sites.description import read_site
 from peerlearn.sites.plan import read_plan
-from peerlearn.sites.refusals import refusals_in_the_log, sentence
-from peerlearn.sites.site_folders import write_site_folders
 from peerlearn.sites.training import make_model, settings_to_compare
-from peerlearn.system.folder_lock import lock_folder
-from peerlearn.toml_reader import toml
+from tests.support.site_files import GONE, NETWORK, changed, written
 
 SITE = {
     "run": "study",
@@ -40,34 +27,6 @@ SITE = {
     "data": {"file": "north.csv", "target": "outcome"},
     "model": {"kind": "RVFLClassifier", "n_hidden": 20, "random_state": 0},
 }
-NETWORK = {
-    "run": "digits",
-    "output": "out",
-    "network": {"agents": 3, "graph": "ring"},
-    "data": {"name": "iris", "split": "stratified"},
-    "model": {"kind": "RVFLClassifier", "n_hidden": 20, "random_state": 0},
-}
-GONE = object()
-
-
-def changed(values, key, value):
-    """The values with another one at a dotted key, or without it."""
-    values = copy.deepcopy(values)
-    *path, last = key.split(".")
-    inner = values
-    for part in path:
-        inner = inner.setdefault(part, {})
-    if value is GONE:
-        del inner[last]
-    else:
-        inner[last] = value
-    return values
-
-
-def written(folder, values):
-    path = folder / "site.toml"
-    path.write_text(values if isinstance(values, str) else toml(values), encoding="utf-8")
-    return path
 
 
 def test_a_site(tmp_path):
@@ -295,81 +254,6 @@ def test_mistakes_in_a_site(tmp_path, key, value, said):
     assert str(path) in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        ("run", GONE, "run in FILE is missing"),
-        ("outptu", "x", "outptu in FILE is not a key here: did you mean output?"),
-        ("network.agents", 0, "network.agents in FILE is 0: give 1 to 100"),
-        ("network.agents", 1000, "network.agents in FILE is 1000: give 1 to 100"),
-        (
-            "network.agents",
-            "four",
-            "network.agents in FILE is 'four': give how many, or a list of names",
-        ),
-        ("network.graph", GONE, "network.graph in FILE is missing: give one of complete, "),
-        (
-            "network.graph",
-            "rign",
-            "network.graph in FILE is 'rign', which is not known: did you mean ring?",
-        ),
-        ("network.graph", "from_file", "network.graph in FILE is 'from_file', which is not known"),
-        (
-            "network.graph",
-            "erdos_renyi",
-            "network.graph in FILE cannot be used: erdos_renyi needs p as well",
-        ),
-        (
-            "network.p",
-            0.5,
-            "network.p in FILE is not understood: graph 'ring' takes nothing besides",
-        ),
-        (
-            "network",
-            {"agents": 3, "graph": "erdos_renyi", "q": 1},
-            "network.q in FILE is not understood: graph 'erdos_r",
-        ),
-        (
-            "network",
-            {"agents": 3, "graph": "erdos_renyi", "p": "x"},
-            "network.graph in FILE cannot be used: ",
-        ),
-        ("network", {"agents": 2, "links": []}, "network.links in FILE cannot be used: "),
-        ("data.name", "lost", "data.name in FILE cannot be used: "),
-        ("data", {}, "data.file in FILE is missing: give a file, or name instead"),
-        (
-            "data",
-            {"file": "rows.csv"},
-            "data.target in FILE is missing: give the name of the column",
-        ),
-        (
-            "data",
-            {"file": "rows.csv", "target": "y"},
-            "data.file in FILE cannot be used: there is no file",
-        ),
-        ("data.test_fraction", 1, "data.test_fraction in FILE is 1: give a number between 0 and 1"),
-        ("data.test_fraction", 0.001, "[data] in FILE cannot be dealt to 3 agents: "),
-        (
-            "data.split",
-            "evne",
-            "data.split in FILE is 'evne', which is not known: did you mean even?",
-        ),
-        ("data.seed", -1, "data.seed in FILE is -1: give 0 to"),
-        ("data.target", "y", "data.target in FILE is not a key here"),
-        ("model.alhpa", 1.0, "[model] in FILE cannot be used: alhpa is not a parameter"),
-        ("data.test_fraction", 0.99, "[data] in FILE cannot be dealt to 3 agents: "),
-    ],
-)
-def test_mistakes_in_a_network(tmp_path, key, value, said):
-    path = written(tmp_path, changed(NETWORK, key, value))
-    with pytest.raises(InputError) as raised:
-        read_plan(path)
-    assert said.replace("FILE", str(path)) in str(raised.value)
-    assert [each.name for each in tmp_path.iterdir()] == [
-        "site.toml"
-    ]  # nothing is written before all is checked
-
-
 def misspelt(values, key, wrong):
     """The values with another name for a dotted key."""
     *path, right = key.split(".")
@@ -457,173 +341,3 @@ def test_the_same_model_in_other_words():
     )
     assert settings_to_compare({"random_state": 0, "alpha": 2.5})["model.alpha"] == 2.5
     assert "model.network" not in plain
-
-
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
-PLAIN = st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
-VALUES = st.recursive(
-    PLAIN,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(st.dictionaries(TEXTS, VALUES, max_size=5))
-def test_toml_is_read_as_it_was_written(values):
-    assert tomllib.loads(toml(values)) == values
-
-
-def test_toml_keeps_kinds_apart():
-    assert (
-        str(tomllib.loads(toml({"a": 1, "b": 1.0, "c": True, "d": math.nan})))
-        == "{'a': 1, 'b': 1.0, 'c': True, 'd': nan}"
-    )
-
-
-def test_plans_are_the_same_every_time(tmp_path):
-    shares = []
-    for folder in (tmp_path / "a", tmp_path / "b"):
-        folder.mkdir()
-        plan = read_plan(written(folder, NETWORK))
-        said = []
-        write_site_folders(plan, said.append)
-        write_site_folders(plan, said.append)  # a second time nothing is missing
-        assert said.count("making certificates") == 1
-        files = [
-            plan.output / "test.npz",
-            *(plan.folder(name) / "share.npz" for name in plan.agents),
-        ]
-        shares.append([path.read_bytes() for path in files])
-        sites = [read_site(plan.folder(name) / "site.toml") for name in plan.agents]
-        assert [site.name for site in sites] == ["agent-0", "agent-1", "agent-2"]
-        assert all(site.address.startswith("127.0.0.1:") for site in sites)
-        assert len({site.address for site in sites}) == 3
-        assert sites[0].addresses == {1: sites[1].address, 2: sites[2].address}
-    assert shares[0] == shares[1]
-
-
-def test_a_plan_of_a_file_keeps_the_name_of_the_target(tmp_path):
-    iris = data.load("iris", scaled=False)
-    lines = ["a,b,c,d,species"] + [
-        ",".join(map(str, [*x, f"kind {y}"])) for x, y in zip(iris.X, iris.y, strict=True)
-    ]
-    (tmp_path / "iris.csv").write_text("\n".join(lines))
-    plan = read_plan(
-        written(tmp_path, changed(NETWORK, "data", {"file": "iris.csv", "target": "species"}))
-    )
-    write_site_folders(plan)
-    site = read_site(plan.folder("agent-1") / "site.toml")
-    assert (site.target, list(plan.rows.columns)) == ("species", ["a", "b", "c", "d"])
-    assert sum(len(y) for _, y in plan.rows.shares) + len(plan.rows.test[1]) == 150
-    assert set(plan.rows.test[1]) == {"kind 0", "kind 1", "kind 2"}
-
-
-def test_two_processes_do_not_share_a_folder(tmp_path):
-    already = f"agent north runs in .* already, as process {os.getpid()}: "
-    with (
-        lock_folder(tmp_path, "agent north"),
-        pytest.raises(InputError, match=already),
-        lock_folder(tmp_path, "agent north"),
-    ):
-        pass
-    with lock_folder(tmp_path, "agent north"):
-        pass
-
-
-LINE = "I1116 04:38:30.631531   28937 ssl_transport_security.cc:2563] Handshake failed with error SSL_ERROR_SSL: "
-PORT_IN_USE = b"E1118 00:42:31.401874   10515 add_port.cc:83] Failed to add port to server\n" * 2
-OPENSSL = "error:1000007d:SSL routines:OPENSSL_internal:"
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (
-            f"{LINE}{OPENSSL}CERTIFICATE_VERIFY_FAILED: unable to get local issuer certificate",
-            "the other end's certificate is not signed by our authority",
-        ),
-        (
-            f"{LINE}{OPENSSL}CERTIFICATE_VERIFY_FAILED: certificate has expired",
-            "the other end's certificate has expired",
-        ),
-        (
-            f"{LINE}{OPENSSL}PEER_DID_NOT_RETURN_A_CERTIFICATE: Invalid certificate verification context",
-            "the caller has no certificate",
-        ),
-        (
-            f"{LINE}{OPENSSL}WRONG_VERSION_NUMBER: Invalid certificate verification context",
-            "the other end does not speak TLS",
-        ),
-        (
-            f"{LINE}{OPENSSL}HTTP_REQUEST: Invalid certificate verification context",
-            "the other end does not speak TLS",
-        ),
-        (f"{LINE}{OPENSSL}SOMETHING_NEW: Words", "SOMETHING_NEW: Words"),
-        (
-            "E1116 04:38:30.638399   28936 ssl_transport_security.cc:3238] No match found for server name: west",
-            "the process that listens there is not agent west",
-        ),
-    ],
-)
-def test_refusals_in_words(line, said):
-    assert sentence(line) == f"refused a connection: {said}"
-
-
-@pytest.mark.parametrize(
-    "line", ["", "Traceback (most recent call last):", "I1116 chttp2_transport.cc] Handshake done"]
-)
-def test_other_lines_are_no_refusals(line):
-    assert sentence(line) is None
-
-
-def test_standard_error_is_read_for_refusals_and_restored(tmp_path, caplog):
-    own, saved, noted = sys.stderr, os.dup(2), []
-    refusal = f"{LINE}{OPENSSL}HTTP_REQUEST: Invalid certificate verification context\n".encode()
-    try:
-        with (tmp_path / "stderr").open("wb") as file:
-            os.dup2(file.fileno(), 2)
-        before = os.fstat(2).st_ino
-        opened = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
-        with caplog.at_level(logging.WARNING, "peerlearn"), refusals_in_the_log(noted.append):
-            assert os.fstat(2).st_ino != before
-            os.write(
-                2, b"one line\n" + refusal + refusal + PORT_IN_USE + b"\xff another, without an end"
-            )
-            print("from Python", file=sys.stderr)
-        assert os.fstat(2).st_ino == before
-        assert opened == (len(os.listdir("/proc/self/fd")) if opened else 0)
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-    assert sys.stderr is own
-    text = (tmp_path / "stderr").read_text()
-    assert "one line\n" in text
-    assert "another, without an end" in text
-    assert "from Python\n" in text
-    assert "HTTP_REQUEST" not in text
-    assert ".cc" not in text
-    assert noted == ["gRPC: add_port.cc:83: Failed to add port to server"]  # once as well
-    assert caplog.messages == [
-        "refused a connection: the other end does not speak TLS"
-    ]  # once, however often
-
-
-@pytest.mark.parametrize("mean", [0.0, 1.0, -1e6, 1e10])
-def test_columns_are_standardised_over_all_rows(graph, mean):
-    rng = np.random.default_rng(0)
-    shares = [
-        rng.standard_normal((rows, 5)) * [1, 1e-3, 1e6, 1, 1] + mean
-        for rows in rng.integers(1, 60, len(graph))
-    ]
-    for X in shares:
-        X[:, 3], X[:, 4] = mean, 0.1  # one value each
-    found_mean, found = mean_and_deviation(SimulatedNetwork(graph), shares)
-    X = np.vstack(shares)
-    # What numpy gets, in more digits than a float has: its own sums of squares would be no more
-    # exact than ours.
-    exact = X.astype(np.longdouble)
-    wanted = np.where([False, False, False, True, True], 1.0, exact.std(axis=0).astype(float))
-    checked = slice(None) if abs(mean) < 1e9 else [0, 2, 3, 4]  # 1e-3 is hardly there beside 1e10
-    assert np.allclose(found_mean, exact.mean(axis=0).astype(float), rtol=1e-14, atol=1e-12)
-    assert np.allclose(found[:, checked], wanted[checked], rtol=1e-6)
-    assert np.ptp(found, axis=0).max() == 0  # all agents have the same bits

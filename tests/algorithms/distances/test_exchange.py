@@ -1,4 +1,4 @@
-"""What agents know of the distances between all rows, by landmarks and by exchange; and who is refused."""
+"""Distances by exchange of rows, and hostile messages."""
 
 from __future__ import annotations
 
@@ -8,162 +8,12 @@ import numpy as np
 import pytest
 
 from peerlearn import Faults, SimulatedNetwork, graphs
-from peerlearn.algorithms.distances import Exchange, Known, Landmarks, Places, distances_of
+from peerlearn.algorithms.distances import Exchange, Places
 from peerlearn.algorithms.distances.exchange import Entries, Patterns, round_randomly
-from peerlearn.errors import DataError, InputError, NetworkError, WireError
-from peerlearn.local.squared_distances import squared_distances
-from peerlearn.testing.cases.distances import cases
-from peerlearn.testing.comparing import check_threads
-from tests.support.split_network import run_apart
+from peerlearn.errors import InputError, WireError
+from tests.support.distance_shares import GRAPHS, by_differences, tables
 
-GRAPHS = {
-    "ring": graphs.ring(5),
-    "star": graphs.star(5),
-    "complete": graphs.complete(5),
-    "random": graphs.erdos_renyi(5, 0.5, seed=1),
-}
 SEVEN = graphs.erdos_renyi(7, 0.5, seed=3)
-
-
-def tables(agents=5, rows=(1, 6, 3, 9, 4), d=4, seed=0, offset=0.0):
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal((rows[k % len(rows)], d)) + offset for k in range(agents)]
-
-
-def by_differences(X):
-    return ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
-
-
-def away(D, truth):
-    return np.linalg.norm(D - truth) / np.linalg.norm(truth)
-
-
-class TestSquaredDistances:
-    @pytest.mark.parametrize("offset", [0.0, 1e6])
-    def test_are_those_of_differences(self, offset):
-        X, Y = np.random.default_rng(0).standard_normal((2, 20, 7)) + offset
-        D = squared_distances(X)
-        assert away(D, by_differences(X)) < 1e-14
-        assert np.array_equal(D, D.T)
-        assert not np.diagonal(D).any()
-        assert away(squared_distances(X, Y), ((X[:, None] - Y[None]) ** 2).sum(axis=2)) < 1e-14
-
-    def test_of_rows_that_are_the_same_are_never_negative(self):
-        X = np.repeat(np.random.default_rng(0).standard_normal((1, 5)), 8, axis=0)
-        assert squared_distances(X, X).min() >= 0
-        assert squared_distances(X).max() < 1e-30
-
-
-class TestPlaces:
-    def test_are_agreed_upon(self):
-        together = Places.agree(SimulatedNetwork(GRAPHS["ring"]), [3, 0, 2, 1, 4])
-        assert together == Places((3, 0, 2, 1, 4))
-        assert (together.N, together.of(2), together.of(1)) == (10, slice(3, 5), slice(3, 3))
-        counts = [3, 0, 2, 1, 4]
-        assert (
-            run_apart(GRAPHS["ring"], lambda network, k: Places.agree(network, [counts[k]]))
-            == [together] * 5
-        )
-
-    def test_one_row_in_all(self):
-        with pytest.raises(
-            DataError,
-            match="all agents together have 1 row, and a distance needs two: give more rows",
-        ):
-            Places.agree(SimulatedNetwork(GRAPHS["ring"]), [1, 0, 0, 0, 0])
-
-    def test_too_many_rows(self):
-        with pytest.raises(DataError, match="distances between all of them"):
-            Places((15_000, 10_000))
-        with pytest.raises(DataError, match="or use AnchorLapClassifier, which needs no distances"):
-            Places.agree(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, 30_000, 4])
-
-    @pytest.mark.parametrize("said", [-4.0, np.nan, np.inf, 2.5, 1e17])
-    def test_a_number_of_rows_that_cannot_be(self, said):
-        with pytest.raises(
-            NetworkError, match=r"agent 3 (announced|computed numbers that are not finite)"
-        ):
-            Places.agree(SimulatedNetwork(GRAPHS["ring"]), [3, 2, 2, said, 4])
-
-
-class TestKnown:
-    D = squared_distances(np.arange(6.0).reshape(3, 2))
-
-    @pytest.mark.parametrize(
-        ("D", "mask", "sentence"),
-        [
-            (D[:2], None, "distances must be 3 x 3 of float64, not 2 x 3 of float64"),
-            (D, np.ones((3, 2), bool), "mask must be 3 x 3"),
-            (-D, None, "finite, 0 or more, and 0 on the diagonal"),
-            (D + np.eye(3), None, "0 on the diagonal"),
-            (D * np.nan, None, "finite"),
-            (np.triu(D), None, "symmetric"),
-            (D, np.eye(3, dtype=bool), "0 where the mask is False"),
-        ],
-    )
-    def test_refuses_what_are_no_distances(self, D, mask, sentence):
-        with pytest.raises(DataError, match=sentence):
-            Known(Places((1, 2)), [D], None if mask is None else [mask])
-
-
-class TestLandmarks:
-    @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
-    @pytest.mark.parametrize(
-        "options",
-        [{}, {"d": 1}, {"d": 60}, {"rows": (1,)}, {"offset": 1e6}, {"rows": (0, 5, 3)}],
-        ids=str,
-    )
-    def test_are_exact(self, graph, options):
-        X = tables(**options)
-        known = Landmarks().share(SimulatedNetwork(graph), X, seed=4)
-        assert known.mask is None
-        assert all(D is known.D[0] for D in known.D)
-        assert away(known.D[0], by_differences(np.vstack(X))) < 1e-13
-
-    def test_also_of_an_agent_far_out_and_of_one_agent(self):
-        X = tables()
-        X[2] += 1e3
-        far = Landmarks().share(SimulatedNetwork(GRAPHS["star"]), X, seed=0)
-        assert away(far.D[0], by_differences(np.vstack(X))) < 1e-13
-        alone = Landmarks().share(SimulatedNetwork(graphs.complete(1)), X[1:2], seed=0)
-        assert away(alone.D[0], by_differences(X[1])) < 1e-13
-
-    def test_rows_that_are_all_the_same(self):
-        known = Landmarks().share(
-            SimulatedNetwork(GRAPHS["ring"]), [np.full((2, 3), 7.3)] * 5, seed=0
-        )
-        assert known.D[0].max() < 1e-25
-
-    def test_what_travels(self):
-        """N (d + 1) distances up and down the tree, and little more."""
-        network = SimulatedNetwork(GRAPHS["star"])
-        Landmarks().share(network, tables(rows=(30,)), seed=0)
-        assert network.ledger.bytes < 1.3 * (4 * 30 + 4 * 150) * 5 * 8
-
-    def test_rows_too_far_to_square(self):
-        with pytest.raises(
-            DataError, match="the squares overflow: scale the columns at all agents"
-        ):
-            Landmarks().share(
-                SimulatedNetwork(GRAPHS["ring"]), [1e200 * X for X in tables()], seed=0
-            )
-
-    @pytest.mark.parametrize("wrong", [-1.0, 1e9])
-    def test_distances_that_no_row_can_have(self, wrong, monkeypatch):
-        def lying(X, points):
-            t = squared_distances(X, points)
-            t[-1, 2] = wrong if len(X) == 9 else t[-1, 2]  # agent 3 has nine rows
-            return t
-
-        monkeypatch.setattr("peerlearn.algorithms.distances.landmarks.squared_distances", lying)
-        with pytest.raises(WireError, match="agent 3"):
-            Landmarks().share(SimulatedNetwork(GRAPHS["ring"]), tables(), seed=0)
-
-    def test_messages_that_get_lost(self):
-        with pytest.raises(NetworkError, match="loses some"):
-            Landmarks().share(
-                SimulatedNetwork(GRAPHS["ring"], faults=Faults(0.1, seed=0)), tables(), seed=0
-            )
 
 
 class TestExchange:
@@ -349,22 +199,3 @@ class TestHostileMessages:
             Heard.fresh().patterns.receive({"letters": np.zeros(2)}, 9)
         with pytest.raises(WireError, match="agent 9"):
             Entries(Heard.fresh().patterns).receive({}, 9)
-
-
-@pytest.mark.parametrize(
-    "graph", [graphs.ring(4), graphs.star(5), graphs.erdos_renyi(7, 0.35, seed=0)], ids=str
-)
-@pytest.mark.parametrize("name", cases())
-def test_apart_to_the_bit(name, graph):
-    """Also the completions: one process with all agents, and one thread for each."""
-    check_threads(name, graph, cases()[name])
-
-
-def test_found_by_name():
-    assert distances_of("landmarks") == Landmarks()
-    assert distances_of("exchange") == Exchange()
-    assert distances_of(Exchange(0.5)) == Exchange(0.5)
-    with pytest.raises(
-        InputError, match="distances 'landmark' is not known, did you mean 'landmarks'"
-    ):
-        distances_of("landmark")
