@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+import hypothesis
 import pytest
 
 from peerlearn import data, graphs
-from peerlearn.local.features import RandomFeatures
-from peerlearn.local.least_squares import LeastSquares
+from tests.support import process_marker
+
+process_marker.install()
+hypothesis.settings.register_profile("no deadlines", deadline=None)
+hypothesis.settings.load_profile("no deadlines")
 
 GRAPHS = {
     "ring": graphs.ring(10),
@@ -27,26 +30,13 @@ def g50c():
     return data.load("g50c")
 
 
-def ragged_problem(agents, hidden, outputs, seed=0, largest=200):
-    """Agents with 1 to `largest` rows each, and the rows of all of them in one place."""
-    rng = np.random.default_rng(seed)
-    rows = rng.integers(1, largest, agents)
-    rows[0], rows[-1] = 1, largest
-    features = RandomFeatures.draw(8, hidden, seed=seed)
-    X = [rng.standard_normal((n, 8)) for n in rows]
-    target = rng.standard_normal((8, outputs))
-    Y = [np.sin(x @ target) + 0.1 * rng.standard_normal((len(x), outputs)) for x in X]
-    return LeastSquares.of_inputs(features, X, Y), features(np.vstack(X)), np.vstack(Y)
-
-
-def closed_form(H, Y, alpha):
-    """The centralised ridge solution, computed without any code of the package."""
-    return np.linalg.solve(H.T @ H + alpha * np.eye(H.shape[1]), H.T @ Y)
-
-
-def distance(coefficients, answer):
-    """Of the worst agent, relative."""
-    return np.linalg.norm(coefficients - answer, axis=(1, 2)).max() / np.linalg.norm(answer)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    process_marker.enter(item)
+    try:
+        return (yield)
+    finally:
+        process_marker.leave()
 
 
 STATES = {}  # of each module's RNG, before its first test

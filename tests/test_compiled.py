@@ -32,6 +32,7 @@ def test_functions_of_a_module_call_each_other():
     assert first(np.ones(2)).tolist() == [4.0, 4.0]
 
 
+@pytest.mark.processes
 def test_nothing_is_compiled_before_the_first_call():
     work = "import peerlearn.network.kernels as k, sys; assert 'numba' not in sys.modules; print(k.sparse_step.__doc__)"
     done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=False)

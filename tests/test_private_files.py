@@ -17,7 +17,7 @@ from peerlearn.network.peers.journal import Call, Checkpoint, Journal
 from peerlearn.private_files import make_private_folder, open_private
 from peerlearn.sites.agent import run_agent
 from peerlearn.system.files import result_folder, write
-from tests.site_processes import write_sites
+from tests.support.site_processes import write_sites
 
 NETWORK = """
 run = "private"
@@ -117,6 +117,7 @@ def test_a_journal_of_an_older_release_is_for_its_owner_alone_from_the_next_save
     assert rights(tmp_path / "journal.bin") == 0o600
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("umask", [0o000, 0o022], indirect=True, ids=oct)
 def test_all_that_a_network_on_this_machine_writes(tmp_path, umask):
     (tmp_path / "network.toml").write_text(NETWORK)

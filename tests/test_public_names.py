@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
@@ -17,9 +16,9 @@ import pytest
 import peerlearn
 from peerlearn import public_names
 from peerlearn.models.registry import models
-from tests import stubs
+from tests.support import stubs
+from tests.support.pages import ROOT
 
-ROOT = Path(__file__).parent.parent
 HEAVY = ("sklearn", "numba", "matplotlib", "networkx", "grpc", "pandas", "pyarrow", "rich", "scipy")
 
 
@@ -73,7 +72,7 @@ def test_no_name_is_that_of_a_module_beside_it(package):
 
 @pytest.mark.parametrize("package", stubs.PACKAGES)
 def test_stubs_are_those_that_the_code_gives(package):
-    assert stubs.place(package).read_text() == stubs.stub(package), "python -m tests.stubs"
+    assert stubs.place(package).read_text() == stubs.stub(package), "python -m tests.support.stubs"
 
 
 @pytest.mark.parametrize("package", stubs.PACKAGES)
@@ -102,15 +101,18 @@ def test_what_is_not_there_is_refused():
         from peerlearn.models import nothing  # noqa: F401
 
 
+@pytest.mark.processes
 def test_a_star_imports_the_public_names():
     program = "from peerlearn import *; print(*sorted(n for n in dir() if not n.startswith('_')))"
     assert run(program).split() == sorted(peerlearn.__all__)
 
 
+@pytest.mark.processes
 def test_submodules_need_no_import_of_their_own():
     assert "ring" in run("import peerlearn; print(dir(peerlearn.graphs), peerlearn.errors)")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("program", ["import peerlearn", "import peerlearn.cli"])
 def test_imports_are_light(program):
     """What takes long is imported when it is first used."""
@@ -118,6 +120,7 @@ def test_imports_are_light(program):
     assert run(f"{program}; {listed}").split() == []
 
 
+@pytest.mark.processes
 def test_an_agent_imports_what_it_needs():
     """scikit-learn's base imports scipy and, where they are installed, pandas and pyarrow."""
     program = (
@@ -133,6 +136,7 @@ def test_objects_of_lazy_names_are_pickled():
     assert pickle.loads(pickle.dumps(peerlearn.Gram(1e-3))) == peerlearn.Gram(1e-3)
 
 
+@pytest.mark.processes
 def test_not_converged_is_the_warning_of_scikit_learn():
     program = (
         "import sys; from peerlearn import errors; assert 'sklearn' not in sys.modules\n"
@@ -155,6 +159,7 @@ def imports_inside_functions(path):
                     yield from (each.name for each in node.names)
 
 
+@pytest.mark.processes
 def test_functions_import_only_what_is_worth_the_delay():
     """Anything else is imported at the top of its file, where readers look for it."""
     found = [

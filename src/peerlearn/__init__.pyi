@@ -1,4 +1,4 @@
-# Written by python -m tests.stubs.
+# Written by python -m tests.support.stubs.
 from peerlearn import data as data
 from peerlearn import graphs as graphs
 from peerlearn import partition as partition

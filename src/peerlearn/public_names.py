@@ -6,7 +6,7 @@ model needs no change of any other file. Files are only read to find their names
 imported when one of its names is asked for.
 
 Type checkers and editors do not run this code. They read the `__init__.pyi` files, which
-`python -m tests.stubs` writes.
+`python -m tests.support.stubs` writes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Written by python -m tests.stubs.
+# Written by python -m tests.support.stubs.
 from peerlearn.algorithms.averaging import Averaging as Averaging
 from peerlearn.algorithms.averaging import average as average
 from peerlearn.algorithms.averaging import iterates as iterates

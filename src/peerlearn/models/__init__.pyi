@@ -1,4 +1,4 @@
-# Written by python -m tests.stubs.
+# Written by python -m tests.support.stubs.
 from peerlearn.models.anchor_lap import AnchorLapClassifier as AnchorLapClassifier
 from peerlearn.models.esn import ESNRegressor as ESNRegressor
 from peerlearn.models.filters import LMSFilter as LMSFilter

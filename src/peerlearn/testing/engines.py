@@ -80,6 +80,13 @@ def save_cases(network: Network, folder: str | os.PathLike[str]) -> None:
 
     Every process of an engine calls it with the same folder, or with one whose files are later
     copied to one place.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from peerlearn import SimulatedNetwork
+    >>> with TemporaryDirectory() as folder:
+    ...     save_cases(SimulatedNetwork(graphs.ring(4)), folder)
+    ...     print(*os.listdir(folder))
+    agents-0-1-2-3.npz
     """
     found = run_cases(network)
     path = Path(folder) / f"agents-{'-'.join(map(str, network.hosted))}.npz"

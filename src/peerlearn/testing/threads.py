@@ -30,10 +30,22 @@ Link = tuple[int, int]  # sender, receiver
 class Wires:
     """The links between the threads of one run, and what was put on each.
 
+    Parameters
+    ----------
+    graph: who talks to whom.
+
     Attributes
     ----------
     messages: by link, how many messages had something in them.
     bytes: by link, of these.
+
+    Examples
+    --------
+    >>> wires = Wires(graphs.ring(3))
+    >>> ones = lambda network: network.mix(np.ones((1, 2)))
+    >>> _ = run_in_threads(graphs.ring(3), ones, wires=wires)
+    >>> wires.messages[0, 1], wires.bytes[0, 1]
+    (1, 16)
     """
 
     def __init__(self, graph: nx.Graph) -> None:
@@ -137,8 +149,9 @@ def run_in_threads(
 
     Parameters
     ----------
-    graph, weights: as for SimulatedNetwork.
+    graph: who talks to whom.
     work: called with the network of each agent. The first error of one ends all, and is raised.
+    weights: as for SimulatedNetwork.
     wires: to see afterwards what was sent.
 
     >>> from peerlearn import average, graphs

@@ -25,7 +25,7 @@ To add an update rule, add: a constant beside LMS, NLMS and RLS; a branch of `ad
 theta[k] and nothing of other agents; what it remembers, as an array in Task (task.py) and in
 Shape.start (diffusion.py); its name in UPDATES (models/adaptive_filter.py); default steps in
 _steps, or P[0] in _priors (models/filters.py); the advice if it diverges (divergence.py); and its
-formula in tests/filters_by_hand.py.
+formula in tests/support/filters_by_hand.py.
 
 All compiled code is in this one file: numba caches machine code by the file of its function, and
 does not notice that another file that it calls has changed. Every agent is computed by itself, in

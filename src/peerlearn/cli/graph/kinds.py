@@ -32,7 +32,7 @@ KINDS = {name: inspect.signature(each).parameters for name, each in graphs.GENER
 def make_graph(kind: str, options: Mapping[str, Any]) -> nx.Graph:
     """Return the graph of this kind with options of a command as parameters, or that of a file.
 
-    >>> print(named("ring", {"n": 12}))
+    >>> print(make_graph("ring", {"n": 12}))
     Graph with 12 nodes and 12 edges
     """
     name, path = kind.lower().replace("-", "_"), Path(kind).expanduser()
