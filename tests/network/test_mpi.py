@@ -146,7 +146,8 @@ with MPINetwork(graphs.ring(5)) as network:
 @pytest.mark.processes
 def test_the_demo_over_mpi_has_the_results_of_a_simulation(tmp_path):
     small = (
-        "from peerlearn.lab import demo; demo.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0}}; "
+        "from peerlearn.cli.demo import run; "
+        "run.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0}}; "
     )
     command = "from peerlearn.cli import main; main(['demo', '--agents', '5', '--output', {!r}, '--engine', {!r}])"
     for engine, ranks in (("mpi", 2), ("simulation", None)):

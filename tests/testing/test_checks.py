@@ -390,20 +390,20 @@ def test_a_wrong_completion_is_noticed(kind, fault):
 
 
 class HearsHalf:
-    def _proceed(self, now, x, d, truth):
-        return super()._proceed(now, x, 0.5 * d, truth)
+    def _advance(self, now, x, d, truth):
+        return super()._advance(now, x, 0.5 * d, truth)
 
 
 class ForgetsAnAgent:
-    def _proceed(self, now, x, d, truth):
+    def _advance(self, now, x, d, truth):
         heard = np.array([agent != 0 for agent in now.network.hosted])[:, None]
-        return super()._proceed(now, x * heard, d * heard - 0.5 * ~heard, truth)
+        return super()._advance(now, x * heard, d * heard - 0.5 * ~heard, truth)
 
 
 class HearsOneSampleLate:
-    def _proceed(self, now, x, d, truth):
+    def _advance(self, now, x, d, truth):
         late = np.hstack([np.zeros((len(x), 1)), x[:, :-1]])
-        return super()._proceed(now, late, d, truth)
+        return super()._advance(now, late, d, truth)
 
 
 class ListensAlone:
@@ -417,8 +417,8 @@ class CooperatesAlone:
 
 
 class LooksAcrossAgents:
-    def _proceed(self, now, x, d, truth):
-        state, record = super()._proceed(now, x, d, truth)
+    def _advance(self, now, x, d, truth):
+        state, record = super()._advance(now, x, d, truth)
         if now.how.when == "none":
             return state, record
         mean = state["theta"].sum(axis=0) / now.network.size

@@ -148,7 +148,7 @@ def swap_two_letters(recipe):
 
 def add_in_another_order(recipe):
     class Wrong(recipe.QueueNetwork):
-        def _mixed(self, rows):
+        def _mix_rows(self, rows):
             indptr, indices, values = self._C
             terms = values[: indptr[1], None] * rows[indices[: indptr[1]]]
             return np.add.accumulate(terms[::-1])[-1:]

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import click
 
-from peerlearn.cli.data_sets import data
-from peerlearn.cli.demo.command import demo
+from peerlearn.cli import data_sets, lab, predict, reproduce, sites
+from peerlearn.cli.demo import command as demo_command
 from peerlearn.cli.doors import Doors
-from peerlearn.cli.graph.command import graph
-from peerlearn.cli.lab import report, run
-from peerlearn.cli.predict import predict
-from peerlearn.cli.reproduce import reproduce
-from peerlearn.cli.sites import agent, certs, up
+from peerlearn.cli.graph import command as graph_command
 
 
 @click.group(
@@ -41,5 +37,17 @@ def main() -> None:
     """
 
 
-for command in (demo, graph, data, predict, run, report, reproduce, certs, agent, up):
+# Commands are not imported by name: one called graph would hide the package cli.graph.
+for command in (
+    demo_command.demo,
+    graph_command.graph,
+    data_sets.data,
+    predict.predict,
+    lab.run,
+    lab.report,
+    reproduce.reproduce,
+    sites.certs,
+    sites.agent,
+    sites.up,
+):
     main.add_command(command)
