@@ -154,7 +154,7 @@ def untrained(monkeypatch):
 
     for kind in [*solvers().values(), *column_solvers().values()]:
         monkeypatch.setattr(kind, "solve" if hasattr(kind, "solve") else "solve_columns", never)
-    monkeypatch.setattr(LapKRRClassifier, "_together", never)
+    monkeypatch.setattr(LapKRRClassifier, "_solve_together", never)
     monkeypatch.setattr(ESNRegressor, "chunks_of", never)
     monkeypatch.setattr(RVFLRegressor, "chunks_of", never)
 
