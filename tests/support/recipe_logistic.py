@@ -18,6 +18,8 @@ from peerlearn.models import archive
 from peerlearn.sites.training import make_model
 from tests.support.site_processes import run, write_sites
 
+pytestmark = pytest.mark.processes
+
 logistic = import_module("peerlearn.models.logistic")  # only the copy has it
 SITE = {
     "kind": "LogisticClassifier",
