@@ -1,4 +1,6 @@
-"""Data sets by name: what is generated follows its law, and what is wrong with a file is said in a sentence."""
+"""Data sets by name: what is generated follows its law, and what is wrong with a file is said in a
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -181,12 +183,18 @@ BAD_ARRAYS = {
     "has shape (3,), but needs a row and a column": {"X": labels, "y": labels},
     "has shape (0, 3), but needs a row and a column": {"X": eye[:0], "y": labels[:0]},
     "has shape (3, 2), but classification needs (3,)": {"X": eye, "y": np.ones((3, 2), dtype=int)},
-    "has shape (3, 2, 2), but regression needs (3,) or (3, outputs)": {"X": eye, "y": np.ones((3, 2, 2))},
+    (
+        "has shape (3, 2, 2), but regression needs (3,) or "
+        "(3, outputs)"
+    ): {"X": eye, "y": np.ones((3, 2, 2))},
     "X in {path} has type <U1, but must be real numbers": {"X": np.array([["a"]] * 3), "y": labels},
     "X in {path} has type complex128, but must be real": {"X": eye * 1j, "y": labels},
     "X in {path} has 2 missing or infinite values, the first (nan) in row 1 column 2": {
         "X": [[0, 0, 0], [0, 0, np.nan], [np.inf, 0, 0]], "y": labels},
-    "y in {path} has 1 missing or infinite values, the first (-inf) in row 2": {"X": eye, "y": [0, 1, -np.inf]},
+    (
+        "y in {path} has 1 missing or infinite values, the "
+        "first (-inf) in row 2"
+    ): {"X": eye, "y": [0, 1, -np.inf]},
     "contains pickled objects, which are never loaded": {"X": np.array([[{}], [1], [2]], dtype=object), "y": labels},
     "contains pickled objects, which are never": {"X": eye, "y": labels, "extra": np.array([None, {}], dtype=object)},
 }  # fmt: skip
@@ -227,7 +235,9 @@ def test_a_file_of_another_kind(tmp_path, content):
 
 
 def test_a_damaged_file_is_always_a_sentence(folder):
-    """Any byte may be wrong: the file is still read, or a DataError says why not; nothing else escapes."""
+    """Any byte may be wrong: the file is still read, or a DataError says why not; nothing else
+    escapes.
+    """
     whole = (folder / "G50C.npz").read_bytes()
     rng = np.random.default_rng(0)
     for at in rng.choice(len(whole), size=150, replace=False):

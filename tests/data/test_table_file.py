@@ -1,4 +1,6 @@
-"""Tables from files: what was written is read, and what cannot be used is named by file, row and column."""
+"""Tables from files: what was written is read, and what cannot be used is named by file, row and
+column.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What transforms keep of distances, and what whoever sees them can take back: the numbers of docs/privacy.md."""
+"""What transforms keep of distances, and what whoever sees them can take back: the numbers of
+docs/privacy.md.
+"""
 
 from __future__ import annotations
 

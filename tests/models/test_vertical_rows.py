@@ -114,7 +114,10 @@ class TestRows:
     def test_targets_that_differ(self):
         other = self.y.copy()
         other[17] = "sideways"
-        said = r"agents disagree on y, first at row 17 \(counted from 0; all have 60 rows\): give all agents the same"
+        said = (
+            r"agents disagree on y, first at row 17 \(counted from 0; all have 60 rows\): give "
+            r"all agents the same"
+        )
         with pytest.raises(DataError, match=said):
             self.model().fit(self.tables(*[np.arange(60)] * 3), [self.y, other, self.y])
         numbers = self.X[:, 0].copy()

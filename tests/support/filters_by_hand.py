@@ -1,4 +1,6 @@
-"""Adaptive filters in plain numpy, agent by agent and formula by formula: what compiled filters must equal."""
+"""Adaptive filters in plain numpy, agent by agent and formula by formula: what compiled filters
+must equal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Small tables under the names of the thesis's files: the right classes and kinds of columns, and made-up numbers."""
+"""Small tables under the names of the thesis's files: the right classes and kinds of columns, and
+made-up numbers.
+"""
 
 from __future__ import annotations
 

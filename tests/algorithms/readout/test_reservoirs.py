@@ -1,4 +1,6 @@
-"""Solvers on the states of reservoirs: badly conditioned, with fewer rows than units, and from agents that differ."""
+"""Solvers on the states of reservoirs: badly conditioned, with fewer rows than units, and from
+agents that differ.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def test_what_admm_makes_of_them(unlike):
 
 
 def test_a_few_sums_are_enough(alike):
-    """Right side, row counts, products and preconditioning all counted: 6 sums to the error of the centralised one."""
+    """Right side, row counts, products and preconditioning all counted: 6 sums to the error of the
+    centralised one.
+    """
     H, Y, tested, targets = alike
     network = SimulatedNetwork(graphs.erdos_renyi(25, 0.25, seed=0))
     with warnings.catch_warnings():

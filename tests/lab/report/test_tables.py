@@ -1,4 +1,6 @@
-"""Tables: numbers by hand, what is missing told apart, and names that mean something to LaTeX or Markdown."""
+"""Tables: numbers by hand, what is missing told apart, and names that mean something to LaTeX or
+Markdown.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ def by_hand(tmp_path, **more):
     """Two data sets and three models, with everything that may be missing."""
     rows = [
         row("A", "one", error=0.1), row("A", "one", error=0.2, fold=1), row("A", "one", error=0.3, fold=2),
-        row("A", "two", "N", error=0.05), row("A", "two", "N", fold=1, status="failed", failure="it was too big"),
+        row("A", "two", "N", error=0.05), row("A", "two", "N", fold=1, status="failed", failure=(
+            "it was too "
+            "big"
+        )),
         row("A", "three", "N", status="not applicable", failure="it classifies"),
         row("B", "one", error=0.5),
         row("B", "two", "N", status="failed", failure="no"), row("B", "two", "N", status="failed", failure="no"),

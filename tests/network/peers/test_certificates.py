@@ -1,4 +1,6 @@
-"""Certificates: TLS takes them as they are made, strangers stay out, and bad files are named in a sentence."""
+"""Certificates: TLS takes them as they are made, strangers stay out, and bad files are named in a
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def later(monkeypatch, days):
 
 
 def handshake(server, client, expected="north"):
-    """TLS between two agents, each given as folder and name, in memory; the name that the server saw."""
+    """TLS between two agents, each given as folder and name, in memory; the name that the server
+    saw.
+    """
     ends = [context(*server, ssl.PROTOCOL_TLS_SERVER), context(*client, ssl.PROTOCOL_TLS_CLIENT)]
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends[0] = ends[0].wrap_bio(to_server, to_client, server_side=True)

@@ -296,7 +296,9 @@ def mutated(data, chance):
 
 
 def repaired(data, chance):
-    """With the right checksum, and mostly the right length and run: so that what lies deeper is reached."""
+    """With the right checksum, and mostly the right length and run: so that what lies deeper is
+    reached.
+    """
     if len(data) < HEADER:
         return data
     changed = {"magic": b"PEER", "version": VERSION, "epoch": 0, "length": len(data) - HEADER}

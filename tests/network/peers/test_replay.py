@@ -21,7 +21,9 @@ from tests.support.journals import Full
 
 
 class Agent:
-    """An agent with two neighbors whose rounds happen at once: what it hears depends on the round alone."""
+    """An agent with two neighbors whose rounds happen at once: what it hears depends on the round
+    alone.
+    """
 
     def __init__(self, folder, *, run="run", name="north", settings=None, own=None):
         self.me = Speaker(run, 0, name, {"alpha": "1"} if settings is None else settings)
