@@ -82,7 +82,9 @@ def many_rows(labels: int) -> list[str]:
 
 
 def error(model: Any, dataset: DataSet, seed: int) -> tuple[float, float]:
-    """Of one run: the error on rows that were not there in training, and the MB that training took."""
+    """Of one run: the error on rows that were not there in training, and the MB that
+    training took.
+    """
     labels, tested = LABELS[dataset.name]
     order = np.random.default_rng(seed).permutation(len(dataset.y))
     train, test = order[:-tested], order[-tested:]

@@ -76,11 +76,17 @@ def _curve(ax: Axes, name: str, curve: Curve) -> None:
             markersize=7 if below else 5,
         )
     label = f"{family}: exact" if on_tree and curve[-1][1] < 1e-10 else family
-    ax.annotate(label, (x[-1], y[-1]), xytext=(0, -9), textcoords=(
-        "offset "
-        "points"
-    ), color=colour, fontsize=9.5,
-                ha="center", va="top", path_effects=[withStroke(linewidth=3, foreground="white")])  # fmt: skip
+    ax.annotate(
+        label,
+        (x[-1], y[-1]),
+        xytext=(0, -9),
+        textcoords=("offset points"),
+        color=colour,
+        fontsize=9.5,
+        ha="center",
+        va="top",
+        path_effects=[withStroke(linewidth=3, foreground="white")],
+    )
 
 
 def _markers(ax: Axes) -> list[Bbox]:

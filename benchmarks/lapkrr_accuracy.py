@@ -43,7 +43,9 @@ AGENTS, SECONDS, FEWER = 7, 10.0, 100.0
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the thesis's tables 7.1 and 7.2, and its errors: centralised, distributed, local."""
+    """One row of the thesis's tables 7.1 and 7.2, and its errors: centralised,
+    distributed, local.
+    """
 
     file: str
     model: dict[str, Any]
@@ -191,7 +193,8 @@ def main() -> None:
         )
         ours, printed = table[:, 1, 1].mean(), printed_megabytes(setting, X, y)
         console.print(
-            f"An exchange and 1500 iterations of diffusion would send {printed:,.0f} MB, landmarks {ours:,.3g}: "
+            "An exchange and 1500 iterations of diffusion would send "
+            f"{printed:,.0f} MB, landmarks {ours:,.3g}: "
             f"{printed / ours:,.0f} times fewer (limit {FEWER:g}: {holds(FEWER, printed / ours)})"
         )
         if name == "COIL20":

@@ -48,7 +48,9 @@ MUST_HOLD = ("next", "tracking", "lbfgs")
 
 @dataclass(frozen=True)
 class Task:
-    """Two classes, 0 and 1, the weights of both kinds of rows, and the thesis's errors in percent."""
+    """Two classes, 0 and 1, the weights of both kinds of rows, and the thesis's errors in
+    percent.
+    """
 
     X: Any
     y: Indices

@@ -391,7 +391,9 @@ class TestCoefficients:
 
 @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
 class TestWhatSolversPromise:
-    """`apart` of a solution is true of its coefficients, on a network where all agents can be seen."""
+    """`apart` of a solution is true of its coefficients, on a network where all agents
+    can be seen.
+    """
 
     def check(self, solutions):
         promised = set()

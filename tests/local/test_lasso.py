@@ -77,7 +77,9 @@ def test_the_states_of_a_reservoir_are_no_difficulty(draw, alpha, noise):
 
 
 def test_lasso_as_scikit_learn_has_it_on_states():
-    """Within 1e-5 of coordinate descent, as far as that comes: with an alpha that it can cope with."""
+    """Within 1e-5 of coordinate descent, as far as that comes: with an alpha that it can
+    cope with.
+    """
     H, Y = states(narma10(1, 700), noise=1e-3)
     b, _ = lasso(H[0].T @ H[0], H[0].T @ Y[0], 0.3)
     rival = SklearnLasso(

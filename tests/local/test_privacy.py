@@ -112,7 +112,9 @@ class TestTanh:
 
 
 class TestAttacks:
-    """None of this is hidden: whoever can compute distances to others' rows can compute the rows."""
+    """None of this is hidden: whoever can compute distances to others' rows can compute
+    the rows.
+    """
 
     def test_completed_distances_and_own_rows_give_everybodys(self):
         """Landmarks need no own rows: tests/whole/test_attacks.py."""

@@ -81,7 +81,9 @@ def test_exactly_what_fit_finds_however_samples_are_cut(settings):
 
 @pytest.mark.parametrize("learner", list(learners()))
 def test_every_learner(learner):
-    """One sample at a time, or many: the same states, so that only the learner's own ways differ."""
+    """One sample at a time, or many: the same states, so that only the learner's own ways
+    differ.
+    """
     fine = streamed([(1,) * 4] * 40, stream=learner, noise=1e-3, **FEEDBACK)
     coarse = streamed([(40,) * 4], stream=learner, noise=1e-3, **FEEDBACK)
     for name in STATES:

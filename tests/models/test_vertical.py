@@ -288,7 +288,8 @@ def test_more_agents_than_columns():
 def test_nobody_predicts_alone(g50c):
     model = VerticalRVFLClassifier(5, random_state=0, network=network()).fit(g50c.X, g50c.y)
     why = (
-        r"this model was fitted over 4 agents and has the coefficients of 0, 1, 2, 3; each agent has columns of its "
+        r"this model was fitted over 4 agents and has the coefficients of 0, 1, "
+        r"2, 3; each agent has columns of its "
         r"own, so that nobody can predict alone: set network to the one it was fitted over"
     )
     for other in (None, network(5), SimulatedNetwork(graphs.complete(1))):

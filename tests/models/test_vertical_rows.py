@@ -35,7 +35,8 @@ class TestRows:
         other[[20, 40]] = other[[40, 20]]
         with pytest.raises(
             DataError,
-            match=r"agents disagree on the identifiers of rows, first at row 20 \(counted from 0; all have 60 rows\): "
+            match=r"agents disagree on the identifiers of rows, first at row 20 "
+            r"\(counted from 0; all have 60 rows\): "
             r"give all agents the same rows in the same order, or set rows='intersection'",
         ):
             self.model().fit(

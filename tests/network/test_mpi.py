@@ -107,7 +107,8 @@ with open(f"{sys.argv[1]}/rank-{rank}.json", "w") as file:
     )
     def test_networks_that_differ_between_ranks(self, given, found):
         sentence = (
-            "rank 1 was given another graph, other weights or other ranks than rank 0: make the same network on every "
+            "rank 1 was given another graph, other weights or other ranks than "
+            "rank 0: make the same network on every "
             "rank, with the same seed"
         )
         assert [said[given] for said in found] == [sentence] * 2

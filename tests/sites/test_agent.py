@@ -409,7 +409,9 @@ def test_stopped_in_the_middle_and_started_again(tmp_path):
 
 
 def test_a_model_that_was_taken_away_is_not_claimed(tmp_path):
-    """One agent alone is a network too: trained, and then asked again after its model was deleted."""
+    """One agent alone is a network too: trained, and then asked again after its model was
+    deleted.
+    """
     certificates.make(tmp_path / "papers", ["north"])
     write_sites(tmp_path, ["north"], {**MODEL, "alpha": 2}, data=csv_of(tmp_path, ["north"]))
     edit(tmp_path / "north.toml", toml({"links": []}), "links = []\n")

@@ -282,7 +282,8 @@ def misspelt(values, key, wrong):
         (
             read_site,
             changed(changed(SITE, "run", GONE), "zebra", {"a": 1}),
-            "[zebra] in FILE is not known: there are address, certificates, data, model, name, neighbors, network, "
+            "[zebra] in FILE is not known: there are address, certificates, "
+            "data, model, name, neighbors, network, "
             "output, patience, run",
         ),
         (

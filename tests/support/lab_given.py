@@ -54,7 +54,9 @@ class Shaken(TransformerMixin, BaseEstimator):
 
 
 class Guess(ClassifierMixin, BaseEstimator):
-    """Classes at random, from numpy's common generator. It has none of scikit-learn's constraints."""
+    """Classes at random, from numpy's common generator. It has none of scikit-learn's
+    constraints.
+    """
 
     def __init__(self, offset=0):
         self.offset = offset

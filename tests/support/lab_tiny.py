@@ -127,7 +127,9 @@ def table(results):
 
 @contextmanager
 def started(folder, jobs, pause=0.05, **arguments):
-    """run(tiny(**arguments), folder, jobs=jobs) in a process group of its own, killed at the end."""
+    """run(tiny(**arguments), folder, jobs=jobs) in a process group of its own, killed at
+    the end.
+    """
     script = f"run(tiny(**{json.dumps(arguments)}), {str(folder)!r}, jobs={jobs})"
     imports = (
         "from peerlearn.lab.runs.run import make_runs as run; "

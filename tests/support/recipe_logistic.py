@@ -1,4 +1,6 @@
-"""The test file of CONTRIBUTING's model, for a copy of the package that has it: see test_house.py."""
+"""The test file of CONTRIBUTING's model, for a copy of the package that has it: see
+test_house.py.
+"""
 
 from __future__ import annotations
 

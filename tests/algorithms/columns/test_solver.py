@@ -1,4 +1,6 @@
-"""Every solver over columns against the centralised answer, on several graphs; new ones are found."""
+"""Every solver over columns against the centralised answer, on several graphs; new ones
+are found.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ VARIANTS = [
 
 
 class Problem:
-    """Agents with 1 to 4 columns and some hidden units each; the rows of all of them in one place."""
+    """Agents with 1 to 4 columns and some hidden units each; the rows of all of them in
+    one place.
+    """
 
     def __init__(self, agents, rows=120, outputs=1, hidden=None, seed=0):
         rng = np.random.default_rng(seed)

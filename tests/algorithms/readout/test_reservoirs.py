@@ -71,7 +71,9 @@ def test_agents_that_differ_and_have_few_rows_reach_the_centralised_readout(unli
 
 
 def test_auto_goes_over_to_gram_where_iterations_get_too_many():
-    """Inputs of sizes from 0.03 to 10: conjugate gradients would send three times as much as Gram."""
+    """Inputs of sizes from 0.03 to 10: conjugate gradients would send three times as much
+    as Gram.
+    """
     x, y = mackey_glass(12, 500, seed=1)
     sizes = np.logspace(-1.5, 1, 12)
     H = [

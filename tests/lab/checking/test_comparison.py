@@ -143,7 +143,8 @@ def test_swept_entries_share_a_name():
         ),
         (
             {"networks": (Net("r", "ring", agents=[4, 5]),)},
-            "networks['r'].agents in the comparison is [4, 5]: give one Net per value, all of the same name, each with "
+            "networks['r'].agents in the comparison is [4, 5]: give one Net per "
+            "value, all of the same name, each with "
             "swept={'agents': 4}",
         ),
         (

@@ -104,7 +104,9 @@ def test_rows_of_earlier_versions_are_found(protocol, key):
 
 
 def test_rows_of_a_file_are_part_of_a_run(tmp_path, monkeypatch):
-    """Another file of the same name, another run; of a generated or bundled set the name says all."""
+    """Another file of the same name, another run; of a generated or bundled set the name
+    says all.
+    """
     monkeypatch.setenv("PEERLEARN_DATA", str(tmp_path))
     X, y = np.arange(12.0).reshape(6, 2), np.arange(6) % 2
 

@@ -375,9 +375,11 @@ def test_a_figure_for_each_swept_key_of_who_has_it(tmp_path):
 def test_figures_where_the_layout_has_none(tmp_path):
     swept = figures_to_show(several(tmp_path, 2, 1))
     assert [(each.name, each.kind) for each in swept] == [
-        ("error-against-agents", "lines"), ("seconds-against-agents", "lines"), ("bytes-against-agents", "lines"),
+        ("error-against-agents", "lines"),
+        ("seconds-against-agents", "lines"),
+        ("bytes-against-agents", "lines"),
         ("loss", "curves"),
-    ]  # fmt: skip
+    ]
     nets = [row("A", "m", name, error=0.1) for name in ("N1", "N 2")]
     two = figures_to_show(results_of(tmp_path, nets, metrics=[]))
     assert [(each.name, each.where) for each in two[:2]] == [

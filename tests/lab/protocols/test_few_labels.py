@@ -258,7 +258,9 @@ def test_s3vm_over_the_network_as_by_hand():
 
 
 def test_distances_are_to_what_the_same_labels_give():
-    """Comparisons of other numbers of labels may be run in the same process, with the same seeds."""
+    """Comparisons of other numbers of labels may be run in the same process, with the
+    same seeds.
+    """
     settings = {"solver": "lbfgs", "positive_share": 0.5}
     for labelled in (10, 30):
         whole = few(

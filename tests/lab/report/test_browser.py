@@ -24,7 +24,8 @@ const told = [...document.querySelectorAll("iframe")].map(frame => {
   const outside = [...page.querySelectorAll("body *")].filter(each =>
     !each.parentElement.closest(".scroll, pre") && each.getBoundingClientRect().right > wide + 1);
   return {
-    wide, needs: page.documentElement.scrollWidth, outside: outside.map(each => each.outerHTML.slice(0, 80)),
+    wide, needs: page.documentElement.scrollWidth,
+    outside: outside.map(each => each.outerHTML.slice(0, 80)),
     images: [...page.images].map(each => [each.naturalWidth, each.getBoundingClientRect().width]),
     tables: page.querySelectorAll("table").length, text: page.body.innerText.length,
   };

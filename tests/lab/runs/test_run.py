@@ -1,4 +1,6 @@
-"""Runs: the same numbers however they are made, and none lost, whoever is killed, whatever fails."""
+"""Runs: the same numbers however they are made, and none lost, whoever is killed,
+whatever fails.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,9 @@ class Other:
 
 
 def test_a_run_is_what_its_numbers_follow_from():
-    """Not whether a value was swept; but the class of whatever is in it, be its settings the same."""
+    """Not whether a value was swept; but the class of whatever is in it, be its settings
+    the same.
+    """
 
     def key(network, solver=None):
         model = Model("m", estimator=RVFLClassifier(solver=solver))

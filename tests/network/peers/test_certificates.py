@@ -166,8 +166,12 @@ def test_keys_belong_to_their_owner_whatever_the_umask(tmp_path):
         os.umask(before)
     rights = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "new", *made)}
     assert rights == {
-        "new": 0o700, "authority.key": 0o600, "authority.pem": 0o644, "north.key": 0o600, "north.pem": 0o644
-    }  # fmt: skip
+        "new": 0o700,
+        "authority.key": 0o600,
+        "authority.pem": 0o644,
+        "north.key": 0o600,
+        "north.pem": 0o644,
+    }
 
 
 def test_a_folder_that_exists_keeps_its_rights(tmp_path):
@@ -194,9 +198,28 @@ def test_an_identity_is_never_overwritten(folder, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "a" * 64, "a b", "a/b", "..", ".hidden", "end.", "a..b", "-x", "x_", "ä", "a\n", "a\0", "*", "authority",
-     "Authority", "127.0.0.1", "256.1.1.1", "٣"],
-)  # fmt: skip
+    [
+        "",
+        "a" * 64,
+        "a b",
+        "a/b",
+        "..",
+        ".hidden",
+        "end.",
+        "a..b",
+        "-x",
+        "x_",
+        "ä",
+        "a\n",
+        "a\0",
+        "*",
+        "authority",
+        "Authority",
+        "127.0.0.1",
+        "256.1.1.1",
+        "٣",
+    ],
+)
 def test_names_that_no_agent_can_have(tmp_path, name):
     with pytest.raises(InputError, match="cannot be the name of an agent: use 1 to 63 letters"):
         make(tmp_path / "new", ["north", name])

@@ -34,7 +34,8 @@ SSL = (
             "connection reset",
         ),
         (
-            "errors resolving north.example:7101: [field:hostname lookup error:address lookup failed for "
+            "errors resolving north.example:7101: [field:hostname lookup "
+            "error:address lookup failed for "
             "north.example:7101: Domain name not found]",
             "no host of that name is known",
         ),

@@ -28,7 +28,9 @@ def saved(folder, rounds=2):
 
 
 def rounds_of(journal):
-    """Where the loaded run stands, and what its calls gave: 3 where the third checkpoint was taken."""
+    """Where the loaded run stands, and what its calls gave: 3 where the third checkpoint
+    was taken.
+    """
     checkpoint = journal.load()
     calls = list(journal.calls())
     n = checkpoint.about["round"]

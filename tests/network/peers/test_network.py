@@ -104,7 +104,8 @@ def sentence(work):
     return ["all went well"]
 
 found = {"hosted": [agent], "first": averaged("first"), "second": averaged("second")}
-found.update({work.__name__: sentence(work) for work in (fails_at_agent_0, settings_differ, numerics_differ)})
+programs = (fails_at_agent_0, settings_differ, numerics_differ)
+found.update({work.__name__: sentence(work) for work in programs})
 np.savez(f"{folder}/{agent}.npz", **{name: np.array(value) for name, value in found.items()})
 """
 
