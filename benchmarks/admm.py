@@ -1,4 +1,5 @@
-"""Claim: the thesis's ADMM, iteration by iteration as printed, costs a twentieth of what its original code costs.
+"""Claim: the thesis's ADMM, iteration by iteration as printed, costs a twentieth of what its
+original code costs.
 
 Setting: chapter 4 on G50C: 8 agents, erdos_renyi(8, 0.2), 440 rows, 500 features, lambda = 8, 300
 iterations, two

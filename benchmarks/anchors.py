@@ -1,4 +1,5 @@
-"""Claim: with anchors, agents learn from 100,000 rows in seconds, as well as LapKRR does from few rows in one place.
+"""Claim: with anchors, agents learn from 100,000 rows in seconds, as well as LapKRR does from few
+rows in one place.
 
 Setting, rows: 100,000 of the law of g50c, of which 50 or 500 have a label, dealt to 50 agents on
 erdos_renyi(50, 0.1).
@@ -81,7 +82,9 @@ def many_rows(labels: int) -> list[str]:
 
 
 def error(model: Any, dataset: DataSet, seed: int) -> tuple[float, float]:
-    """Of one run: the error on rows that were not there in training, and the MB that training took."""
+    """Of one run: the error on rows that were not there in training, and the MB that
+    training took.
+    """
     labels, tested = LABELS[dataset.name]
     order = np.random.default_rng(seed).permutation(len(dataset.y))
     train, test = order[:-tested], order[-tested:]

@@ -1,4 +1,5 @@
-"""Claim: 10,000 agents mix as fast as a sparse product allows, and an average needs little memory beside its input.
+"""Claim: 10,000 agents mix as fast as a sparse product allows, and an average needs little memory
+beside its input.
 
 Setting: scale_free(10_000, 5), which gives agents ten neighbors on average; 1000 numbers each, 80
 MB in all.

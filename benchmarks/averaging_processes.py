@@ -1,4 +1,5 @@
-"""An average over 50 agents, 1000 numbers each, to 1e-6: by 50 processes with mutual TLS, and by 2 MPI ranks.
+"""An average over 50 agents, 1000 numbers each, to 1e-6: by 50 processes with mutual TLS, and by 2
+MPI ranks.
 
     python benchmarks/averaging_processes.py
 

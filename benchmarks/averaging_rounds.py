@@ -1,4 +1,5 @@
-"""Claim: Chebyshev's polynomials bring 50 agents to their average in few rounds, a tree exactly in twice its height.
+"""Claim: Chebyshev's polynomials bring 50 agents to their average in few rounds, a tree exactly in
+twice its height.
 
 Rounds until the distance of all agents from the true average is 1e-6 of what it was, random starts,
 metropolis weights: as soon as it is so (an oracle looks), and as the bound on the contraction knows

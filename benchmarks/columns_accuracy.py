@@ -1,4 +1,5 @@
-"""Claim: agents that each hold an eighth of the columns classify as well as if all columns were in one place.
+"""Claim: agents that each hold an eighth of the columns classify as well as if all columns were in
+one place.
 
 Setting: chapter 6. 8 agents on erdos_renyi(8, 0.6), B/8 hidden units each, 3 folds, B and alpha of
 the thesis's table

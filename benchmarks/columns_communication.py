@@ -1,4 +1,5 @@
-"""Claim: where the equations are badly conditioned, a sketch saves most of what conjugate gradients on columns send.
+"""Claim: where the equations are badly conditioned, a sketch saves most of what conjugate gradients
+on columns send.
 
 Setting: 8 agents on erdos_renyi(8, 0.6), sums over a tree, until the coefficients are within 1e-4
 of the centralised

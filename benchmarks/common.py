@@ -24,7 +24,8 @@ console = Console(width=None if sys.stdout.isatty() else 120)
 
 
 def timed(tasks: Mapping[str, Callable[[], object]], repeats: int = 9) -> dict[str, Array]:
-    """Seconds of every run of every task. Tasks take turns, so that a slow moment of the machine hits all of them.
+    """Seconds of every run of every task. Tasks take turns, so that a slow moment of the machine
+    hits all of them.
 
     Each runs once more before, uncounted: compiled kernels and cold caches are not what is
     measured.
@@ -39,7 +40,9 @@ def timed(tasks: Mapping[str, Callable[[], object]], repeats: int = 9) -> dict[s
 
 
 def ratio(ours: Array, rival: Array) -> float:
-    """Our time over the rival's in the same turn; the median over turns is blind to noise that hits both."""
+    """Our time over the rival's in the same turn; the median over turns is blind to noise that hits
+    both.
+    """
     return float(np.median(ours / rival))
 
 
@@ -69,7 +72,9 @@ def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> N
 
 
 def g50c(folder: Path | None = None) -> DataSet:
-    """The thesis's own file where there is one, else the same law drawn anew, and a sentence that says so."""
+    """The thesis's own file where there is one, else the same law drawn anew, and a sentence that
+    says so.
+    """
     try:
         return data.load("G50C", folder)
     except DataError:
@@ -108,7 +113,9 @@ class Readout:
 
 
 def some_rows(dataset: DataSet, rows: int, seed: int = 0) -> tuple[Array, Array]:
-    """Inputs and targets of rows picked at random: -1 and +1 for two classes, else one column per class."""
+    """Inputs and targets of rows picked at random: -1 and +1 for two classes, else one column per
+    class.
+    """
     picked = np.random.default_rng(seed).permutation(len(dataset.X))[:rows]
     classes, codes = np.unique(dataset.y[picked], return_inverse=True)
     targets = 2.0 * codes[:, None] - 1.0 if len(classes) == 2 else np.eye(len(classes))[codes]

@@ -92,8 +92,16 @@ class Run:
 
     def row(self, name: str) -> list[str]:
         reached, said = "yes" if self.error <= TARGET else "NO", "yes" if self.converged else "NO"
-        return [name, f"{self.rounds:,}", f"{self.megabytes:,.2f}", f"{self.error:.1e}", reached, said,
-                f"{self.iterations:,}", f"{self.seconds:.2f}"]  # fmt: skip
+        return [
+            name,
+            f"{self.rounds:,}",
+            f"{self.megabytes:,.2f}",
+            f"{self.error:.1e}",
+            reached,
+            said,
+            f"{self.iterations:,}",
+            f"{self.seconds:.2f}",
+        ]
 
 
 def limit_row(way: str, runs: dict[str, Run]) -> list[str]:

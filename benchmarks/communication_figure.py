@@ -34,7 +34,8 @@ def draw(panels: Mapping[str, Mapping[str, Curve]], target: float, folder: Path)
         _panel(ax, title, curves, target)
     axes[-1].set_xlabel("MB sent, all 50 agents together, Erdős-Rényi graph")
     figure.supylabel("relative distance of the worst agent to the centralised coefficients")
-    figure.draw_without_rendering()  # the layout must stand before labels can be moved out of each other's way
+    # the layout must stand before labels can be moved out of each other's way
+    figure.draw_without_rendering()
     for ax in axes:
         _spread([text for text in ax.texts if isinstance(text, Annotation)], _markers(ax))
     folder.mkdir(parents=True, exist_ok=True)
@@ -75,8 +76,17 @@ def _curve(ax: Axes, name: str, curve: Curve) -> None:
             markersize=7 if below else 5,
         )
     label = f"{family}: exact" if on_tree and curve[-1][1] < 1e-10 else family
-    ax.annotate(label, (x[-1], y[-1]), xytext=(0, -9), textcoords="offset points", color=colour, fontsize=9.5,
-                ha="center", va="top", path_effects=[withStroke(linewidth=3, foreground="white")])  # fmt: skip
+    ax.annotate(
+        label,
+        (x[-1], y[-1]),
+        xytext=(0, -9),
+        textcoords=("offset points"),
+        color=colour,
+        fontsize=9.5,
+        ha="center",
+        va="top",
+        path_effects=[withStroke(linewidth=3, foreground="white")],
+    )
 
 
 def _markers(ax: Axes) -> list[Bbox]:

@@ -1,4 +1,5 @@
-"""Claim: distances that the thesis completes in 1500 iterations are completed in far fewer, or known exactly at once.
+"""Claim: distances that the thesis completes in 1500 iterations are completed in far fewer, or
+known exactly at once.
 
 Setting: the thesis's training rows of 2Moons (200) and G50C (364) on 7 agents, linked with
 probability 0.5, fractions

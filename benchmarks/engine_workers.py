@@ -1,8 +1,10 @@
-"""The processes that benchmarks/engines.py and averaging_processes.py start: not for people to call.
+"""The processes that benchmarks/engines.py and averaging_processes.py start: not for people to
+call.
 
-    peer K N FOLDER      agent K of a ring of N over PeerNetwork      raw-grpc K N FOLDER   the same over bare grpc.aio
-    mpi                  one agent per rank of a ring, beside bare mpi4py in the same job
-    average-peer K N FOLDER      average-mpi      averages on erdos_renyi(50, 0.2), 1000 numbers each, to 1e-6
+    peer K N FOLDER      agent K of a ring of N over PeerNetwork      raw-grpc K N FOLDER   the same
+    over bare grpc.aio mpi                  one agent per rank of a ring, beside bare mpi4py in the
+    same job average-peer K N FOLDER      average-mpi      averages on erdos_renyi(50, 0.2), 1000
+    numbers each, to 1e-6
 
 Peers and bare gRPC read lines "width rounds way" from standard input and answer with the seconds
 that the rounds took: both are there at the same time and take turns, so that a slow moment of the
@@ -70,7 +72,9 @@ def ring_peer(agent: int, agents: int, folder: Path) -> None:
 
 
 def raw_grpc(agent: int, agents: int, folder: Path) -> None:
-    """What anybody would write first: both neighbors' streams, written and read together, and the mean of three."""
+    """What anybody would write first: both neighbors' streams, written and read together, and the
+    mean of three.
+    """
     import grpc
 
     loop = asyncio.new_event_loop()

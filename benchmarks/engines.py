@@ -1,4 +1,5 @@
-"""Rounds per second of the three engines, beside the bare transport doing the same bytes in the same run.
+"""Rounds per second of the three engines, beside the bare transport doing the same bytes in the
+same run.
 
     python benchmarks/engines.py
 

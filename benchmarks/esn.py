@@ -1,4 +1,5 @@
-"""Claim: running a reservoir over many sequences and training its readout takes a quarter of reservoirpy's time.
+"""Claim: running a reservoir over many sequences and training its readout takes a quarter of
+reservoirpy's time.
 
 Setting: NARMA-10, 50 sequences of 2000 samples; 300 units, density .25, spectral radius .9, ridge
 with alpha 1e-3 on
@@ -119,7 +120,10 @@ def main() -> None:
         ],
     )
     console.print(
-        f"largest distance of states {states:.1e} (limit {EQUAL:g}: {holds(states, EQUAL)}), of outputs {outputs:.1e}",
+        (
+            f"largest distance of states {states:.1e} (limit {EQUAL:g}: "
+            f"{holds(states, EQUAL)}), of outputs {outputs:.1e}"
+        ),
         highlight=False,
     )
 

@@ -1,4 +1,5 @@
-"""Claim: echo state networks that agents train together have the centralised error, however many the agents are.
+"""Claim: echo state networks that agents train together have the centralised error, however many
+the agents are.
 
 Setting: thesis, section 9.4. 50 sequences of 2000 samples, 300 units, 3 folds, settings of its
 table 9.1, alpha 1e-3,

@@ -1,4 +1,5 @@
-"""Claim: a readout with the centralised error costs a few sums over the network, where ADMM as printed needs thousands.
+"""Claim: a readout with the centralised error costs a few sums over the network, where ADMM as
+printed needs thousands.
 
 Setting: Mackey-Glass (tau 30), 300 units, alpha 1e-3, one output; random graphs as in the thesis (p
 = 0.25). Agents of

@@ -1,4 +1,5 @@
-"""Claim: a sparse readout that agents train together is the centralised lasso, with the same zeros at every agent.
+"""Claim: a sparse readout that agents train together is the centralised lasso, with the same zeros
+at every agent.
 
 Setting: thesis, section 9.6. 500 units, 2500 samples to learn from and 2000 to test on, alpha 1e-1
 to 1e-6; settings of

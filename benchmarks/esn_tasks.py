@@ -1,4 +1,6 @@
-"""What the benchmarks of echo state networks share: the thesis's tasks with the settings of its table 9.1."""
+"""What the benchmarks of echo state networks share: the thesis's tasks with the settings of its
+table 9.1.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Readouts:
-    """The readout problems of agents with sequences of their own, without feedback, and states to test readouts on."""
+    """The readout problems of agents with sequences of their own, without feedback, and states to
+    test readouts on.
+    """
 
     problems: LeastSquares
     states: Array  # of the test sequences: samples x B

@@ -1,4 +1,5 @@
-"""Claim: filters that learn together take a small part of the time of a known library's lone filter.
+"""Claim: filters that learn together take a small part of the time of a known library's lone
+filter.
 
 Setting: 10 agents on erdos_renyi(10, 0.6), order 5, 25,000 samples of a Wiener system each, one
 round after every

@@ -1,5 +1,5 @@
-"""Claim: agents whose joint RLS filters talk every 256 samples hear better than the thesis's D-SAF, which talks at
-every sample, and send 50 times fewer bytes.
+"""Claim: agents whose joint RLS filters talk every 256 samples hear better than the thesis's D-SAF,
+which talks at every sample, and send 50 times fewer bytes.
 
 Setting: experiments 1 and 3 of chapter 10 as in filters_experiments.py, 5000 samples. Excess: the
 error against the

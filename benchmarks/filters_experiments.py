@@ -1,5 +1,6 @@
-"""Claim: agents that share what their spline filters learn hear better than agents that listen alone, and a joint
-recursion learns in 5000 samples more than steps of the thesis's length do in 25,000.
+"""Claim: agents that share what their spline filters learn hear better than agents that listen
+alone, and a joint recursion learns in 5000 samples more than steps of the thesis's length do in
+25,000.
 
 Setting: chapter 10, experiments 1 to 3. 10, 30 and 15 agents, Erdős-Rényi graph (0.6), Metropolis
 weights, one Wiener
@@ -44,7 +45,9 @@ Filter = LMSFilter | SplineFilter
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of the thesis's: thesis is the steady MSE of its linear filters, expected D-SAF's excess at n = 5000."""
+    """One of the thesis's: thesis is the steady MSE of its linear filters, expected D-SAF's excess
+    at n = 5000.
+    """
 
     title: str
     agents: int
@@ -155,7 +158,9 @@ def row(name: str, powers: Powers, experiment: Experiment) -> list[str]:
 
 
 def against_alone(powers: Mapping[str, Powers], together: str, alone: str) -> list[str]:
-    """How many agents hear better together than by themselves, and by how much those do that gain least."""
+    """How many agents hear better together than by themselves, and by how much those do that gain
+    least.
+    """
     cells = [f"{together} against {alone}"]
     for when in (AT_EARLY, AT_END):
         ours, lone = powers[together].by_agent(when), powers[alone].by_agent(when)
@@ -241,7 +246,10 @@ def draw(agents: int, powers: Mapping[str, Powers], folder: Path) -> Path:
     gain = powers["lone RLS"].level("excess", AT_EARLY) - powers["joint RLS"].level(
         "excess", AT_EARLY
     )
-    title = f"Spline filters of {agents} agents after {EARLY:,} samples: {gain:.0f} dB less error together than alone"
+    title = (
+        f"Spline filters of {agents} agents after {EARLY:,} samples: {gain:.0f} dB less error "
+        "together than alone"
+    )
     return draw_filters(title, curves, WINDOW, folder)[0]
 
 

@@ -1,4 +1,5 @@
-"""Claim: agents that keep their rows classify from few labels as well as if all rows were in one place.
+"""Claim: agents that keep their rows classify from few labels as well as if all rows were in one
+place.
 
 Setting: chapter 7. 7 agents on erdos_renyi(7, 0.5), max-degree weights, columns to [-1, 1], the
 thesis's parameters
@@ -42,7 +43,9 @@ AGENTS, SECONDS, FEWER = 7, 10.0, 100.0
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the thesis's tables 7.1 and 7.2, and its errors: centralised, distributed, local."""
+    """One row of the thesis's tables 7.1 and 7.2, and its errors: centralised,
+    distributed, local.
+    """
 
     file: str
     model: dict[str, Any]
@@ -102,7 +105,9 @@ def split(y: Array, setting: Setting, seed: int) -> tuple[Indices, Indices, Indi
 
 
 def run(way: str, setting: Setting, X: Array, y: Array, seed: int) -> tuple[float, float, float]:
-    """The mean error of all agents, the MB that training took, and seconds of training and prediction."""
+    """The mean error of all agents, the MB that training took, and seconds of training and
+    prediction.
+    """
     labelled, unlabelled, test = split(y, setting, seed)
     network = SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.5, seed=0), weights="max-degree")
     model = LapKRRClassifier(
@@ -133,7 +138,9 @@ def row(way: str, found: Array, centralised: Array, setting: Setting) -> list[st
 
 
 def printed_megabytes(setting: Setting, X: Array, y: Array) -> float:
-    """Of the exchange and 1500 iterations of diffusion: what the second of two sends, every other sends too."""
+    """Of the exchange and 1500 iterations of diffusion: what the second of two sends, every other
+    sends too.
+    """
     labelled, unlabelled, _ = split(y, setting, seed=0)
     network = SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.5, seed=0), weights="max-degree")
     rows = X[np.concatenate([labelled, unlabelled])]
@@ -186,7 +193,8 @@ def main() -> None:
         )
         ours, printed = table[:, 1, 1].mean(), printed_megabytes(setting, X, y)
         console.print(
-            f"An exchange and 1500 iterations of diffusion would send {printed:,.0f} MB, landmarks {ours:,.3g}: "
+            "An exchange and 1500 iterations of diffusion would send "
+            f"{printed:,.0f} MB, landmarks {ours:,.3g}: "
             f"{printed / ours:,.0f} times fewer (limit {FEWER:g}: {holds(FEWER, printed / ours)})"
         )
         if name == "COIL20":

@@ -1,4 +1,5 @@
-"""Other packages that average over agents, each in its own terms: made ready here, run by the benchmark.
+"""Other packages that average over agents, each in its own terms: made ready here, run by the
+benchmark.
 
 Each takes the graph, one row of X per agent and the number of rounds, and returns what is to be
 timed. Metropolis weights are the default of both. A package that is not installed raises

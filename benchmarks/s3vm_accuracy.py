@@ -1,4 +1,5 @@
-"""Claim: agents that keep their rows, most of them without a label, err as seldom as if all rows were in one place.
+"""Claim: agents that keep their rows, most of them without a label, err as seldom as if all rows
+were in one place.
 
 Setting: chapter 8. 25 agents on erdos_renyi(25, 0.25), 10 folds, 40 random rows of the training
 folds have labels, C1
@@ -47,7 +48,9 @@ MUST_HOLD = ("next", "tracking", "lbfgs")
 
 @dataclass(frozen=True)
 class Task:
-    """Two classes, 0 and 1, the weights of both kinds of rows, and the thesis's errors in percent."""
+    """Two classes, 0 and 1, the weights of both kinds of rows, and the thesis's errors in
+    percent.
+    """
 
     X: Any
     y: Indices
@@ -85,7 +88,9 @@ TASKS: dict[str, Callable[[Path | None], Task]] = {
 
 
 def runs(task: Task, repetitions: int) -> Iterator[tuple[int, Indices, Indices, Indices]]:
-    """Every repetition and fold: a seed, the training rows, their labels of which most are -1, and the test rows."""
+    """Every repetition and fold: a seed, the training rows, their labels of which most are -1, and
+    the test rows.
+    """
     for repetition in range(repetitions):
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=repetition)
         for fold, (train, test) in enumerate(folds.split(np.zeros(len(task.y)), task.y)):
@@ -99,7 +104,9 @@ def runs(task: Task, repetitions: int) -> Iterator[tuple[int, Indices, Indices, 
 def run(
     method: str, task: Task, seed: int, train: Indices, y: Indices, test: Indices
 ) -> tuple[float, ...]:
-    """The mean error of all agents in percent, seconds, rounds, MB, and 1 if the solver had converged."""
+    """The mean error of all agents in percent, seconds, rounds, MB, and 1 if the solver had
+    converged.
+    """
     start = time.perf_counter()
     if method.endswith("SVM"):
         machine = SVC(C=task.C1, kernel="linear" if method == "linear SVM" else "rbf")

@@ -1,4 +1,5 @@
-"""Claim: agents reach a stationary point of the S3VM of G50C, |grad| < 1e-5, in fewer than 100 rounds, all counted.
+"""Claim: agents reach a stationary point of the S3VM of G50C, |grad| < 1e-5, in fewer than 100
+rounds, all counted.
 
 Setting: G50C scaled to [-1, 1], 40 labelled and 455 unlabelled rows on 25 agents, C1 = C2 = 1, s =
 5, b = 0; random

@@ -1,4 +1,5 @@
-"""How soon peerlearn starts, and how much memory it takes: CPU seconds and megabytes of whole processes.
+"""How soon peerlearn starts, and how much memory it takes: CPU seconds and megabytes of whole
+processes.
 
     python benchmarks/start.py
 

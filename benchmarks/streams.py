@@ -1,4 +1,5 @@
-"""Claim: eight agents learn a stream together in at most twice the time of recursive least squares in one place.
+"""Claim: eight agents learn a stream together in at most twice the time of recursive least squares
+in one place.
 
 Setting: 200,000 rows of Skin (three colour channels, two classes), or random ones where there is no
 file, in chunks of

@@ -1,4 +1,5 @@
-"""Claim: agents that learn from a stream without showing their rows err as often as if all rows came to one place.
+"""Claim: agents that learn from a stream without showing their rows err as often as if all rows
+came to one place.
 
 Setting: chapter 5. Features to [-1, 1], 8 agents on erdos_renyi(8, 0.2), 10 folds, training rows
 twice over, a stream
@@ -30,7 +31,9 @@ FOLDS, AGENTS, CHUNK = 10, 8, 20
 LIMITS = {"consensus": 2.0, "exact": 0.1}  # points above the centralised error
 AS_PRINTED = Averaging("plain", tolerance=1e-4, max_rounds=300, stopping="thesis")
 NEVER = 10**9
-SETS = {  # hidden units, alpha, and the thesis's errors of the centralised, local and S-CONS model, in percent
+# hidden units, alpha, and the thesis's errors of the centralised, local and S-CONS model, in
+# percent
+SETS = {
     "Garageband": (300, 2.0**-3, (40, 45, 40)),
     "Artist20": (200, 2.0**-4, (37, 47, 37)),
     "GTZAN_substitute": (400, 2.0**-2, (25, 31, 26)),
@@ -58,7 +61,9 @@ def load(name: str, folder: Path | None) -> DataSet:
 
 
 def runs(dataset: DataSet, repetitions: int) -> Iterator[tuple[int, Array, Array]]:
-    """Every repetition and fold: a seed, the training rows twice over in random order, and the test rows."""
+    """Every repetition and fold: a seed, the training rows twice over in random order, and the test
+    rows.
+    """
     for repetition in range(repetitions):
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=repetition)
         for fold, (train, test) in enumerate(folds.split(dataset.X, dataset.y)):

@@ -1,8 +1,8 @@
 """Make docstrings readable for numpydoc.
 
 Sections may list a name as `name: text`; numpydoc wants the text on a line of its own. Docstrings
-are plain text with formulas, in which `|x|` and `x_` mean what they say; reStructuredText would read
-them as markup.
+are plain text with formulas, in which `|x|` and `x_` mean what they say; reStructuredText would
+read them as markup.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lead links of the pages to pages of the site.
 
-The pages are also read in the repository, so they link to files there: `../examples/09_x.py`. On the
-site these are pages of the gallery. Two pages are files that lie beside `docs/`.
+The pages are also read in the repository, so they link to files there: `../examples/09_x.py`. On
+the site these are pages of the gallery. Two pages are files that lie beside `docs/`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,10 @@ def test_functions_of_a_module_call_each_other():
 
 @pytest.mark.processes
 def test_nothing_is_compiled_before_the_first_call():
-    work = "import peerlearn.network.kernels as k, sys; assert 'numba' not in sys.modules; print(k.sparse_step.__doc__)"
+    work = (
+        "import peerlearn.network.kernels as k, sys; assert 'numba' not in sys.modules; "
+        "print(k.sparse_step.__doc__)"
+    )
     done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "out_k <- a sum_j C_kj x_j" in done.stdout

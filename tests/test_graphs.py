@@ -1,4 +1,6 @@
-"""Generators give what they promise, checks say what is wrong, distances and trees agree with networkx."""
+"""Generators give what they promise, checks say what is wrong, distances and trees agree with
+networkx.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def test_seeds_may_be_any_whole_number() -> None:
 
 
 def test_erdos_renyi_is_the_distribution_given_that_it_connects() -> None:
-    """Four agents, p = 0.3: of the 38 connected graphs, those with m links come in proportion p^m (1-p)^(6-m)."""
+    """Four agents, p = 0.3: of the 38 connected graphs, those with m links come in proportion p^m
+    (1-p)^(6-m).
+    """
     draws, p = 4000, 0.3
     seen = np.bincount(
         [graphs.erdos_renyi(4, p, seed).number_of_edges() for seed in range(draws)], minlength=7
@@ -156,7 +160,9 @@ def test_small_world_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_scale_free_is_preferential() -> None:
-    """The richest of 400 agents has far more links than a random attachment (about log n) would give it."""
+    """The richest of 400 agents has far more links than a random attachment (about log n) would
+    give it.
+    """
     most = [max(dict(graphs.scale_free(400, 2, seed).degree).values()) for seed in range(5)]
     assert graphs.scale_free(400, 2).number_of_edges() == 2 * 398
     assert np.mean(most) > 25

@@ -148,7 +148,9 @@ def test_rows_of_a_share_are_not_sorted_by_class():
 
 
 def skew(concentration):
-    """Mean over agents and seeds of the total variation between an agent's classes and everybody's."""
+    """Mean over agents and seeds of the total variation between an agent's classes and
+    everybody's.
+    """
     y = np.repeat(np.arange(5), 200)
     shares = [
         rows

@@ -1,4 +1,6 @@
-"""Who may read what is written: rights of models, checkpoints, shares and an agent's other files."""
+"""Who may read what is written: rights of models, checkpoints, shares and an agent's
+other files.
+"""
 
 from __future__ import annotations
 
@@ -127,10 +129,23 @@ def test_all_that_a_network_on_this_machine_writes(tmp_path, umask):
     public = {path for path in found if path.endswith(".pem")}
     folders = {path for path in found if (tmp_path / "made" / path).is_dir()}
     assert {"out", "out/agent-0", "out/agent-0/checkpoints", "out/certificates"} <= folders
-    written = {"out/test.npz", *(f"out/agent-1/{name}" for name in (
-        "site.toml", "share.npz", "model.npz", "report.json", "report.txt", "status.json", "agent.log", "output.txt",
-        ".lock",
-    ))}  # fmt: skip
+    written = {
+        "out/test.npz",
+        *(
+            f"out/agent-1/{name}"
+            for name in (
+                "site.toml",
+                "share.npz",
+                "model.npz",
+                "report.json",
+                "report.txt",
+                "status.json",
+                "agent.log",
+                "output.txt",
+                ".lock",
+            )
+        ),
+    }
     assert written <= set(found)
     assert rights(tmp_path / "made") == 0o700
     assert {path: found[path] for path in folders} == dict.fromkeys(folders, 0o700)

@@ -143,7 +143,8 @@ def test_not_converged_is_the_warning_of_scikit_learn():
         "from sklearn.exceptions import ConvergenceWarning\n"
         "assert issubclass(errors.NotConverged, ConvergenceWarning)\n"
         "assert errors.NotConverged is errors.NotConverged\n"
-        "import pickle; assert pickle.loads(pickle.dumps(errors.NotConverged)) is errors.NotConverged"
+        "import pickle; assert pickle.loads(pickle.dumps(errors.NotConverged)) "
+        "is errors.NotConverged"
     )
     assert run(program) == ""
 

@@ -1,4 +1,6 @@
-"""Every mixing matrix averages, mixes as fast as it says, and what does not average is refused with its reason."""
+"""Every mixing matrix averages, mixes as fast as it says, and what does not average is refused with
+its reason.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +140,9 @@ def test_fastest_is_at_least_as_fast_as_the_others(graph: nx.Graph) -> None:
 
 @pytest.mark.parametrize("name", ["line", "ring", "star", "complete"])
 def test_fastest_where_one_weight_for_all_links_is_known_to_be_best(name: str) -> None:
-    """Links that a symmetry exchanges need no different weights (and on a line, Xiao and Boyd: cos(pi/L))."""
+    """Links that a symmetry exchanges need no different weights (and on a line, Xiao and Boyd:
+    cos(pi/L)).
+    """
     least = weights.contraction(weights.laplacian(GRAPHS[name]))
     assert weights.contraction(weights.fastest(GRAPHS[name])) == pytest.approx(least, abs=1e-7)
     assert name != "line" or least == pytest.approx(np.cos(np.pi / 9))
@@ -154,7 +158,9 @@ def test_fastest_uses_negative_weights_and_beats_one_weight() -> None:
 
 
 def test_fastest_cannot_be_improved_by_moving_any_weight() -> None:
-    """The problem is convex: no link whose weight, moved either way, mixes faster, nor any random direction."""
+    """The problem is convex: no link whose weight, moved either way, mixes faster, nor any random
+    direction.
+    """
     graph = GRAPHS["random"]
     C, random = weights.fastest(graph).toarray(), np.random.default_rng(0)
     best = weights.contraction(C)
@@ -219,7 +225,10 @@ def test_names_stand_for_functions(name: str) -> None:
     [
         (
             "metropolitan",
-            "no weights called 'metropolitan': .*max-degree, metropolis, laplacian, fastest.* 'metropolis'",
+            (
+                "no weights called 'metropolitan': .*max-degree, metropolis, laplacian, "
+                "fastest.* 'metropolis'"
+            ),
         ),
         ("zzz", "no weights called 'zzz': there are max-degree, metropolis, laplacian, fastest$"),
     ],
@@ -311,7 +320,10 @@ def path() -> np.ndarray[Any, Any]:
         (changed(path(), c12=0.5), "not symmetric: C[1, 2] = 0.5 but C[2, 1] = 0.333333"),
         (
             changed(path(), c22=0.5),
-            "weights of agent 2 sum to 1.16666667, not to 1, so the average would drift: set C[2, 2]",
+            (
+                "weights of agent 2 sum to 1.16666667, not to 1, so the average would drift: "
+                "set C[2, 2]"
+            ),
         ),
         (np.eye(4), "second eigenvalue of 1, so some agents would never hear"),
         (np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]), "second eigenvalue of 1"),
@@ -358,7 +370,9 @@ def test_unchecked_graphs_are_refused(make: Make, graph: nx.Graph) -> None:
 @quick
 @given(graph=connected(), slow=st.floats(-0.4, 1.0))
 def test_spectrum_leaves_out_the_constant_vector_only(graph: nx.Graph, slow: float) -> None:
-    """Also where all other eigenvalues have one sign, so that neither 0 nor 1 is among the extremes."""
+    """Also where all other eigenvalues have one sign, so that neither 0 nor 1 is among the
+    extremes.
+    """
     size = len(graph)
     C = slow * weights.metropolis(graph).toarray() + (1 - slow) * np.eye(size)
     basis = np.linalg.svd(np.ones((1, size)))[2][1:]

@@ -1,4 +1,5 @@
-"""Agents whose releases or machines differ: what they draw or compute differently is named by all of them.
+"""Agents whose releases or machines differ: what they draw or compute differently is named by all
+of them.
 
 One of four agents, each in a thread of its own, draws or computes otherwise than the others.
 """
@@ -122,7 +123,8 @@ def fit_anchors(network, k):
     return AnchorLapClassifier(random_state=0, network=network).fit(rows(k), partly(k))
 
 
-DRAWING = {  # every model of which agents draw something alike, each in every way that it is trained
+# every model of which agents draw something alike, each in every way that it is trained
+DRAWING = {
     "RVFLClassifier": fit_rvfl,
     "RVFLRegressor": lambda network, k: fit_rvfl(network, k, RVFLRegressor),
     "RVFLRegressor.partial_fit": stream_rvfl,
@@ -356,7 +358,9 @@ class TestCoefficients:
 
     @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
     def test_eigenvectors_that_point_the_other_way(self, monkeypatch):
-        """What a preconditioner is made of after training began differs: agents' copies of the answer part."""
+        """What a preconditioner is made of after training began differs: agents' copies of the
+        answer part.
+        """
         usual = np.linalg.eigh
 
         def eigh(A):
@@ -387,7 +391,9 @@ class TestCoefficients:
 
 @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
 class TestWhatSolversPromise:
-    """`apart` of a solution is true of its coefficients, on a network where all agents can be seen."""
+    """`apart` of a solution is true of its coefficients, on a network where all agents
+    can be seen.
+    """
 
     def check(self, solutions):
         promised = set()

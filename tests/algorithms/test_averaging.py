@@ -1,4 +1,6 @@
-"""Averages are averages: every method, every way of stopping, several graphs; and the ledger tells the price."""
+"""Averages are averages: every method, every way of stopping, several graphs; and the ledger tells
+the price.
+"""
 
 from __future__ import annotations
 

@@ -52,7 +52,9 @@ def test_the_same_rows_pass_with_one_flood(names, agents):
 @few
 @given(NAMES, st.data())
 def test_the_first_row_that_differs_is_found(names, drawn):
-    """Permuted, dropped, doubled or changed at one agent: the position is where a look at both lists would find it."""
+    """Permuted, dropped, doubled or changed at one agent: the position is where a look at both
+    lists would find it.
+    """
     change = drawn.draw(st.sampled_from(["permute", "drop", "double", "other"]))
     at = drawn.draw(st.integers(0, len(names) - 1))
     other = list(names)
@@ -94,7 +96,10 @@ def test_every_agent_says_the_same_and_no_hash_of_one_row_is_sent():
 
     run_apart(graphs.ring(5), work)
     assert set(said) == {
-        "agents disagree on rows, first at row 617 (counted from 0; all have 1000 rows): give the same"
+        (
+            "agents disagree on rows, first at row 617 (counted from 0; all have 1000 rows): "
+            "give the same"
+        )
     }
     assert len(said) == 5
     network = SimulatedNetwork(graphs.ring(5))

@@ -118,7 +118,9 @@ def test_types_that_no_engine_adds():
 
 
 def test_nothing_else_adds_over_agents():
-    """Certificates, secrecy and accounting are to be added in one place: nobody else sends rows to be added."""
+    """Certificates, secrecy and accounting are to be added in one place: nobody else sends rows to
+    be added.
+    """
     source = Path(peerlearn.__file__).parent
     adding = {
         str(file.relative_to(source))

@@ -116,6 +116,7 @@ def test_what_goes_wrong_later_is_a_sentence_too(monkeypatch, tmp_path):
     assert (done.exit_code, done.stderr) == (1, "peerlearn: the network is gone: start it again\n")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "command",
     [("graph", "ring", "--agents", "4"), ("demo", "--agents", "4"), ("run", "tiny.toml")],

@@ -1,4 +1,6 @@
-"""peerlearn run and peerlearn report: what is shown and left, exit codes, Ctrl-C, and progress without a terminal."""
+"""peerlearn run and peerlearn report: what is shown and left, exit codes, Ctrl-C, and progress
+without a terminal.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,9 @@ def test_runs_that_fail_are_named_at_the_end(folder):
 
 
 def test_what_nobody_should_miss_is_said(folder):
-    """By the run and by the report: what did not converge, and a figure that was asked for and is not drawn."""
+    """By the run and by the report: what did not converge, and a figure that was asked for and is
+    not drawn.
+    """
     lazy = (
         'n_hidden = 10\nsolver = { name = "admm", max_iterations = 2 }\n[[models]]\nname = "a line"'
     )
@@ -128,7 +132,10 @@ def test_what_nobody_should_miss_is_said(folder):
 
 
 def test_expectations_that_are_not_met_are_said(folder):
-    met = '[[expect]]\nsource = "here"\nmetric = "error"\nwhere = { model = "one place" }\nvalue = 0.5\nspread = 0.5\n'
+    met = (
+        '[[expect]]\nsource = "here"\nmetric = "error"\nwhere = { model = "one place" }\nvalue '
+        "= 0.5\nspread = 0.5\n"
+    )
     (folder / "small.toml").write_text(
         FILE.replace("[quick]", met + met.replace("0.5", "5.0", 1) + "[quick]")
     )
@@ -212,7 +219,10 @@ def stopped_by(number, folder):
 @pytest.mark.processes
 def test_stopped_by_ctrl_c_it_says_how_to_go_on_and_does(folder):
     assert stopped_by(signal.SIGINT, folder) == (
-        "1,200 runs, 1 at a time\npeerlearn: stopped by Ctrl-C; the same command goes on where this ended\n",
+        (
+            "1,200 runs, 1 at a time\npeerlearn: stopped by Ctrl-C; the same command goes on "
+            "where this ended\n"
+        ),
         130,
     )
     partly = command("report", "there")

@@ -1,4 +1,6 @@
-"""The command reproduce, on a folder of small files: the list, one, all, what is missing, and the page of results."""
+"""The command reproduce, on a folder of small files: the list, one, all, what is missing, and the
+page of results.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ SYLVA = '[[data]]\nname = "Sylva"\n'
 
 @pytest.fixture(autouse=True)
 def experiments(tmp_path, monkeypatch):
-    """A checkout with reproductions of its own, no data at hand, and no way to OpenML; reports take their time."""
+    """A checkout with reproductions of its own, no data at hand, and no way to OpenML; reports take
+    their time.
+    """
 
     def fetch_openml(**asked):
         raise URLError("no way")
@@ -151,9 +155,9 @@ def test_an_unknown_name_gets_the_nearest():
         done = run(wrong)
         assert done.exit_code == 2
         assert (
-            f"there is no reproduction {wrong!r}, the nearest is {nearest}: peerlearn reproduce lists them"
-            in done.stderr
-        )
+            f"there is no reproduction {wrong!r}, the nearest is {nearest}: peerlearn "
+            "reproduce lists them"
+        ) in done.stderr
     assert not Path("peerlearn-reproduction").exists()
 
 
@@ -218,9 +222,9 @@ def test_missing_data_are_named_and_the_rest_runs(experiments):
     said = words(done.stdout)
     assert "Fetching Sylva from OpenML" in said
     assert (
-        "Data Sylva: data set Sylva cannot be fetched, because OpenML is out of reach (no way): it was offered at"
-        in said
-    )
+        "Data Sylva: data set Sylva cannot be fetched, because OpenML is out of reach (no "
+        "way): it was offered at"
+    ) in said
     assert "Data Garageband: data set Garageband is read from a folder" in said
     assert "it was offered by Mierswa and Morik" in said
     assert "2 within, 1 explained" in said

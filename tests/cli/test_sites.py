@@ -1,4 +1,6 @@
-"""The commands that sites need: certificates before they talk, and predictions after they have learned."""
+"""The commands that sites need: certificates before they talk, and predictions after they have
+learned.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,8 @@ def test_predict_does_not_compare_numbers_with_text(model, tmp_path):
     done = run("predict", model, tmp_path / "rows.csv")
     assert done.exit_code == 0
     assert done.stderr == (
-        "no score: column 'species' has numbers of shape (150,), where the model predicts text of shape (150,)\n"
+        "no score: column 'species' has numbers of shape (150,), where the model predicts "
+        "text of shape (150,)\n"
     )
 
 

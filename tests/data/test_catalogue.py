@@ -1,4 +1,6 @@
-"""Data sets by name: what is generated follows its law, and what is wrong with a file is said in a sentence."""
+"""Data sets by name: what is generated follows its law, and what is wrong with a file is said in a
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -84,9 +86,16 @@ def test_a_file_is_read_with_its_extras_in_wide_types(folder):
 
 @pytest.mark.parametrize(
     ("name", "to"),
-    [("G50C", (-1, 1)), ("BCI", (0, 1)), ("CCPP", (0, 1)), ("Mine", (0, 1)), ("Garageband", None), ("PCMAC", None),
-     ("2Moons", None)],
-)  # fmt: skip
+    [
+        ("G50C", (-1, 1)),
+        ("BCI", (0, 1)),
+        ("CCPP", (0, 1)),
+        ("Mine", (0, 1)),
+        ("Garageband", None),
+        ("PCMAC", None),
+        ("2Moons", None),
+    ],
+)
 def test_files_are_scaled_to_the_range_of_their_name(folder, name, to):
     data, raw = load(name, folder), load(name, folder, scaled=False)
     assert raw.scaling is None
@@ -162,12 +171,15 @@ def test_a_damaged_file_does_not_spoil_the_list(folder):
 
 def test_a_file_name_without_a_folder():
     assert sentence("G50C") == (
-        "data set G50C is read from a folder: name it in PEERLEARN_DATA or by folder=; 'g50c' is generated and needs "
-        "no file; it was offered by Melacci and Belkin with their Laplacian SVMs (Journal of Machine Learning Research "
+        "data set G50C is read from a folder: name it in PEERLEARN_DATA or by "
+        "folder=; 'g50c' is generated and needs "
+        "no file; it was offered by Melacci and Belkin with their Laplacian SVMs "
+        "(Journal of Machine Learning Research "
         "12, 2011)"
     )
     assert sentence("Sylva") == (
-        "data set Sylva is read from a folder: name it in PEERLEARN_DATA or by folder=; peerlearn data fetch Sylva "
+        "data set Sylva is read from a folder: name it in PEERLEARN_DATA or by "
+        "folder=; peerlearn data fetch Sylva "
         "gets it from OpenML; it was offered at http://www.causality.inf.ethz.ch/al_data/SYLVA.html"
     )
 
@@ -181,15 +193,30 @@ BAD_ARRAYS = {
     "has shape (3,), but needs a row and a column": {"X": labels, "y": labels},
     "has shape (0, 3), but needs a row and a column": {"X": eye[:0], "y": labels[:0]},
     "has shape (3, 2), but classification needs (3,)": {"X": eye, "y": np.ones((3, 2), dtype=int)},
-    "has shape (3, 2, 2), but regression needs (3,) or (3, outputs)": {"X": eye, "y": np.ones((3, 2, 2))},
+    ("has shape (3, 2, 2), but regression needs (3,) or (3, outputs)"): {
+        "X": eye,
+        "y": np.ones((3, 2, 2)),
+    },
     "X in {path} has type <U1, but must be real numbers": {"X": np.array([["a"]] * 3), "y": labels},
     "X in {path} has type complex128, but must be real": {"X": eye * 1j, "y": labels},
     "X in {path} has 2 missing or infinite values, the first (nan) in row 1 column 2": {
-        "X": [[0, 0, 0], [0, 0, np.nan], [np.inf, 0, 0]], "y": labels},
-    "y in {path} has 1 missing or infinite values, the first (-inf) in row 2": {"X": eye, "y": [0, 1, -np.inf]},
-    "contains pickled objects, which are never loaded": {"X": np.array([[{}], [1], [2]], dtype=object), "y": labels},
-    "contains pickled objects, which are never": {"X": eye, "y": labels, "extra": np.array([None, {}], dtype=object)},
-}  # fmt: skip
+        "X": [[0, 0, 0], [0, 0, np.nan], [np.inf, 0, 0]],
+        "y": labels,
+    },
+    ("y in {path} has 1 missing or infinite values, the first (-inf) in row 2"): {
+        "X": eye,
+        "y": [0, 1, -np.inf],
+    },
+    "contains pickled objects, which are never loaded": {
+        "X": np.array([[{}], [1], [2]], dtype=object),
+        "y": labels,
+    },
+    "contains pickled objects, which are never": {
+        "X": eye,
+        "y": labels,
+        "extra": np.array([None, {}], dtype=object),
+    },
+}
 
 
 @pytest.mark.parametrize("expected", BAD_ARRAYS)
@@ -227,7 +254,9 @@ def test_a_file_of_another_kind(tmp_path, content):
 
 
 def test_a_damaged_file_is_always_a_sentence(folder):
-    """Any byte may be wrong: the file is still read, or a DataError says why not; nothing else escapes."""
+    """Any byte may be wrong: the file is still read, or a DataError says why not; nothing else
+    escapes.
+    """
     whole = (folder / "G50C.npz").read_bytes()
     rng = np.random.default_rng(0)
     for at in rng.choice(len(whole), size=150, replace=False):

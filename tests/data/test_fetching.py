@@ -1,4 +1,6 @@
-"""Fetching from OpenML, with something in its place: what is kept, what is refused, and what is said offline."""
+"""Fetching from OpenML, with something in its place: what is kept, what is refused, and what is
+said offline.
+"""
 
 from __future__ import annotations
 
@@ -157,9 +159,9 @@ def test_what_is_not_what_it_should_be_is_refused(openml, table, target, complai
     openml.answers["sylva_agnostic"] = table, target
     text = sentence(fetch, "Sylva")
     assert (
-        "data set Sylva cannot be fetched, because what OpenML has as sylva_agnostic, version 1 is another table"
-        in text
-    )
+        "data set Sylva cannot be fetched, because what OpenML has as sylva_agnostic, "
+        "version 1 is another table"
+    ) in text
     assert complaint in text
     assert not is_at_hand("Sylva")
 

@@ -1,4 +1,6 @@
-"""Rows of a table without a label: -1 and empty cells arrive as -1, of the type that the other labels have."""
+"""Rows of a table without a label: -1 and empty cells arrive as -1, of the type that the other
+labels have.
+"""
 
 from __future__ import annotations
 

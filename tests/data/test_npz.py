@@ -1,4 +1,6 @@
-"""Small .npz files that would unpack to gigabytes: refused from their headers, before any memory is taken."""
+"""Small .npz files that would unpack to gigabytes: refused from their headers, before any memory is
+taken.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,10 @@ class TestModels:
         np.savez_compressed(path, **held)
         refused(
             path,
-            r"Small.npz holds no model .*, and those of a file of ([\d,]+) bytes may take \1: copy it again",
+            (
+                r"Small.npz holds no model .*, and those of a file of ([\d,]+) bytes may take "
+                r"\1: copy it again"
+            ),
             archive.load,
         )
 
@@ -124,7 +129,10 @@ class TestDataSets:
             assert npz.read(path)["X"].shape == (rows, 10)
             assert npz.headers(path)["X"] == ((rows, 10), np.dtype(dtype))
         else:
-            said = r"would take 240,000 bytes of memory, and those of a file of .* may take 200,000: save plain arr"
+            said = (
+                r"would take 240,000 bytes of memory, and those of a file of .* may take "
+                r"200,000: save plain arr"
+            )
             refused(path, said)
             refused(path, said, npz.headers)
 
@@ -145,14 +153,20 @@ class TestLies:
         bombs.write(path, ("X.npy", (content, 1_000_000, zipfile.ZIP_DEFLATED)))
         refused(
             path,
-            r"'X' has shape \(400000000,\) and type float64, which take 3200000000 bytes, and there are 9999\d\d ",
+            (
+                r"'X' has shape \(400000000,\) and type float64, which take 3200000000 bytes, "
+                r"and there are 9999\d\d "
+            ),
         )
 
     def test_an_array_smaller_than_the_directory_says(self, path):
         bombs.write(path, ("X.npy", bombs.bomb((10,))))
         refused(
             path,
-            r"'X' has shape \(10,\) and type float64, which take 80 bytes, and there are 3200000000 for it",
+            (
+                r"'X' has shape \(10,\) and type float64, which take 80 bytes, and there are "
+                r"3200000000 for it"
+            ),
         )
 
     def test_a_stream_that_goes_on_behind_what_is_announced(self, path):
@@ -213,7 +227,10 @@ class TestDirectories:
         bombs.write(path, ("X.npy", bombs.npy(X)), ("X.npy", bombs.npy(Y)))
         refused(
             path,
-            "it holds two arrays of the name 'X': save plain arrays, without compression, with np.savez",
+            (
+                "it holds two arrays of the name 'X': save plain arrays, without compression, "
+                "with np.savez"
+            ),
         )
 
     def test_too_many_arrays(self, path):
@@ -240,7 +257,9 @@ class TestDirectories:
 
 
 def test_a_stream_of_few_numbers_whose_learner_would_need_gigabytes(tmp_path):
-    """RLS keeps matrices of features x features; a file without them, for 30,000 features, has half a megabyte."""
+    """RLS keeps matrices of features x features; a file without them, for 30,000 features, has half
+    a megabyte.
+    """
     model = RVFLClassifier(10, random_state=0).partial_fit(X, Y, classes=[0, 1])
     save_stream(model, tmp_path / "whole.npz")
     B = 30_000

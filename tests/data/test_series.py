@@ -1,4 +1,6 @@
-"""Generated series: each follows its formula, integrators have the order they claim, and a seed settles everything."""
+"""Generated series: each follows its formula, integrators have the order they claim, and a seed
+settles everything.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def test_the_extended_polynomial_follows_its_formula():
 
 
 def slow_mackey_glass(start, tau, h, steps):
-    """Runge-Kutta's four slopes one after the other, with the delayed value from the cubic of the step it lies in."""
+    """Runge-Kutta's four slopes one after the other, with the delayed value from the cubic of the
+    step it lies in.
+    """
     delay = round(tau / h)
     x, slope = [start], []
 
@@ -180,7 +184,10 @@ def test_lorenz_is_scaled_and_to_be_predicted_a_second_ahead():
         (
             mackey_glass,
             {"tau": 0.25},
-            "tau of mackey_glass must be a multiple of its step of 0.1, above 0 and at most 10000, not 0.25",
+            (
+                "tau of mackey_glass must be a multiple of its step of 0.1, above 0 and at "
+                "most 10000, not 0.25"
+            ),
         ),
         (mackey_glass, {"tau": 1e308}, "tau of mackey_glass must be a multiple of its step"),
         (mackey_glass, {"tau": -30.0}, "tau of mackey_glass must be a multiple of its step"),

@@ -1,4 +1,6 @@
-"""Tables from files: what was written is read, and what cannot be used is named by file, row and column."""
+"""Tables from files: what was written is read, and what cannot be used is named by file, row and
+column.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,16 @@ def test_whatever_bytes_a_file_has_the_answer_is_a_table_or_a_sentence(place, co
 
 @pytest.mark.parametrize(
     ("cells", "dtype"),
-    [(["1", "-2"], "int64"), (["1", "2.0"], "float64"), (["1", "1e3"], "float64"), (["1", "b"], "<U1"),
-     (["1_0", "2_0"], "<U3"), (["True", "False"], "<U5"), ([str(2**63), "1"], "<U19")],
-)  # fmt: skip
+    [
+        (["1", "-2"], "int64"),
+        (["1", "2.0"], "float64"),
+        (["1", "1e3"], "float64"),
+        (["1", "b"], "<U1"),
+        (["1_0", "2_0"], "<U3"),
+        (["True", "False"], "<U5"),
+        ([str(2**63), "1"], "<U19"),
+    ],
+)
 def test_the_type_of_a_target_is_the_narrowest_that_keeps_it(tmp_path, cells, dtype):
     table = table_file.read(
         written(tmp_path, "x,y\n" + "".join(f"0,{cell}\n" for cell in cells)), "y"

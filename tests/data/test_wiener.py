@@ -1,4 +1,6 @@
-"""Wiener systems: the law of the signals, the two nonlinearities, and what is the same in another recording."""
+"""Wiener systems: the law of the signals, the two nonlinearities, and what is the same in another
+recording.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def test_an_agents_signals_are_its_own():
 
 
 def test_mild_is_the_catmull_rom_spline_of_its_control_points():
-    """Cubic Hermite with the slopes of the neighbors' chord; beyond -2 and 2 along the tangent, which has slope one."""
+    """Cubic Hermite with the slopes of the neighbors' chord; beyond -2 and 2 along the tangent,
+    which has slope one.
+    """
     slopes = (MILD[2:] - MILD[:-2]) / (KNOTS[2:] - KNOTS[:-2])
     spline = CubicHermiteSpline(KNOTS[1:-1], MILD[1:-1], slopes)
     s = np.linspace(-2, 2, 1001)

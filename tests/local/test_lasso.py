@@ -1,4 +1,6 @@
-"""The exact lasso from sums: the conditions of a minimum, scikit-learn, and the same zeros at every agent."""
+"""The exact lasso from sums: the conditions of a minimum, scikit-learn, and the same zeros at every
+agent.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def test_the_states_of_a_reservoir_are_no_difficulty(draw, alpha, noise):
 
 
 def test_lasso_as_scikit_learn_has_it_on_states():
-    """Within 1e-5 of coordinate descent, as far as that comes: with an alpha that it can cope with."""
+    """Within 1e-5 of coordinate descent, as far as that comes: with an alpha that it can
+    cope with.
+    """
     H, Y = states(narma10(1, 700), noise=1e-3)
     b, _ = lasso(H[0].T @ H[0], H[0].T @ Y[0], 0.3)
     rival = SklearnLasso(
@@ -114,7 +118,9 @@ def test_the_best_point_of_a_ray_is_found_exactly():
 
 
 def test_what_is_let_in_moves_as_its_gradient_says():
-    """Two columns nearly alike: let in together, the second would be pushed below zero by the first."""
+    """Two columns nearly alike: let in together, the second would be pushed below zero by the
+    first.
+    """
     G, P = np.array([[1.0, 0.99], [0.99, 1.0]]), np.array([1.0, 0.95])
     s, alpha = np.ones(2), 0.1
     A, d = module._direction(G, -P + alpha * s, s, np.zeros(2, dtype=bool), np.array([0, 1]))
@@ -159,7 +165,7 @@ def test_what_is_no_number_is_not_called_a_minimum():
 
 
 # Over a network
-# -----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("averaging", ["tree", "chebyshev", "plain"])
@@ -205,7 +211,9 @@ def test_every_agent_alone_has_the_bits_of_the_simulation(solver):
 
 
 def test_by_gossip_only_the_answer_is_followed():
-    """Sums of all agents travel, but not the sum itself: one agent solves, and its coefficients go round."""
+    """Sums of all agents travel, but not the sum itself: one agent solves, and its coefficients go
+    round.
+    """
     problems, _, _ = ragged_problem(10, 40, 1)
     network = SimulatedNetwork(graphs.ring(10))
     Gram(averaging="chebyshev").solve(network, problems, Lasso(3.0))
@@ -309,7 +317,7 @@ def test_gram_and_local_refuse_other_penalties():
 
 
 # ADMM
-# ---------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def well_conditioned(agents):
@@ -321,7 +329,9 @@ def well_conditioned(agents):
 
 
 def test_admm_reaches_the_exact_lasso():
-    """The threshold is element by element, of the scaled dual, with alpha / (rho L): nothing else ends here."""
+    """The threshold is element by element, of the scaled dual, with alpha / (rho L): nothing else
+    ends here.
+    """
     problems, G, P = well_conditioned(10)
     exact, _ = lasso(G, P, 20.0)
     for rho in (None, 3.0, 100.0):
@@ -337,7 +347,9 @@ def test_admm_reaches_the_exact_lasso():
 
 
 def test_the_printed_thresholds_end_elsewhere():
-    """What the thesis prints, run by hand: the unscaled dual, and one threshold for the whole vector."""
+    """What the thesis prints, run by hand: the unscaled dual, and one threshold for the whole
+    vector.
+    """
     alpha, rho, L = 20.0, 0.5, 5
     problems, G, P = well_conditioned(L)
     exact, _ = lasso(G, P, alpha)

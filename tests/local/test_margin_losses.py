@@ -1,4 +1,6 @@
-"""Losses of rows: derivatives against differences, sparse against dense, agents together against agents alone."""
+"""Losses of rows: derivatives against differences, sparse against dense, agents together against
+agents alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What transforms keep of distances, and what whoever sees them can take back: the numbers of docs/privacy.md."""
+"""What transforms keep of distances, and what whoever sees them can take back: the numbers of
+docs/privacy.md.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,9 @@ class TestTanh:
 
 
 class TestAttacks:
-    """None of this is hidden: whoever can compute distances to others' rows can compute the rows."""
+    """None of this is hidden: whoever can compute distances to others' rows can compute
+    the rows.
+    """
 
     def test_completed_distances_and_own_rows_give_everybodys(self):
         """Landmarks need no own rows: tests/whole/test_attacks.py."""

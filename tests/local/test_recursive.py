@@ -1,4 +1,6 @@
-"""What one agent learns from a stream by itself: recursive least squares in both forms against batch, and LMS."""
+"""What one agent learns from a stream by itself: recursive least squares in both forms against
+batch, and LMS.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,9 @@ class TestRecursiveIsBatch:
 
 
 class TestTenThousandChunks:
-    """Sums keep their digits, differences lose them: by renewing P from A both stay symmetric and definite."""
+    """Sums keep their digits, differences lose them: by renewing P from A both stay symmetric and
+    definite.
+    """
 
     @pytest.mark.parametrize("sizes", [[0, 1], [0, 1, 2, 3, 4, 9]], ids=["single rows", "ragged"])
     def test_keep_symmetry_and_definiteness(self, sizes):
@@ -233,7 +237,10 @@ class TestStacks:
 
 
 class TestEquationsBeyondDoublePrecision:
-    SENTENCE = r"the rows that agent 1 has seen outweigh the ridge penalty beyond double precision, .* raise alpha, or"
+    SENTENCE = (
+        r"the rows that agent 1 has seen outweigh the ridge penalty beyond double precision, "
+        r".* raise alpha, or"
+    )
 
     def learn(self, rows, scale, alpha, forgetting=1.0):
         """Features of rank 3 at agent 1, so that nothing but the penalty holds its equations up."""

@@ -51,7 +51,9 @@ def slowly(
     v: Array | None = None,
     readout: Array | None = None,
 ):
-    """Rows [1, x[n], h[n]] and what is fed back, from the formula: one sequence, one step after the other."""
+    """Rows [1, x[n], h[n]] and what is fed back, from the formula: one sequence, one step after the
+    other.
+    """
     h, y, rows, outputs = np.zeros(R.units), np.zeros(R.W_fb.shape[1]), [], []
     for n in range(len(x)):
         inside = R.W_in @ np.concatenate([[1.0], x[n]]) + R.W @ h + R.W_fb @ y

@@ -1,4 +1,6 @@
-"""Laplacian ridge regression on anchors: the formula with all its matrices, the same anchors everywhere, bad input."""
+"""Laplacian ridge regression on anchors: the formula with all its matrices, the same anchors
+everywhere, bad input.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def ring(agents=4):
 
 
 def printed(model, X, targets, labelled, gamma_I, s, r):
-    """f at all rows by the formula as it is written, with the Laplacian of all rows; no code of the package."""
+    """f at all rows by the formula as it is written, with the Laplacian of all rows; no code of the
+    package.
+    """
     A, w = model.anchors_, model.width_
     D = ((X[:, None] - A) ** 2).sum(axis=2)
     S, U = np.linalg.eigh(np.exp(-((A[:, None] - A) ** 2).sum(axis=2) / (2 * w**2)))
@@ -87,7 +91,9 @@ def test_rows_in_pieces_are_rows_at_once(monkeypatch):
 
 
 def test_unlabelled_rows_help():
-    """Two moons with few labels: against the same model on the labelled rows alone, and on all without the graph."""
+    """Two moons with few labels: against the same model on the labelled rows alone, and on all
+    without the graph.
+    """
     errors = {"ours": [], "labelled rows": [], "no graph": []}
     for seed in range(8):
         moons = data.load("two-moons", seed=seed)
@@ -190,7 +196,9 @@ class TestCentres:
 
 class TestGiven:
     def test_text_labels_that_few_agents_have(self):
-        """Agents without a labelled row, one without any other, and one with a single row: all of them allowed."""
+        """Agents without a labelled row, one without any other, and one with a single row: all of
+        them allowed.
+        """
         shares = [(model_data.rows(agent), model_data.few_labels(agent, 3)) for agent in range(7)]
         model = AnchorLapClassifier(network=SimulatedNetwork(SEVEN), random_state=0).fit(shares)
         assert model.classes_.tolist() == ["iron", "lead", "tin"]
@@ -262,7 +270,10 @@ class TestBadInput:
         [
             (
                 {"rank": 61},
-                r"rank=61 is too large for the data: their (\d+) anchors span \1 directions at width=\d",
+                (
+                    r"rank=61 is too large for the data: their (\d+) anchors span \1 "
+                    r"directions at width=\d"
+                ),
             ),
             (
                 {"rank": 30, "width": 50.0},
@@ -270,7 +281,10 @@ class TestBadInput:
             ),
             (
                 {"n_anchors": 61},
-                r"n_anchors=61 is too large for the data: agents sent \d+ different centres, at most half",
+                (
+                    r"n_anchors=61 is too large for the data: agents sent \d+ different "
+                    r"centres, at most half"
+                ),
             ),
             (
                 {"n_nearest": 61},

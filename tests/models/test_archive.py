@@ -1,4 +1,6 @@
-"""Saved models: the same predictions to the last bit, nothing unpickled, and nothing in a file taken on trust."""
+"""Saved models: the same predictions to the last bit, nothing unpickled, and nothing in a file
+taken on trust.
+"""
 
 from __future__ import annotations
 

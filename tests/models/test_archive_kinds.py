@@ -1,4 +1,6 @@
-"""Saved models that learned from few labels: the same predictions to the last bit, and nothing taken on trust."""
+"""Saved models that learned from few labels: the same predictions to the last bit, and nothing
+taken on trust.
+"""
 
 from __future__ import annotations
 

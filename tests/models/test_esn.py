@@ -1,4 +1,6 @@
-"""ESNRegressor: states and readouts against formulas written out here, closed loops, forecasts, and what is refused."""
+"""ESNRegressor: states and readouts against formulas written out here, closed loops, forecasts, and
+what is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""ESNRegressor's settings: what is refused, before any message where no message is needed to tell, and warned of."""
+"""ESNRegressor's settings: what is refused, before any message where no message is needed to tell,
+and warned of.
+"""
 
 from __future__ import annotations
 

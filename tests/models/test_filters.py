@@ -1,4 +1,6 @@
-"""Filters over a network: against plain numpy, closed forms, each other, and on every way to run them."""
+"""Filters over a network: against plain numpy, closed forms, each other, and on every way to run
+them.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +127,9 @@ class TestAgainstPlainNumpy:
 
 
 class TestGradients:
-    """What one LMS step changes is the step times the error times the derivative of the output, by differences."""
+    """What one LMS step changes is the step times the error times the derivative of the output, by
+    differences.
+    """
 
     @pytest.mark.parametrize(
         ("basis", "size"), list(product(("catmull-rom", "bspline"), (0.5, 6.0)))

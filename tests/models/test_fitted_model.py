@@ -1,4 +1,6 @@
-"""What every hosted agent predicts: the first line is `predict`, and scores are those of the lines."""
+"""What every hosted agent predicts: the first line is `predict`, and scores are those of
+the lines.
+"""
 
 from __future__ import annotations
 

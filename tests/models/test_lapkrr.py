@@ -34,7 +34,9 @@ def blobs(classes, n=60, seed=0):
 
 
 def printed(X, y, x, *, width, n_neighbors, gamma_A, gamma_I, power):
-    """f(x) by the formula, dense and in one place, without any code of the package; y: rows of 0 have no label."""
+    """f(x) by the formula, dense and in one place, without any code of the package; y: rows of 0
+    have no label.
+    """
     distance = np.linalg.norm(X[:, None] - X[None], axis=2)
     N = len(X)
     joined = np.zeros((N, N), dtype=bool)
@@ -58,7 +60,7 @@ def signs(some, classes):
 
 
 # The answer
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -257,7 +259,7 @@ def test_settings_that_mean_the_same_are_the_same():
 
 
 # What is given
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_labels_of_any_kind_and_tables_of_pandas():

@@ -1,4 +1,6 @@
-"""Echo state networks in a file: the same outputs and forecasts to the last bit, and nothing taken on trust."""
+"""Echo state networks in a file: the same outputs and forecasts to the last bit, and nothing taken
+on trust.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Forecasts: closed loops of a trained reservoir, from where it was left or from a history, against the formula."""
+"""Forecasts: closed loops of a trained reservoir, from where it was left or from a history, against
+the formula.
+"""
 
 from __future__ import annotations
 

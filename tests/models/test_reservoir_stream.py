@@ -1,4 +1,6 @@
-"""ESNRegressor.partial_fit: sequences that run on from call to call, learned by every learner; saved and taken up."""
+"""ESNRegressor.partial_fit: sequences that run on from call to call, learned by every learner;
+saved and taken up.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ FEEDBACK = {"feedback_scaling": 0.4, "teacher_scaling": 0.3, "leak": 0.7}
 
 
 def signals(length):
-    """What four sensors see: a random walk each, and what it was two samples before times what it is."""
+    """What four sensors see: a random walk each, and what it was two samples before times what it
+    is.
+    """
     x = [np.sin(np.cumsum(RNG.normal(0.2, 0.3, length)))[:, None] for _ in range(4)]
     return x, [one[:, 0] * np.concatenate([[0, 0], one[:-2, 0]]) for one in x]
 
@@ -77,7 +81,9 @@ def test_exactly_what_fit_finds_however_samples_are_cut(settings):
 
 @pytest.mark.parametrize("learner", list(learners()))
 def test_every_learner(learner):
-    """One sample at a time, or many: the same states, so that only the learner's own ways differ."""
+    """One sample at a time, or many: the same states, so that only the learner's own ways
+    differ.
+    """
     fine = streamed([(1,) * 4] * 40, stream=learner, noise=1e-3, **FEEDBACK)
     coarse = streamed([(40,) * 4], stream=learner, noise=1e-3, **FEEDBACK)
     for name in STATES:

@@ -166,7 +166,9 @@ def test_the_report_holds_all_that_the_fit_sent(g50c):
 
 
 def test_g50c_error_rates():
-    """Thesis, section 4.4.1, on generated data: centralised near the Bayes error, CONS with it, local far off."""
+    """Thesis, section 4.4.1, on generated data: centralised near the Bayes error, CONS with it,
+    local far off.
+    """
     errors = {"centralised": [], "cons": [], "local": []}
     for seed in range(6):
         train, test = data.load("g50c", seed=seed), data.load("g50c", seed=100 + seed, scaled=False)
@@ -271,7 +273,9 @@ class TestBadInput:
     def test_fewer_rows_than_agents(self):
         with pytest.raises(
             DataError,
-            match="n_samples=20 rows cannot be dealt to 25 agents, one each at least: give more rows",
+            match=(
+                "n_samples=20 rows cannot be dealt to 25 agents, one each at least: give more rows"
+            ),
         ):
             RVFLClassifier(network=self.network(25)).fit(self.X, self.y)
 

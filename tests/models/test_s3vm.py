@@ -1,4 +1,6 @@
-"""S3VM: the centralised stationary point, the share of positives, every kind of rows and labels, and bad input."""
+"""S3VM: the centralised stationary point, the share of positives, every kind of rows and labels,
+and bad input.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def test_all_rows_are_translated_by_the_unlabelled_mean(partly):
 
 
 def test_half_of_the_errors_of_a_machine_that_knows_the_labelled_rows_alone():
-    """Thesis, table 8.3, on generated data: 13.8 % by the linear SVM, 6.4 % by the semi-supervised one."""
+    """Thesis, table 8.3, on generated data: 13.8 % by the linear SVM, 6.4 % by the semi-supervised
+    one.
+    """
     errors = {"linear": [], "together": []}
     for seed in range(5):
         X, y, truth = partly_labelled(data.load("g50c", seed=seed))
@@ -270,7 +274,10 @@ class TestBadInput:
         y[2] = 7
         shares = [(self.X[:10], y[:10]), (self.X[10:], y[10:])]
         for network, rows in ((None, (self.X, y)), (ring(), (self.X, y)), (ring(2), (shares,))):
-            sentence = r"Only binary classification is supported.* have 3 classes, 0, 1, 7: keep the rows of two classes"
+            sentence = (
+                r"Only binary classification is supported.* have 3 classes, 0, 1, 7: keep the "
+                r"rows of two classes"
+            )
             with pytest.raises(DataError, match=sentence):
                 S3VMClassifier(network=network).fit(*rows)
 

@@ -1,4 +1,6 @@
-"""What ESNRegressor may be given: all forms of sequences, and a sentence for everything else, before any message."""
+"""What ESNRegressor may be given: all forms of sequences, and a sentence for everything else,
+before any message.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,10 @@ REFUSED = [
         (X, Y),
         6,
         0,
-        "5 sequences cannot be dealt to 6 agents, one each at least: give more sequences, one array",
+        (
+            "5 sequences cannot be dealt to 6 agents, one each at least: give more sequences, "
+            "one array"
+        ),
     ),
     (
         (X[0], Y[0]),
@@ -310,7 +315,10 @@ class TestChunks:
             (
                 ([ONE, TWO],),
                 (2,),
-                r"the share of agent 0: y has shape \(30,\), but earlier sequences had \(samples, 2\)",
+                (
+                    r"the share of agent 0: y has shape \(30,\), but earlier sequences had "
+                    r"\(samples, 2\)"
+                ),
             ),
             (
                 ([ONE, ([], [])],),

@@ -1,4 +1,6 @@
-"""Streams that are saved and taken up again: the same bits, nothing unpickled, and nothing in a file taken on trust."""
+"""Streams that are saved and taken up again: the same bits, nothing unpickled, and nothing in a
+file taken on trust.
+"""
 
 from __future__ import annotations
 
@@ -264,7 +266,10 @@ class TestWrongFiles:
     def refused(self, path, sentence, network=None):
         with pytest.raises(
             DataError,
-            match=rf"s\.npz holds no stream that can be resumed, because .*{sentence}.*: give the file that save",
+            match=(
+                rf"s\.npz holds no stream that can be resumed, because .*{sentence}.*: give "
+                r"the file that save"
+            ),
         ):
             resume_stream(path, ring() if network is None else network)
 

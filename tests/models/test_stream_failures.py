@@ -1,4 +1,6 @@
-"""What a stream must survive: a network that fails, memory that cannot be written, neighbors that talk nonsense."""
+"""What a stream must survive: a network that fails, memory that cannot be written, neighbors that
+talk nonsense.
+"""
 
 from __future__ import annotations
 

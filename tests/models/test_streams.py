@@ -1,4 +1,6 @@
-"""`partial_fit`: chunks of any form and size, what is reported, and bad chunks, which change nothing."""
+"""`partial_fit`: chunks of any form and size, what is reported, and bad chunks, which change
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -273,7 +275,10 @@ class TestFitAndPartialFit:
         [
             (
                 {"alpha": 0.0},
-                "a stream needs alpha above 0: its first rows alone do not determine the coefficients",
+                (
+                    "a stream needs alpha above 0: its first rows alone do not determine the "
+                    "coefficients"
+                ),
             ),
             ({"alpha": -1.0}, "alpha"),
             ({"stream": "consensu"}, "stream 'consensu' is not known, did you mean 'consensus'"),
@@ -403,7 +408,9 @@ class TestBadChunks:
         "stream", [stream for stream in STREAMS if stream != DiffusionLMS()], ids=str
     )
     def test_numbers_that_are_too_large(self, stream, scale, rows):
-        """Their squares overflow, or leave nothing of the penalty: a learner finds out while it learns."""
+        """Their squares overflow, or leave nothing of the penalty: a learner finds out while it
+        learns.
+        """
         options = {"stream": stream, "activation": "relu"}
         pair = [model(RVFLRegressor, **options).partial_fit(X[:33], X[:33, 0]) for _ in range(2)]
         same = np.zeros(rows, dtype=int)

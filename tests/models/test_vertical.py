@@ -1,4 +1,6 @@
-"""The vertical models: scikit-learn's contract, the centralised answer, the same rows everywhere, and bad input."""
+"""The vertical models: scikit-learn's contract, the centralised answer, the same rows everywhere,
+and bad input.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +152,9 @@ def test_each_agent_draws_features_of_its_own(g50c):
 
 
 def test_g50c_error_rates():
-    """Thesis, section 6.3, on generated data: together near the Bayes error, an ensemble worse, alone far off."""
+    """Thesis, section 6.3, on generated data: together near the Bayes error, an ensemble worse,
+    alone far off.
+    """
     errors = {"centralised": [], "dual": [], "ensemble": [], "local": []}
     for seed in range(5):
         train, test = data.load("g50c", seed=seed), data.load("g50c", seed=100 + seed, scaled=False)
@@ -284,7 +288,8 @@ def test_more_agents_than_columns():
 def test_nobody_predicts_alone(g50c):
     model = VerticalRVFLClassifier(5, random_state=0, network=network()).fit(g50c.X, g50c.y)
     why = (
-        r"this model was fitted over 4 agents and has the coefficients of 0, 1, 2, 3; each agent has columns of its "
+        r"this model was fitted over 4 agents and has the coefficients of 0, 1, "
+        r"2, 3; each agent has columns of its "
         r"own, so that nobody can predict alone: set network to the one it was fitted over"
     )
     for other in (None, network(5), SimulatedNetwork(graphs.complete(1))):
@@ -484,7 +489,10 @@ class TestBadInput:
             ({"alpha": -1.0}, "alpha, the weight of the penalty, must be"),
             (
                 {"alpha": 0.0},
-                "cannot tell whether the columns of all agents determine the coefficients when alpha is 0",
+                (
+                    "cannot tell whether the columns of all agents determine the coefficients "
+                    "when alpha is 0"
+                ),
             ),
             (
                 {"alpha": 0.0, "network": None, "n_hidden": 50},

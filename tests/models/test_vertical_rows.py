@@ -35,7 +35,8 @@ class TestRows:
         other[[20, 40]] = other[[40, 20]]
         with pytest.raises(
             DataError,
-            match=r"agents disagree on the identifiers of rows, first at row 20 \(counted from 0; all have 60 rows\): "
+            match=r"agents disagree on the identifiers of rows, first at row 20 "
+            r"\(counted from 0; all have 60 rows\): "
             r"give all agents the same rows in the same order, or set rows='intersection'",
         ):
             self.model().fit(
@@ -114,7 +115,10 @@ class TestRows:
     def test_targets_that_differ(self):
         other = self.y.copy()
         other[17] = "sideways"
-        said = r"agents disagree on y, first at row 17 \(counted from 0; all have 60 rows\): give all agents the same"
+        said = (
+            r"agents disagree on y, first at row 17 \(counted from 0; all have 60 rows\): give "
+            r"all agents the same"
+        )
         with pytest.raises(DataError, match=said):
             self.model().fit(self.tables(*[np.arange(60)] * 3), [self.y, other, self.y])
         numbers = self.X[:, 0].copy()

@@ -1,4 +1,6 @@
-"""Named arrays as bytes: what goes in comes out, and whatever comes in, nothing but arrays or a WireError comes out."""
+"""Named arrays as bytes: what goes in comes out, and whatever comes in, nothing but arrays or a
+WireError comes out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Agents on the ranks of an MPI job: the numbers and the ledger of a simulation, and jobs that end where they must."""
+"""Agents on the ranks of an MPI job: the numbers and the ledger of a simulation, and jobs that end
+where they must.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,10 @@ with open(f"{sys.argv[1]}/rank-{rank}.json", "w") as file:
 
     @pytest.mark.parametrize("given", ["too few", "no such rank", "nobody on rank 1", "no number"])
     def test_ranks_that_cannot_be(self, given, found):
-        sentence = "ranks must hold the rank of each of the 7 agents, and each rank from 0 to 1 at least once"
+        sentence = (
+            "ranks must hold the rank of each of the 7 agents, and each rank from 0 to 1 at "
+            "least once"
+        )
         assert [said[given] for said in found] == [sentence] * 2
 
     def test_more_ranks_than_agents(self, found):
@@ -102,7 +107,8 @@ with open(f"{sys.argv[1]}/rank-{rank}.json", "w") as file:
     )
     def test_networks_that_differ_between_ranks(self, given, found):
         sentence = (
-            "rank 1 was given another graph, other weights or other ranks than rank 0: make the same network on every "
+            "rank 1 was given another graph, other weights or other ranks than "
+            "rank 0: make the same network on every "
             "rank, with the same seed"
         )
         assert [said[given] for said in found] == [sentence] * 2
@@ -149,7 +155,10 @@ def test_the_demo_over_mpi_has_the_results_of_a_simulation(tmp_path):
         "from peerlearn.cli.demo import run; "
         "run.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0}}; "
     )
-    command = "from peerlearn.cli import main; main(['demo', '--agents', '5', '--output', {!r}, '--engine', {!r}])"
+    command = (
+        "from peerlearn.cli import main; main(['demo', '--agents', '5', '--output', {!r}, "
+        "'--engine', {!r}])"
+    )
     for engine, ranks in (("mpi", 2), ("simulation", None)):
         said = mpi_jobs.run(ranks, "-c", small + command.format(str(tmp_path / engine), engine))
         assert said.count("g50c: 412 rows dealt to 5 agents") == 1, (
@@ -199,7 +208,7 @@ def test_missing_package_is_named_with_the_way_to_install_it(missing, monkeypatc
 
 
 # Which rows cross
-# ----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @st.composite

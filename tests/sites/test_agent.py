@@ -247,7 +247,9 @@ def test_settings_that_differ_end_both_agents(tmp_path, key, values, file, old, 
 
 @pytest.mark.processes
 def test_scripts_see_nothing_of_what_grpc_writes(tmp_path):
-    """A port in use, and then a stranger that speaks no TLS: only our own words are on standard error."""
+    """A port in use, and then a stranger that speaks no TLS: only our own words are on standard
+    error.
+    """
     certificates.make(tmp_path / "papers", ["north"])
     script = """
 import os, socket, sys
@@ -345,9 +347,9 @@ def test_an_agent_that_gives_up_can_be_started_again(tmp_path):
         ((code, words),) = all_ended(running, tmp_path)
     assert second.exit_code == 2
     assert (
-        f"agent south runs in {tmp_path / 'south'} already, as process {running[0].pid}: wait for it"
-        in second.stderr
-    )
+        f"agent south runs in {tmp_path / 'south'} already, as process {running[0].pid}: "
+        "wait for it"
+    ) in second.stderr
     assert code == 3
     last = words.splitlines()[-1]
     assert last.startswith("peerlearn: gave up after agent north had been silent for ")
@@ -357,7 +359,9 @@ def test_an_agent_that_gives_up_can_be_started_again(tmp_path):
 
 @pytest.mark.processes
 def test_stopped_in_the_middle_and_started_again(tmp_path):
-    """SIGTERM to one and Ctrl-C to the other: the coefficients are those of agents that nobody stopped."""
+    """SIGTERM to one and Ctrl-C to the other: the coefficients are those of agents that nobody
+    stopped.
+    """
     names = NAMES[:2]
     write_sites(
         tmp_path,
@@ -405,7 +409,9 @@ def test_stopped_in_the_middle_and_started_again(tmp_path):
 
 
 def test_a_model_that_was_taken_away_is_not_claimed(tmp_path):
-    """One agent alone is a network too: trained, and then asked again after its model was deleted."""
+    """One agent alone is a network too: trained, and then asked again after its model was
+    deleted.
+    """
     certificates.make(tmp_path / "papers", ["north"])
     write_sites(tmp_path, ["north"], {**MODEL, "alpha": 2}, data=csv_of(tmp_path, ["north"]))
     edit(tmp_path / "north.toml", toml({"links": []}), "links = []\n")

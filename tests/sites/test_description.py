@@ -1,4 +1,6 @@
-"""What sites and networks are described by: every mistake is a sentence, and what is written is what is read."""
+"""What sites and networks are described by: every mistake is a sentence, and what is written is
+what is read.
+"""
 
 from __future__ import annotations
 
@@ -170,12 +172,18 @@ def test_keys_that_a_site_needs(tmp_path, key):
         (
             "model.kind",
             3,
-            "[model] in FILE cannot be used: kind 3 is not known: there are AnchorLapClassifier, ESNR",
+            (
+                "[model] in FILE cannot be used: kind 3 is not known: there are "
+                "AnchorLapClassifier, ESNR"
+            ),
         ),
         (
             "model.hidden",
             3,
-            "[model] in FILE cannot be used: hidden is not a parameter of RVFLClassifier: did you mean",
+            (
+                "[model] in FILE cannot be used: hidden is not a parameter of RVFLClassifier: "
+                "did you mean"
+            ),
         ),
         (
             "model.network",
@@ -274,7 +282,8 @@ def misspelt(values, key, wrong):
         (
             read_site,
             changed(changed(SITE, "run", GONE), "zebra", {"a": 1}),
-            "[zebra] in FILE is not known: there are address, certificates, data, model, name, neighbors, network, "
+            "[zebra] in FILE is not known: there are address, certificates, "
+            "data, model, name, neighbors, network, "
             "output, patience, run",
         ),
         (

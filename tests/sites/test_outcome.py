@@ -1,4 +1,6 @@
-"""What `peerlearn up` ends with: scores alone, together and in one place, on rows that nobody trained on."""
+"""What `peerlearn up` ends with: scores alone, together and in one place, on rows that nobody
+trained on.
+"""
 
 from __future__ import annotations
 

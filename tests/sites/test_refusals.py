@@ -10,7 +10,10 @@ import pytest
 
 from peerlearn.sites.refusals import refusals_in_the_log, sentence
 
-LINE = "I1116 04:38:30.631531   28937 ssl_transport_security.cc:2563] Handshake failed with error SSL_ERROR_SSL: "
+LINE = (
+    "I1116 04:38:30.631531   28937 ssl_transport_security.cc:2563] Handshake failed with error "
+    "SSL_ERROR_SSL: "
+)
 PORT_IN_USE = b"E1118 00:42:31.401874   10515 add_port.cc:83] Failed to add port to server\n" * 2
 OPENSSL = "error:1000007d:SSL routines:OPENSSL_internal:"
 
@@ -27,7 +30,10 @@ OPENSSL = "error:1000007d:SSL routines:OPENSSL_internal:"
             "the other end's certificate has expired",
         ),
         (
-            f"{LINE}{OPENSSL}PEER_DID_NOT_RETURN_A_CERTIFICATE: Invalid certificate verification context",
+            (
+                f"{LINE}{OPENSSL}PEER_DID_NOT_RETURN_A_CERTIFICATE: Invalid certificate "
+                "verification context"
+            ),
             "the caller has no certificate",
         ),
         (
@@ -40,7 +46,10 @@ OPENSSL = "error:1000007d:SSL routines:OPENSSL_internal:"
         ),
         (f"{LINE}{OPENSSL}SOMETHING_NEW: Words", "SOMETHING_NEW: Words"),
         (
-            "E1116 04:38:30.638399   28936 ssl_transport_security.cc:3238] No match found for server name: west",
+            (
+                "E1116 04:38:30.638399   28936 ssl_transport_security.cc:3238] No match found "
+                "for server name: west"
+            ),
             "the process that listens there is not agent west",
         ),
     ],

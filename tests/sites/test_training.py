@@ -1,4 +1,6 @@
-"""[model] of all kinds, and sites whose rows mostly have no label: what is trained there predicts alone."""
+"""[model] of all kinds, and sites whose rows mostly have no label: what is trained there predicts
+alone.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +153,9 @@ def frame(rows, known=KNOWN):
 
 
 def sites(folder, model):
-    """One with empty cells, one with missing values, and one with no label at all; what each learns from."""
+    """One with empty cells, one with missing values, and one with no label at all; what each learns
+    from.
+    """
     frame(SHARES["north"]).to_csv(folder / "north.csv", index=False)
     frame(SHARES["south"]).to_parquet(folder / "south.parquet")
     bare = frame(SHARES["west"], np.zeros(150, bool))
@@ -199,7 +203,9 @@ def test_sites_with_few_labels(tmp_path):
 
 @pytest.mark.processes
 def test_sites_whose_rows_are_times(tmp_path):
-    """A site's table is one sequence, in the order of its rows; what is saved there predicts the next rows."""
+    """A site's table is one sequence, in the order of its rows; what is saved there predicts the
+    next rows.
+    """
     times = {name: np.arange(60 + 20 * k) for k, name in enumerate(NAMES[:2])}
     for name, t in times.items():
         wave = np.sin(0.3 * t + len(name))

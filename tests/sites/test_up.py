@@ -112,7 +112,9 @@ def test_stopped_by_ctrl_c_and_an_agent_killed(network, tmp_path):
 
 
 def is_gone(process):
-    """Whether a process that is not our child has ended; one that nobody waits for stays as a zombie."""
+    """Whether a process that is not our child has ended; one that nobody waits for stays as a
+    zombie.
+    """
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
@@ -286,7 +288,10 @@ def test_the_agent_that_failed_first_is_named(tmp_path):
 @pytest.mark.processes
 def test_ending_agents_kills_those_that_do_not(tmp_path, monkeypatch):
     monkeypatch.setattr(up, "STOP_WITHIN", 0.1)
-    deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
+    deaf = (
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); "
+        "signal.pause()"
+    )
     process = subprocess.Popen([sys.executable, "-S", "-c", deaf], stdout=subprocess.PIPE)
     process.stdout.readline()
     up.end([up.Agent("north", tmp_path, process=process), up.Agent("south", tmp_path)], LiveView())

@@ -1,4 +1,6 @@
-"""Files .npz that are small and say, or hold, that they unpack to gigabytes; made without the gigabytes."""
+"""Files .npz that are small and say, or hold, that they unpack to gigabytes; made without the
+gigabytes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def header(shape, descr="<f8"):
 
 
 def deflated(start, zeros):
-    """`start` and then so many zero bytes, compressed: a block of zeros is compressed once and repeated."""
+    """`start` and then so many zero bytes, compressed: a block of zeros is compressed once and
+    repeated.
+    """
     pack = zlib.compressobj(9, zlib.DEFLATED, -15)
     first = pack.compress(start) + pack.flush(zlib.Z_FULL_FLUSH)
     block = pack.compress(bytes(BLOCK)) + pack.flush(zlib.Z_FULL_FLUSH)
@@ -47,7 +51,9 @@ def bomb(shape=SHAPE, descr="<f8", size=GIGABYTES):
 
 
 def write(path, *members, checksums=None):
-    """A zip file of (name, (content as it stands in the file, size as announced, method)); names may be the same."""
+    """A zip file of (name, (content as it stands in the file, size as announced, method)); names
+    may be the same.
+    """
     directory = b""
     with path.open("wb") as file:
         for name, (content, size, method) in members:

@@ -1,4 +1,5 @@
-"""Agents on wires in memory, disturbed by a seeded schedule: the whole engine but gRPC, without sockets or sleeping.
+"""Agents on wires in memory, disturbed by a seeded schedule: the whole engine but gRPC, without
+sockets or sleeping.
 
 Every agent is a real `PeerNetwork` with its checkpoints on disk, in a thread that runs only when it
 is told to: one thread at a time, so that a seed says everything. Only `Service` is replaced.
@@ -102,7 +103,9 @@ class Wires:
 
     @property
     def listens(self):
-        """Whether frames can come in now: while the agent waits, or computes and lets the keeper in."""
+        """Whether frames can come in now: while the agent waits, or computes and lets the keeper
+        in.
+        """
         return self.started and (self.life.awaited is not None or not self.driving.locked())
 
 
@@ -172,7 +175,8 @@ class World:
         self.random = random.Random(seed)
         self.kills, self.cuts, self.tricks = kills, cuts, tricks
         self.late = late  # kill only when the first agent is done
-        self.torn = torn  # whether newest checkpoints are torn; None: half of those of agents that are not done
+        # whether newest checkpoints are torn; None: half of those of agents that are not done
+        self.torn = torn
         self.gave_up = []  # agents that waited for their neighbors in vain when their work was done
         self.clock, self.back = 0.0, _baton()
         self.results = {}
@@ -235,7 +239,7 @@ class World:
             self.results[k] = result
         network.finish()
 
-    # -----------------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def _until_the_end(self):
         for _ in range(MOST_STEPS):
@@ -387,4 +391,7 @@ class World:
         if life.wires is None:
             return f"agent {life.number} has not begun"
         known = {j: (link.up, link.done) for j, link in life.wires.links.items()}
-        return f"agent {life.number} has {life.wires.me.done} rounds behind it, its neighbors (up, done): {known}"
+        return (
+            f"agent {life.number} has {life.wires.me.done} rounds behind it, its neighbors "
+            f"(up, done): {known}"
+        )

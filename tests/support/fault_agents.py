@@ -165,7 +165,9 @@ def tell(network: Any, path: Path) -> None:
 
 
 def disturb_writing(seed: int) -> None:
-    """Frames are sent twice, late, and in another order: one in ten is held back until after the next."""
+    """Frames are sent twice, late, and in another order: one in ten is held back until after the
+    next.
+    """
     from peerlearn.network.peers.streams import Wire
 
     put, luck = Wire.put, random.Random(seed)
@@ -271,7 +273,9 @@ class Ring:
         return [self.processes[number].exitcode for number in sorted(self.processes)]
 
     def must_end_as_expected(self) -> None:
-        """All agents end well, with the bits of an undisturbed simulation, and nothing was counted twice."""
+        """All agents end well, with the bits of an undisturbed simulation, and nothing was counted
+        twice.
+        """
         assert self.ends() == [0] * AGENTS, self.logs()
         answer, (rounds, messages, size) = EXPECTED()
         sent = np.zeros(3, dtype=np.int64)

@@ -1,4 +1,6 @@
-"""Adaptive filters in plain numpy, agent by agent and formula by formula: what compiled filters must equal."""
+"""Adaptive filters in plain numpy, agent by agent and formula by formula: what compiled filters
+must equal.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def by_hand(
     spline=None,
     forgetting=1.0,
 ):
-    """Outputs and [w, q] of every agent. C: the weights, None for agents alone. steps: of w and q."""
+    """Outputs and [w, q] of every agent. C: the weights, None for agents alone. steps: of
+    w and q.
+    """
     agents, samples = x.shape
     order, Q = 5, spline.size if spline else 0
     theta = np.tile(np.concatenate([np.eye(order)[0], spline.knots if spline else []]), (agents, 1))

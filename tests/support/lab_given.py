@@ -1,4 +1,6 @@
-"""Small comparisons on given tables, a transformer that remembers the rows it was fitted on, and a slow estimator."""
+"""Small comparisons on given tables, a transformer that remembers the rows it was fitted on, and a
+slow estimator.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ RING = Net("ring", "ring", 4)
 
 
 class Oracle(TransformerMixin, BaseEstimator):
-    """The targets of the rows it was fitted on, and nothing of any other: whoever sees test rows makes no error."""
+    """The targets of the rows it was fitted on, and nothing of any other: whoever sees test rows
+    makes no error.
+    """
 
     def fit(self, X, y=None):
         self.known_ = {row.tobytes(): float(target) for row, target in zip(X, y, strict=True)}
@@ -50,7 +54,9 @@ class Shaken(TransformerMixin, BaseEstimator):
 
 
 class Guess(ClassifierMixin, BaseEstimator):
-    """Classes at random, from numpy's common generator. It has none of scikit-learn's constraints."""
+    """Classes at random, from numpy's common generator. It has none of scikit-learn's
+    constraints.
+    """
 
     def __init__(self, offset=0):
         self.offset = offset

@@ -34,11 +34,29 @@ def row(
 ):
     """One run; `settings`: of its model."""
     found = {
-        "run": "", "data": data, "model": model, "network": network, "agents": agents or (5 if network else 1),
-        "repetition": repetition, "fold": fold, "seed": 1, "status": status, "failure": "", "traceback": "",
-        "warnings": "", "note": "", "seconds": 0.1, "total_seconds": 0.2, "rounds": 0, "messages": 0, "bytes": 0,
-        "iterations": None, "converged": None, "versions": VERSIONS, **more,
-    }  # fmt: skip
+        "run": "",
+        "data": data,
+        "model": model,
+        "network": network,
+        "agents": agents or (5 if network else 1),
+        "repetition": repetition,
+        "fold": fold,
+        "seed": 1,
+        "status": status,
+        "failure": "",
+        "traceback": "",
+        "warnings": "",
+        "note": "",
+        "seconds": 0.1,
+        "total_seconds": 0.2,
+        "rounds": 0,
+        "messages": 0,
+        "bytes": 0,
+        "iterations": None,
+        "converged": None,
+        "versions": VERSIONS,
+        **more,
+    }
     if status != "done":
         found.update(dict.fromkeys(("seconds", "rounds", "messages", "bytes")))
     identity = {
@@ -92,9 +110,16 @@ def results_of(folder, rows, layout=None, swept=(), **facts):
     whole = [{name: each.get(name) for name in names} for each in rows]
     parquet.write_table(pa.Table.from_pylist(whole), folder / "results.parquet")
     told = {
-        "seed": 1, "folds": 3, "repetitions": 2, "metrics": ["error"], "swept": list(swept), "runs": len(rows),
-        "words": {}, "graphs": [], **facts,
-    }  # fmt: skip
+        "seed": 1,
+        "folds": 3,
+        "repetitions": 2,
+        "metrics": ["error"],
+        "swept": list(swept),
+        "runs": len(rows),
+        "words": {},
+        "graphs": [],
+        **facts,
+    }
     text = description(layout or Layout("By hand"), order_of(rows, swept), told)
     (folder / "comparison.json").write_text(text, encoding="utf-8")
     return Results.read(folder)
@@ -117,7 +142,9 @@ def usual(
     runs=6,
     metric="error",
 ):
-    """Runs of one centralised model and some over networks of several sizes, with plausible errors."""
+    """Runs of one centralised model and some over networks of several sizes, with
+    plausible errors.
+    """
     rng = np.random.default_rng(seed)
     models = models or {"C-RVFL": 0.06, "L-RVFL": 0.16, "CONS-RVFL": 0.062, "ADMM-RVFL": 0.06}
     rows = []

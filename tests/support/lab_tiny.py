@@ -1,5 +1,6 @@
-"""A protocol that learns nothing, for tests of the runner: its numbers follow from a run's seeds, and it can be told to
-fail, to warn, to take its time, or to die."""
+"""A protocol that learns nothing, for tests of the runner: its numbers follow from a run's seeds,
+and it can be told to fail, to warn, to take its time, or to die.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ TROUBLES = {
 
 @dataclass(frozen=True)
 class Tiny:
-    """Runs of the second fold of a model that is named like a trouble have it, unless the file `healed` is there."""
+    """Runs of the second fold of a model that is named like a trouble have it, unless the file
+    `healed` is there.
+    """
 
     healed: str = ""
     name: ClassVar = "tiny"
@@ -124,7 +127,9 @@ def table(results):
 
 @contextmanager
 def started(folder, jobs, pause=0.05, **arguments):
-    """run(tiny(**arguments), folder, jobs=jobs) in a process group of its own, killed at the end."""
+    """run(tiny(**arguments), folder, jobs=jobs) in a process group of its own, killed at
+    the end.
+    """
     script = f"run(tiny(**{json.dumps(arguments)}), {str(folder)!r}, jobs={jobs})"
     imports = (
         "from peerlearn.lab.runs.run import make_runs as run; "
@@ -160,7 +165,9 @@ def watched():
 
 
 def kept(folder):
-    """How many runs have a row on disk; a file may go while one looks, for another that holds the same."""
+    """How many runs have a row on disk; a file may go while one looks, for another that holds the
+    same.
+    """
     found = set()
     for file in (folder / "runs").glob("*.parquet"):
         with suppress(OSError, ArrowInvalid):

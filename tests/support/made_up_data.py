@@ -1,4 +1,6 @@
-"""Small tables under the names of the thesis's files: the right classes and kinds of columns, and made-up numbers."""
+"""Small tables under the names of the thesis's files: the right classes and kinds of columns, and
+made-up numbers.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ TABLES = {
 
 
 def write_made_up(folder):
-    """A file for each of them; classes differ in their means, so that there is something to learn."""
+    """A file for each of them; classes differ in their means, so that there is something
+    to learn.
+    """
     rng = np.random.default_rng(0)
     for name, (columns, classes) in TABLES.items():
         y = np.resize(np.array(classes, dtype=np.int8), max(ROWS, FOLDS * len(classes)))

@@ -19,7 +19,9 @@ LINGER = 30.0  # seconds for the others to end, and to say why, when one has fai
 
 
 def free_ports(count: int) -> str:
-    """So many ports that nobody listens on, "7101,7102,..": all are held while they are looked for, so none twice."""
+    """So many ports that nobody listens on, "7101,7102,..": all are held while they are looked for,
+    so none twice.
+    """
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -28,7 +30,9 @@ def free_ports(count: int) -> str:
 
 
 def run(programs: Sequence[Sequence[str]], folder: Path, timeout: float = PATIENCE) -> None:
-    """python *program at once for each; all must end well, and what they printed is shown if one does not."""
+    """python *program at once for each; all must end well, and what they printed is shown if one
+    does not.
+    """
     said = [folder / f"process-{number}.txt" for number in range(len(programs))]
     running: list[subprocess.Popen[bytes]] = []
     try:

@@ -1,4 +1,5 @@
-"""The rows about models in README's table: one per file, from the names of its models and the first paragraph on top.
+"""The rows about models in README's table: one per file, from the names of its models and the first
+paragraph on top.
 
 python -m tests.support.readme_rows        writes them into README.md
 """
@@ -16,7 +17,9 @@ README = ROOT / "README.md"
 
 
 def update(page: str) -> str:
-    """Return the page with the rows as the code has them; those of new files stand after the last of the others."""
+    """Return the page with the rows as the code has them; those of new files stand after the last
+    of the others.
+    """
     rows, place = dict(all_rows()), 0
     lines: list[str] = []
     for line in page.splitlines():

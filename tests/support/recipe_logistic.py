@@ -1,4 +1,6 @@
-"""The test file of CONTRIBUTING's model, for a copy of the package that has it: see test_house.py."""
+"""The test file of CONTRIBUTING's model, for a copy of the package that has it: see
+test_house.py.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,8 @@ from peerlearn.lab import read
 from peerlearn.models import archive
 from peerlearn.sites.training import make_model
 from tests.support.site_processes import run, write_sites
+
+pytestmark = pytest.mark.processes
 
 logistic = import_module("peerlearn.models.logistic")  # only the copy has it
 SITE = {

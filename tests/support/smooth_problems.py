@@ -1,4 +1,6 @@
-"""Smooth problems for tests: logistic regression and S3VM over agents, and their gradients in one place."""
+"""Smooth problems for tests: logistic regression and S3VM over agents, and their gradients in one
+place.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ ALPHA = 2.0
 
 
 def rows(agents, d=4, seed=0, unlike=0.3):
-    """1 to 12 rows per agent around a centre of its own, and labels that some noise makes hard to separate."""
+    """1 to 12 rows per agent around a centre of its own, and labels that some noise makes hard to
+    separate.
+    """
     rng = np.random.default_rng(seed)
     w = rng.standard_normal(d)
     X = [

@@ -1,4 +1,5 @@
-"""A network whose agents live apart: one thread each, hosting one agent, so that nothing but messages can be shared.
+"""A network whose agents live apart: one thread each, hosting one agent, so that nothing but
+messages can be shared.
 
 The rows that the threads hand in are stacked and given to a SimulatedNetwork, and each thread gets
 its own row back. An algorithm that looks across the agent axis, or decides by local data whether to

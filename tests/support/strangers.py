@@ -41,7 +41,9 @@ def call(port: int, folder: Path, identity: Path | None = None) -> str:
 
 
 def call_in_the_clear(port: int) -> str:
-    """HTTP/2 without TLS, as gRPC without certificates speaks it; tells whether the other end hung up."""
+    """HTTP/2 without TLS, as gRPC without certificates speaks it; tells whether the other end hung
+    up.
+    """
     with socket.create_connection(("127.0.0.1", port), QUIET) as plain, hanging_up() as ended:
         plain.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         read_to_the_end(plain)
@@ -74,7 +76,8 @@ def call_as_agent(
     to: str = "agent-2",
     within: float = QUIET,
 ) -> str:
-    """Open a stream with a valid certificate and send these frames; return the status with which the other end ends it.
+    """Open a stream with a valid certificate and send these frames; return the status with which
+    the other end ends it.
 
     A stream that the other end leaves open is no way to end: DEADLINE_EXCEEDED, or CANCELLED if the
     frames stop coming.
@@ -117,7 +120,9 @@ def nonsense_of_agent_1() -> Iterator[list[bytes]]:
 
 
 def lies_of_agent_1(me: Speaker) -> Iterator[list[bytes]]:
-    """Claims that cannot be true, or that would make the real agent unwelcome if they were believed."""
+    """Claims that cannot be true, or that would make the real agent unwelcome if they were
+    believed.
+    """
     for claimed in (1, 50, 200, 10**6, 2**48 - 1, 2**48, 2**64 - 1):
         liar = replace(me, done=claimed)
         for kind in (Kind.ALIVE, Kind.DONE, Kind.SEEN):

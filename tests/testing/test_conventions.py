@@ -1,4 +1,6 @@
-"""Every estimator of the package, found in it, passes scikit-learn's own checks: in one place, and over a network."""
+"""Every estimator of the package, found in it, passes scikit-learn's own checks: in one place, and
+over a network.
+"""
 
 from __future__ import annotations
 

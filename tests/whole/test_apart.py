@@ -1,4 +1,6 @@
-"""Agents that live apart compute the same numbers as agents simulated together: every algorithm, every method."""
+"""Agents that live apart compute the same numbers as agents simulated together: every algorithm,
+every method.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ def test_models(model):
 
 
 class TestAgentsThatDoNotFitTogether:
-    """What differs between agents is said by all of them, with the same sentence, before anything is learned."""
+    """What differs between agents is said by all of them, with the same sentence, before anything
+    is learned.
+    """
 
     def sentences(self, work):
         def caught(network, k):

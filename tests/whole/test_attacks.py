@@ -107,7 +107,8 @@ def test_six_rounds_of_gossip_give_values_of_agents_that_are_not_neighbors():
 
 
 def test_one_message_of_gram_gives_the_rows_of_its_sender():
-    """H'H = sum_i h(x_i) h(x_i)' of fewer rows than features has a null space N: N'h(x) = 0 for each row.
+    """H'H = sum_i h(x_i) h(x_i)' of fewer rows than features has a null space N: N'h(x) = 0 for
+    each row.
 
     From nearly every start Newton's method ends at one of the rows. Its part is taken from H'H, and
     the next one found.

@@ -1,4 +1,6 @@
-"""What a class states is read everywhere: every model, found in the package, in files, at sites and in comparisons."""
+"""What a class states is read everywhere: every model, found in the package, in files, at sites and
+in comparisons.
+"""
 
 from __future__ import annotations
 

@@ -232,7 +232,9 @@ def test_the_recipe_for_a_new_algorithm_holds(tmp_path):
 
 @pytest.mark.processes
 def test_the_recipe_for_a_new_model_holds(tmp_path):
-    """CONTRIBUTING's example, saved as a file in a copy of the tree, is known everywhere without another change."""
+    """CONTRIBUTING's example, saved as a file in a copy of the tree, is known everywhere without
+    another change.
+    """
     recipe = copy_of_the_tree(tmp_path, "models/logistic.py", 2, "LogisticClassifier")
     assert lines_of_code(recipe.read_text()) <= 110
     said = run_tests(
@@ -308,7 +310,9 @@ def test_install_lines_of_the_pages_need_no_package_of_ours_on_an_index():
 
 
 def test_nothing_reduces_over_the_agent_axis_but_the_network():
-    """The oracle, which is called what it is, is the one exception. What behaves is shown by test_apart."""
+    """The oracle, which is called what it is, is the one exception. What behaves is shown by
+    test_apart.
+    """
     reduction = re.compile(
         r"(\.|np\.)(mean|sum|max|min|all|any)\((axis=0)?\)|np\.(mean|sum|max|min|all|any)\("
     )

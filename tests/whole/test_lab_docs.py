@@ -1,4 +1,6 @@
-"""What is written about comparisons holds: the example, the page with all keys, the recipe for a protocol."""
+"""What is written about comparisons holds: the example, the page with all keys, the recipe for a
+protocol.
+"""
 
 from __future__ import annotations
 

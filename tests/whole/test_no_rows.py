@@ -1,4 +1,6 @@
-"""Agents without rows: exact solvers give the centralised answer over the rows there are, and nothing crashes."""
+"""Agents without rows: exact solvers give the centralised answer over the rows there are, and
+nothing crashes.
+"""
 
 from __future__ import annotations
 

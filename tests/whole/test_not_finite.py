@@ -1,4 +1,6 @@
-"""NaN and infinite numbers at one agent: never sent, and the agent is named in the call in which it would send them."""
+"""NaN and infinite numbers at one agent: never sent, and the agent is named in the call in which it
+would send them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from tests.support import mpi_jobs
 from tests.support.peer_processes import free_ports
 from tests.support.waiting import PATIENCE
 
-SENTENCE = "agent {} computed numbers that are not finite, and those are never sent: check its rows, or choose other settings"
+SENTENCE = (
+    "agent {} computed numbers that are not finite, and those are never sent: check its rows, "
+    "or choose other settings"
+)
 ROUNDS = np.array([[1.0, 0.0, 0.0]] * 4)
 GROWING = np.array([[2.0, 0.0, 0.0]] * 60)
 

@@ -58,9 +58,12 @@ def test_long_results_are_cut_and_say_so(tmp_path, monkeypatch):
     assert html.endswith("<p>and 3 more lines: .frame() has all runs</p>")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run_and_show_what_is_kept_in_them(path, tmp_path, monkeypatch):
-    """The tables in the file are those of a new run; texts are not compared, pictures are counted."""
+    """The tables in the file are those of a new run; texts are not compared, pictures are
+    counted.
+    """
     monkeypatch.setenv("PYTHONPATH", str(path.parents[2] / "src"))
     kept = nbformat.read(path, as_version=4)
     found = NotebookClient(

@@ -1,4 +1,5 @@
-"""Files that 0.6.0 wrote are read: models predict what they predicted then, and streams go on to the same numbers.
+"""Files that 0.6.0 wrote are read: models predict what they predicted then, and streams go on to
+the same numbers.
 
 saved_by_0_6_0/expected.npz has the rows, and what 0.6.0 made of them.
 """

@@ -90,7 +90,9 @@ def links_that_lead_nowhere(site):
 
 
 def check_widths(site, folder):
-    """Look at some pages in a browser, narrow and wide: all images are there, nothing is cut off."""
+    """Look at some pages in a browser, narrow and wide: all images are there, nothing is
+    cut off.
+    """
     frames = "".join(
         f'<iframe width="{width}" height="2000" style="border: 0" src="site/{page}"></iframe>'
         for page in LOOKED_AT

@@ -1,4 +1,6 @@
-"""Every solver over columns against the centralised answer, on several graphs; new ones are found."""
+"""Every solver over columns against the centralised answer, on several graphs; new ones
+are found.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ VARIANTS = [
 
 
 class Problem:
-    """Agents with 1 to 4 columns and some hidden units each; the rows of all of them in one place."""
+    """Agents with 1 to 4 columns and some hidden units each; the rows of all of them in
+    one place.
+    """
 
     def __init__(self, agents, rows=120, outputs=1, hidden=None, seed=0):
         rng = np.random.default_rng(seed)
@@ -170,7 +174,9 @@ def test_sketched_sends_rows_and_features_in_every_iteration():
 
 
 def test_the_printed_update_solves_another_problem():
-    """Errata 6.1: without rho before the bracket the coefficients are those of another penalty, eleven times ours."""
+    """Errata 6.1: without rho before the bracket the coefficients are those of another penalty,
+    eleven times ours.
+    """
     problem = Problem(8, 60, 1, 10)
     blocks, Y, alpha, L, rho = problem.blocks(), problem.Y, 0.5, 8, 0.1
     nearest = blocks.ridge_map(alpha / rho)
@@ -222,7 +228,9 @@ def test_the_baselines_talk_to_nobody():
 
 
 def test_auto_chooses_what_sends_less_and_says_so():
-    """By rows, features, outputs and penalty: the choice is checked against what the others really send."""
+    """By rows, features, outputs and penalty: the choice is checked against what the others really
+    send.
+    """
     chosen = set()
     for rows, hidden, outputs, alpha in (
         (60, 20, 1, 10.0),
@@ -304,7 +312,10 @@ def test_not_converging_warns_with_the_distance_and_what_to_change(make, way_out
     problem = Problem(6, 50, 1)
     with pytest.warns(
         NotConverged,
-        match=rf"{make.__name__} stopped after 3 iterations at .* where 1e-09 was asked for: raise .*, or {way_out}",
+        match=(
+            rf"{make.__name__} stopped after 3 iterations at .* where 1e-09 was asked for: "
+            rf"raise .*, or {way_out}"
+        ),
     ):
         report = problem.solve(
             make(1e-9, max_iterations=3, averaging=averaging), graphs.ring(6)

@@ -80,7 +80,9 @@ class TestExactness:
 
     @pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")
     def test_steps_shorten_where_rows_start_too_far_apart(self):
-        """Of rows close to each other steps may be long, but not before V is close, too; nobody has to go back."""
+        """Of rows close to each other steps may be long, but not before V is close, too; nobody has
+        to go back.
+        """
         flat = np.random.default_rng(1).standard_normal((70, 2)) * [1, 0.01]
         known = Exchange(0.3, 0.02, 6, 5).share(SimulatedNetwork(SEVEN), np.split(flat, 7), seed=0)
         completed = DiffusionCompletion(iterations=400).complete(SimulatedNetwork(SEVEN), known, 0)

@@ -1,4 +1,6 @@
-"""What agents know of the distances between all rows, by landmarks and by exchange; and who is refused."""
+"""What agents know of the distances between all rows, by landmarks and by exchange; and who is
+refused.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,9 @@ class TestExchange:
         assert {round_randomly(3.0, rng) for _ in range(50)} == {3}
 
     def test_far_more_is_known_than_with_rounding_down(self, monkeypatch):
-        """2Moons in the thesis: 0.035 of 28 or 29 rows is about one, and a part of that is none at all."""
+        """2Moons in the thesis: 0.035 of 28 or 29 rows is about one, and a part of that is none at
+        all.
+        """
         X = np.array_split(np.random.default_rng(0).standard_normal((200, 2)), 7)
         patterns = []
 

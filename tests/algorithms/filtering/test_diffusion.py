@@ -1,4 +1,5 @@
-"""Filters over the network against slow ones, written once more from the formulas: no span, no kernel, no engine.
+"""Filters over the network against slow ones, written once more from the formulas: no span, no
+kernel, no engine.
 
 A slow filter knows the spline as cubic Hermite interpolation with the slopes of the neighbors'
 chords, which is what Catmull-Rom means, and takes phi's derivatives to all control points from its
@@ -26,7 +27,9 @@ SLOPE = CARDINAL.derivative()
 
 
 def spline_rows(s):
-    """b and c with phi(s) = b'q and phi'(s) = c'q; beyond the second and the last but one knot along the tangent."""
+    """b and c with phi(s) = b'q and phi'(s) = c'q; beyond the second and the last but one knot
+    along the tangent.
+    """
     within = np.clip(s, KNOTS[1], KNOTS[-2])
     c = SLOPE(within)
     return CARDINAL(within) + (s - within) * c, c
@@ -95,7 +98,8 @@ STEPS = np.array([0.002, 0.02, 0.05, 0.01])
 
 
 def slow_rls(x, d, C, forgetting):
-    """Recursive Gauss-Newton on [w, q] with dense matrices, then combine: g = P h / (f + h'P h), P <- (P - g h'P) / f.
+    """Recursive Gauss-Newton on [w, q] with dense matrices, then combine: g = P h / (f + h'P h), P
+    <- (P - g h'P) / f.
 
     Memory is shorter at first, f[n] = forgetting (1 - 0.02 0.997^n), and no variance grows beyond
     what it began with.
@@ -192,7 +196,9 @@ def level(powers):
 
 
 def test_agents_hear_better_together_and_sooner_by_joint_recursion():
-    """Each agent on its own signal: in the end by diffusion, with the thesis's steps, and long before by joint RLS."""
+    """Each agent on its own signal: in the end by diffusion, with the thesis's steps, and long
+    before by joint RLS.
+    """
     drawn, network = wiener(10, 20_000), SimulatedNetwork(graphs.erdos_renyi(10, 0.6))
     mu = np.random.default_rng(0).uniform(0.001, 0.01, 10)
     saf = {"update": "lms", "step_size": mu, "spline_step_size": mu, "network": network}
@@ -213,7 +219,9 @@ def test_agents_hear_better_together_and_sooner_by_joint_recursion():
 
 
 def test_steady_errors_are_those_of_the_thesis():
-    """-12 dB for linear filters with the mild nonlinearity and -5 dB with the strong one; splines reach the noise."""
+    """-12 dB for linear filters with the mild nonlinearity and -5 dB with the strong one; splines
+    reach the noise.
+    """
     network = SimulatedNetwork(graphs.erdos_renyi(10, 0.6))
     for nonlinearity, thesis in (("mild", -12), ("strong", -5)):
         drawn = wiener(10, 10_000, nonlinearity=nonlinearity)
@@ -224,14 +232,18 @@ def test_steady_errors_are_those_of_the_thesis():
 
 
 def test_bytes_counted_by_hand(graph):
-    """Three links, both ways: six messages a round. Before the first sample agents compare their settings."""
+    """Three links, both ways: six messages a round. Before the first sample agents compare their
+    settings.
+    """
     drawn = wiener(AGENTS, 512, order=ORDER)
     compared = spline_filter(graph, every=513).run(drawn.x, drawn.d).sent
     full = spline_filter(graph, every=256).run(drawn.x, drawn.d).sent - compared
     assert (full.rounds, full.messages, full.bytes) == (2, 12, 12 * 8 * (ORDER + 23))
     lms = {"update": "lms", "exchange": "span", "cooperation": "combine-then-adapt"}
     span = spline_filter(graph, **lms).run(drawn.x, drawn.d).sent - compared
-    combined = 511  # all begin alike, so not before the first sample: w, the request, and the answers to two neighbors
+    # all begin alike, so not before the first sample: w, the request, and the answers to two
+    # neighbors
+    combined = 511
     assert (span.rounds, span.messages) == (combined * (1 + 1 + 2), combined * 6 * 3)
     assert span.bytes == combined * 6 * 8 * (ORDER + 1 + 4)
     lone = spline_filter(graph, cooperation="none").run(drawn.x, drawn.d).sent

@@ -150,7 +150,10 @@ class TestDivergence:
                 LMS,
                 False,
                 1.0,
-                "its steps are small enough for inputs up to 2; give smaller ones, or update='nlms'",
+                (
+                    "its steps are small enough for inputs up to 2; give smaller ones, or "
+                    "update='nlms'"
+                ),
             ),
             (
                 NLMS,

@@ -1,4 +1,6 @@
-"""Solvers on the states of reservoirs: badly conditioned, with fewer rows than units, and from agents that differ."""
+"""Solvers on the states of reservoirs: badly conditioned, with fewer rows than units, and from
+agents that differ.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_agents_that_differ_and_have_few_rows_reach_the_centralised_readout(unli
 
 
 def test_auto_goes_over_to_gram_where_iterations_get_too_many():
-    """Inputs of sizes from 0.03 to 10: conjugate gradients would send three times as much as Gram."""
+    """Inputs of sizes from 0.03 to 10: conjugate gradients would send three times as much
+    as Gram.
+    """
     x, y = mackey_glass(12, 500, seed=1)
     sizes = np.logspace(-1.5, 1, 12)
     H = [
@@ -101,7 +105,9 @@ def test_what_admm_makes_of_them(unlike):
 
 
 def test_a_few_sums_are_enough(alike):
-    """Right side, row counts, products and preconditioning all counted: 6 sums to the error of the centralised one."""
+    """Right side, row counts, products and preconditioning all counted: 6 sums to the error of the
+    centralised one.
+    """
     H, Y, tested, targets = alike
     network = SimulatedNetwork(graphs.erdos_renyi(25, 0.25, seed=0))
     with warnings.catch_warnings():

@@ -1,4 +1,6 @@
-"""Our solvers of the linear readout on hard problems, against the centralised answer; see also test_checks."""
+"""Our solvers of the linear readout on hard problems, against the centralised answer; see also
+test_checks.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +216,9 @@ def test_targets_of_zero_are_solved_by_zero():
 
 
 def test_auto_chooses_what_sends_less_and_says_so():
-    """By features, outputs, graph and way of summing: the choice is checked against what both really send."""
+    """By features, outputs, graph and way of summing: the choice is checked against what both
+    really send.
+    """
     chosen = set()
     for graph in (graphs.erdos_renyi(12, 0.4), graphs.linear(12)):
         for averaging in ("tree", "chebyshev"):
@@ -238,7 +242,10 @@ def test_not_converging_warns_with_the_residual_and_what_to_change():
     problems, _, _ = ragged_problem(10, 100, 1)
     with pytest.warns(
         NotConverged,
-        match=r"ADMM stopped after 20 iterations at a distance of about .* where 1e-09 was asked for: raise",
+        match=(
+            r"ADMM stopped after 20 iterations at a distance of about .* where 1e-09 was asked "
+            r"for: raise"
+        ),
     ):
         report = solve(ADMM(1e-9, max_iterations=20), graphs.ring(10), problems, 1.0).report
     assert not report.converged

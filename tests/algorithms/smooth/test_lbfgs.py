@@ -1,4 +1,6 @@
-"""L-BFGS over a tree: what travels, who decides, and how it ends. That it reaches the minimum is in test_minimum."""
+"""L-BFGS over a tree: what travels, who decides, and how it ends. That it reaches the minimum is in
+test_minimum.
+"""
 
 from __future__ import annotations
 

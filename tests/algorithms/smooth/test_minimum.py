@@ -1,4 +1,6 @@
-"""Smooth problems over a network: the centralised answer, the printed formulas, honest stops, agents apart."""
+"""Smooth problems over a network: the centralised answer, the printed formulas, honest stops,
+agents apart.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ SOLVERS = [
 
 
 # The answer
-# --------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
@@ -92,7 +94,9 @@ def test_few_rounds_are_enough(edges, limit):
 
 
 class Wells:
-    """h_k(w) = sum_j (w_j^2 - c_kj)^2 / N: a saddle at 0, and minima where w_j^2 is the mean of c_kj over agents."""
+    """h_k(w) = sum_j (w_j^2 - c_kj)^2 / N: a saddle at 0, and minima where w_j^2 is the mean of
+    c_kj over agents.
+    """
 
     def __init__(self, agents):
         self.agents, self.dimension = agents, 3
@@ -117,7 +121,9 @@ def test_agents_that_start_apart_leave_a_saddle_and_need_no_penalty(graph):
 
 
 class Cliff:
-    """h_k(w) = (exp(20 (w - c_k)) - w) / N: flat as far as one can see, then steeper than numbers can say."""
+    """h_k(w) = (exp(20 (w - c_k)) - w) / N: flat as far as one can see, then steeper than numbers
+    can say.
+    """
 
     def __init__(self, agents):
         self.agents, self.dimension, self.c = agents, 1, 1 + np.linspace(0, 0.1, agents)[:, None]
@@ -291,7 +297,9 @@ def test_agents_apart_have_the_same_bits(case):
     "solver", [NEXT(), GradientTracking(), LBFGS(), Diffusion(tolerance=0.5)], ids=str
 )
 def test_agents_apart_stop_in_the_same_round(solver):
-    """Also when sums have other bits than in simulation. Different calls in one round would fail in run_apart."""
+    """Also when sums have other bits than in simulation. Different calls in one round would fail in
+    run_apart.
+    """
     X, y = rows(7)
     apart = run_apart(
         GRAPH, lambda network, k: solver.minimise(network, LogisticLosses([X[k]], [y[k]]), ALPHA)
@@ -319,7 +327,7 @@ def test_where_messages_get_lost():
 
 
 # Settings
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_solvers_are_found_by_name():

@@ -1,4 +1,6 @@
-"""Smooth solvers where it is not easy: losses of any level and shape, columns of any unit, steps that are too long."""
+"""Smooth solvers where it is not easy: losses of any level and shape, columns of any unit, steps
+that are too long.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Learners of streams on networks: against formulas written out in numpy, on several graphs; what is sent, and when."""
+"""Learners of streams on networks: against formulas written out in numpy, on several graphs; what
+is sent, and when.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def as_models_do():
 
 
 def stream_of(agents, chunks, sizes=RAGGED, noise=0.1, seed=0):
-    """Chunks of ragged sizes, the first without any rows, the last agent without any in all of them."""
+    """Chunks of ragged sizes, the first without any rows, the last agent without any in all of
+    them.
+    """
     rng = np.random.default_rng(seed)
     truth, stream = rng.standard_normal((B, M)), []
     for n in range(chunks):
@@ -189,7 +193,9 @@ class TestConsensus:
         assert rounds == [each * (n // 3) for n in range(1, 13)]
 
     def test_g50c_error_rates(self):
-        """Thesis, section 5.3, on generated data. Errata 5.4: the error rate is right, the coefficients are not."""
+        """Thesis, section 5.3, on generated data. Errata 5.4: the error rate is right, the
+        coefficients are not.
+        """
         errors, apart = [], []
         for seed in range(4):
             train, test = (
@@ -275,7 +281,9 @@ class TestCensoring:
         assert silent[-1] > 0.7
 
     def test_differences_end_nearer_to_the_mean_than_stale_values(self, graph):
-        """To mix what one has with old values of neighbors pulls everybody back to what was sent before."""
+        """To mix what one has with old values of neighbors pulls everybody back to what was sent
+        before.
+        """
         network, C, threshold = (
             SimulatedNetwork(graph),
             SimulatedNetwork(graph).weights.toarray(),
@@ -330,7 +338,9 @@ class TestDiffusion:
         assert away[799] < 0.6 * away[399] < 0.36 * away[199]
 
     def test_on_a_complete_graph_mixing_is_averaging(self):
-        """Uniform weights: the same say for all, as in the thesis, and by rows seen where all have as many."""
+        """Uniform weights: the same say for all, as in the thesis, and by rows seen where all have
+        as many.
+        """
         network, (_, stream) = SimulatedNetwork(graphs.complete(6), "max-degree"), stream_of(6, 40)
         np.testing.assert_allclose(network.weights.toarray(), np.full((6, 6), 1 / 6))
         thesis = coefficients(StreamConsensus(variant="thesis"), network, stream)
@@ -359,7 +369,9 @@ class TestDiffusion:
 
 
 class TestApart:
-    """Agents that live apart have the bits of a simulation, and what they send adds up to what it counts."""
+    """Agents that live apart have the bits of a simulation, and what they send adds up to what it
+    counts.
+    """
 
     CASES = (
         *(make() for make in learners().values()),

@@ -1,4 +1,6 @@
-"""The demo: what it finds, the files it leaves, and that its figure needs nothing but these files."""
+"""The demo: what it finds, the files it leaves, and that its figure needs nothing but
+these files.
+"""
 
 from __future__ import annotations
 
@@ -187,7 +189,9 @@ def test_a_figure_has_its_point_as_title(demo, folder, figure, point):
 
 @pytest.mark.parametrize("name", ["g50c", "digits"])
 def test_what_the_rows_themselves_take(demo, folder, name):
-    """As float64: inputs and targets of all training rows, counted by hand; said under the table."""
+    """As float64: inputs and targets of all training rows, counted by hand; said under
+    the table.
+    """
     rows = data.load(name, seed=3)
     trained_on = train_test_split(rows.X, test_size=0.25, random_state=0)[0]
     taken = 8 * len(trained_on) * (rows.X.shape[1] + 1)

@@ -1,4 +1,6 @@
-"""peerlearn graph: its numbers against direct computation, its files, its figure, and what it refuses."""
+"""peerlearn graph: its numbers against direct computation, its files, its figure, and what it
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,9 @@ def test_disagreement_is_what_agents_have_that_start_with_nothing_in_common(grap
 
 
 def test_a_long_line_is_described_to_the_end():
-    """A hundred thousand rounds are not walked one by one, and the contraction has the digits that matter."""
+    """A hundred thousand rounds are not walked one by one, and the contraction has the digits that
+    matter.
+    """
     report = describe(graphs.linear(150))
     metropolis = report.weightings[1]
     assert metropolis.plain_rounds > 90_000
@@ -327,7 +331,10 @@ def test_a_folder_without_results_gives_a_sentence(tmp_path, file, broken):
         (["grid", "--rows", 2, "--agents", 4], "grid takes --rows and --columns, and not --agents"),
         (
             ["small_world"],
-            "small_world needs --k and --rewire as well: for example, peerlearn graph small_world --k 2",
+            (
+                "small_world needs --k and --rewire as well: for example, peerlearn graph "
+                "small_world --k 2"
+            ),
         ),
         (["grid", "--rows", 2], "grid needs --columns as well"),
         (
@@ -411,9 +418,9 @@ def test_fastest_weights_that_are_asked_for_need_cvxpy(no_cvxpy, no_work, tmp_pa
 def test_large_graphs_have_fastest_weights_only_if_asked(monkeypatch):
     monkeypatch.setattr(graph_report, "FASTEST_UP_TO", 8)
     skipped = describe(GRAPHS["ring"]).skipped["fastest"]
-    assert (
-        skipped
-        == "weights='fastest' can take minutes or more for 9 agents: ask for them by name, --weights fastest"
+    assert skipped == (
+        "weights='fastest' can take minutes or more for 9 agents: ask for them by name, "
+        "--weights fastest"
     )
     assert describe(GRAPHS["ring"], weights="fastest").skipped == {}
     assert describe(GRAPHS["line"]).skipped == {}

@@ -1,4 +1,6 @@
-"""Verdicts on rows that are made up by hand: numbers, claims, curves, and why something was not run."""
+"""Verdicts on rows that are made up by hand: numbers, claims, curves, and why something was not
+run.
+"""
 
 from __future__ import annotations
 

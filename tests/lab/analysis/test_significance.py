@@ -1,4 +1,6 @@
-"""Tests between models: against numbers that are published, closed forms and scipy, and when they say nothing."""
+"""Tests between models: against numbers that are published, closed forms and scipy, and when they
+say nothing.
+"""
 
 from __future__ import annotations
 

@@ -80,7 +80,10 @@ def test_swept_entries_share_a_name():
         ),
         (
             {"models": (Model("m", where="centralised"),)},
-            "models['m'].kind in the comparison is missing: give kind='RVFL' or another model of peerlearn, kind=",
+            (
+                "models['m'].kind in the comparison is missing: give kind='RVFL' or another "
+                "model of peerlearn, kind="
+            ),
         ),
         (
             {"models": (Model("m", estimator=SVC, where="centralised"),)},
@@ -100,7 +103,10 @@ def test_swept_entries_share_a_name():
         ),
         (
             {"models": (Model("m", estimator=RVFLClassifier()),)},
-            "networks in the comparison is missing, but models['m'] is trained by agents: give [[networks]]",
+            (
+                "networks in the comparison is missing, but models['m'] is trained by agents: "
+                "give [[networks]]"
+            ),
         ),
         (
             {"networks": (Net("two", fixed=graphs.nx.Graph([(0, 1), (2, 3)])),)},
@@ -108,11 +114,17 @@ def test_swept_entries_share_a_name():
         ),
         (
             {"networks": (Net("ring", fixed=graphs.ring(5), weights="metro"),)},
-            "networks['ring'].weights in the comparison is 'metro', which is not known: did you mean metropolis?",
+            (
+                "networks['ring'].weights in the comparison is 'metro', which is not known: "
+                "did you mean metropolis?"
+            ),
         ),
         (
             {"search": Search({"C": [1.0]}, model="SVM")},
-            "search.model in the comparison is 'SVM', which is no name in [[models]]: did you mean SVC?",
+            (
+                "search.model in the comparison is 'SVM', which is no name in [[models]]: did "
+                "you mean SVC?"
+            ),
         ),
         (
             {"models": (Model("m", "sklearn.svm.SVC", swept={"seed": 1}),)},
@@ -124,11 +136,15 @@ def test_swept_entries_share_a_name():
         ),
         (
             {"models": (Model("m"),)},
-            "models['m'].kind in the comparison is missing: give kind='RVFL' or another model of peerlearn, kind=",
+            (
+                "models['m'].kind in the comparison is missing: give kind='RVFL' or another "
+                "model of peerlearn, kind="
+            ),
         ),
         (
             {"networks": (Net("r", "ring", agents=[4, 5]),)},
-            "networks['r'].agents in the comparison is [4, 5]: give one Net per value, all of the same name, each with "
+            "networks['r'].agents in the comparison is [4, 5]: give one Net per "
+            "value, all of the same name, each with "
             "swept={'agents': 4}",
         ),
         (
@@ -141,7 +157,10 @@ def test_swept_entries_share_a_name():
         ),
         (
             {"layout": Layout(figures=(FigureSpec("f", "zzz", "error"),))},
-            "figures['f'].kind in the comparison is 'zzz', which is not known: there are bars, boxes, curves, lines",
+            (
+                "figures['f'].kind in the comparison is 'zzz', which is not known: there are "
+                "bars, boxes, curves, lines"
+            ),
         ),
         (
             {"layout": Layout(figures=(TableSpec("t", "error"),))},
@@ -149,7 +168,10 @@ def test_swept_entries_share_a_name():
         ),
         (
             {"layout": Layout(statistics=(StatisticsSpec("error", tests="friedman"),))},
-            "statistics[1].tests in the comparison is 'friedman': give a list of which each is a text in quotes",
+            (
+                "statistics[1].tests in the comparison is 'friedman': give a list of which "
+                "each is a text in quotes"
+            ),
         ),
         (
             {
@@ -157,15 +179,24 @@ def test_swept_entries_share_a_name():
                     expectations=(Expectation("error", {}, "table 1", 1.0, relation="under"),)
                 )
             },
-            "expect['table 1'].relation in the comparison is 'under': give one of below, above, equal",
+            (
+                "expect['table 1'].relation in the comparison is 'under': give one of below, "
+                "above, equal"
+            ),
         ),
         (
             {"repetitions": 100_001},
-            "the comparison makes 100,001 runs, and 100,000 are the most: give shorter lists, or fewer folds or rep",
+            (
+                "the comparison makes 100,001 runs, and 100,000 are the most: give shorter "
+                "lists, or fewer folds or rep"
+            ),
         ),
         (
             {"layout": Layout(tables=(TableSpec("t", "errors"),))},
-            "tables['t'].metric in the comparison is 'errors', which is not known: did you mean error?",
+            (
+                "tables['t'].metric in the comparison is 'errors', which is not known: did you "
+                "mean error?"
+            ),
         ),
     ],
 )
@@ -191,7 +222,10 @@ def test_mistakes_name_the_object(given, said):
         (
             10,
             {"folds": 5, "networks": (Net("ring", "ring", 9),)},
-            "networks['ring'].agents in the comparison is 9, but mine has 8 rows to train on: give fewer agents",
+            (
+                "networks['ring'].agents in the comparison is 9, but mine has 8 rows to train "
+                "on: give fewer agents"
+            ),
         ),
         (
             10,
@@ -223,7 +257,10 @@ def test_classes_with_one_row():
     [
         (
             1,
-            "data['mine'] in the comparison has a class with one row, which cannot be both trained and tested on: ",
+            (
+                "data['mine'] in the comparison has a class with one row, which cannot be both "
+                "trained and tested on: "
+            ),
         ),
         (2, "folds in the comparison is 2, but mine has a class with one row: give fewer folds"),
     ],
@@ -256,7 +293,10 @@ def test_whole_numbers_that_may_be_amounts(folds, said):
         ("my.toml", "a comparison is needed, and 'my.toml' is a text: give read('my.toml')"),
         (
             {"data": "iris"},
-            "a comparison is needed, and this is a dict: give Comparison(data=..., models=...) of peer",
+            (
+                "a comparison is needed, and this is a dict: give Comparison(data=..., "
+                "models=...) of peer"
+            ),
         ),
     ],
 )

@@ -229,7 +229,10 @@ task = "classification"
 [[models]]
 name = "pipe"
 kind = "sklearn.pipeline.Pipeline"
-steps = [[["scale", { kind = "sklearn.preprocessing.StandardScaler" }], ["svc", { kind = "sklearn.svm.SVC" }]]]
+steps = [[
+    ["scale", { kind = "sklearn.preprocessing.StandardScaler" }],
+    ["svc", { kind = "sklearn.svm.SVC" }],
+]]
 svc__C = 2.0
 [[models]]
 name = "ours"

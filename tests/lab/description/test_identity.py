@@ -104,7 +104,9 @@ def test_rows_of_earlier_versions_are_found(protocol, key):
 
 
 def test_rows_of_a_file_are_part_of_a_run(tmp_path, monkeypatch):
-    """Another file of the same name, another run; of a generated or bundled set the name says all."""
+    """Another file of the same name, another run; of a generated or bundled set the name
+    says all.
+    """
     monkeypatch.setenv("PEERLEARN_DATA", str(tmp_path))
     X, y = np.arange(12.0).reshape(6, 2), np.arange(6) % 2
 
@@ -143,7 +145,9 @@ MODULES = ("own", "layers", "parts", "parts.rates", "parts.whole")
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """Writes a module of one's own, and another that it uses, and imports them as a new process would."""
+    """Writes a module of one's own, and another that it uses, and imports them as a new process
+    would.
+    """
     monkeypatch.syspath_prepend(tmp_path)
 
     (tmp_path / "parts").mkdir()
@@ -196,8 +200,9 @@ def key_of(model, **data):
     ],
 )
 def test_code_of_ones_own_is_part_of_a_run(own, key):
-    """Another class of the same name, another run; also if it is a module that it uses which has changed, were it only
-    for a number that it takes from there."""
+    """Another class of the same name, another run; also if it is a module that it uses which has
+    changed, were it only for a number that it takes from there.
+    """
     first = key(own())
     assert key(own()) == first
     changes = ({"factor": 2}, {"inner": 2}, {"constant": 2}, {"deeper": 2}, {"package": "pass\n"})

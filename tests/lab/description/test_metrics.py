@@ -56,7 +56,10 @@ def test_balanced_error_of_classes_that_test_rows_lack():
         ),
         (
             [["a", "b", "a"]],
-            "the predictions of the model are texts, and the classes numbers: let predict answer so",
+            (
+                "the predictions of the model are texts, and the classes numbers: let predict "
+                "answer so"
+            ),
         ),
     ],
 )

@@ -1,4 +1,6 @@
-"""Figures from rows: what is drawn is what was measured, nothing is cut off, and no letters run into each other."""
+"""Figures from rows: what is drawn is what was measured, nothing is cut off, and no letters run
+into each other.
+"""
 
 from __future__ import annotations
 
@@ -351,7 +353,9 @@ def test_the_same_graph_is_drawn_once(tmp_path):
 
 
 def test_a_figure_for_each_swept_key_of_who_has_it(tmp_path):
-    """A forest of several sizes, and agents of several numbers: neither is a mean over the values of the other."""
+    """A forest of several sizes, and agents of several numbers: neither is a mean over the values
+    of the other.
+    """
     rows = [
         row("A", "forest", fold=f, n_estimators=n, error=0.1 / n) for n in (5, 50) for f in (0, 1)
     ]
@@ -371,9 +375,11 @@ def test_a_figure_for_each_swept_key_of_who_has_it(tmp_path):
 def test_figures_where_the_layout_has_none(tmp_path):
     swept = figures_to_show(several(tmp_path, 2, 1))
     assert [(each.name, each.kind) for each in swept] == [
-        ("error-against-agents", "lines"), ("seconds-against-agents", "lines"), ("bytes-against-agents", "lines"),
+        ("error-against-agents", "lines"),
+        ("seconds-against-agents", "lines"),
+        ("bytes-against-agents", "lines"),
         ("loss", "curves"),
-    ]  # fmt: skip
+    ]
     nets = [row("A", "m", name, error=0.1) for name in ("N1", "N 2")]
     two = figures_to_show(results_of(tmp_path, nets, metrics=[]))
     assert [(each.name, each.where) for each in two[:2]] == [

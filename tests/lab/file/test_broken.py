@@ -1,4 +1,6 @@
-"""What is said of comparisons that cannot be run: one sentence, before any run, that names file, key and way out."""
+"""What is said of comparisons that cannot be run: one sentence, before any run, that names file,
+key and way out.
+"""
 
 from __future__ import annotations
 

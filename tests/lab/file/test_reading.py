@@ -1,4 +1,6 @@
-"""The file of a comparison: what each of its parts becomes, and what sizes and missing data make of it."""
+"""The file of a comparison: what each of its parts becomes, and what sizes and missing data make of
+it.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,10 @@ def test_what_a_file_leaves_out(written):
 
 def test_several_sweeps_are_combined(written):
     text = SHORT.replace('where = "centralised"', "alpha = [1, 2]\nn_hidden = [10, 20, 30]")
-    nets = '[[networks]]\nname = "N"\ngraph = ["ring", "star"]\nagents = [3, 4]\nweights = ["metropolis", "laplacian"]\n'
+    nets = (
+        '[[networks]]\nname = "N"\ngraph = ["ring", "star"]\nagents = [3, 4]\nweights = '
+        '["metropolis", "laplacian"]\n'
+    )
     comparison = read(written(text + nets))
     assert [tuple(model.swept.items()) for model in comparison.models][:2] == [
         (("alpha", 1), ("n_hidden", 10)),
@@ -155,9 +160,9 @@ def test_a_grid_counts_its_agents(written):
 
 
 def test_what_is_shown_is_measured(written):
-    text = (
-        SHORT
-        + '[[tables]]\nname = "t"\nmetric = "mcc"\n[[figures]]\nname = "f"\nkind = "boxes"\ny = "seconds"\n'
+    text = SHORT + (
+        '[[tables]]\nname = "t"\nmetric = "mcc"\n[[figures]]\nname = "f"\nkind = '
+        '"boxes"\ny = "seconds"\n'
     )
     assert read(written(text)).metrics == ("error", "mcc")
     assert read(written('metrics = ["balanced_error"]\n' + text)).metrics == (
@@ -298,7 +303,10 @@ def test_data_that_is_not_there(written, monkeypatch):
 
 def test_expectations_of_data_that_is_left_out_are_no_mistake(written, monkeypatch):
     monkeypatch.setattr("peerlearn.lab.checking.read.fetch_missing", lambda name: None)
-    expect = '[[expect]]\nsource = "t"\nmetric = "error"\nvalue = 0\nspread = 1\nwhere = { data = "G50C" }\n'
+    expect = (
+        '[[expect]]\nsource = "t"\nmetric = "error"\nvalue = 0\nspread = 1\nwhere = { data = '
+        '"G50C" }\n'
+    )
     assert read(written(FROM_FILES + expect), without_missing=True).layout.expectations[
         0
     ].where == {"data": "G50C"}

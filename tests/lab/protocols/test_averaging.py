@@ -1,4 +1,6 @@
-"""The protocol `averaging` against loops written out by hand, with the mixing matrix and nothing else."""
+"""The protocol `averaging` against loops written out by hand, with the mixing matrix and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def readouts(trial, rows=None):
 
 
 def mixed(x, rounds):
-    """x before the first round, after it, and so on, on a line with max-degree weights: a third to either neighbor."""
+    """x before the first round, after it, and so on, on a line with max-degree weights: a third to
+    either neighbor.
+    """
     C = np.diag([2.0, *[1.0] * (L - 2), 2.0]) / 3 + (np.eye(L, k=1) + np.eye(L, k=-1)) / 3
     found = [x.reshape(L, -1)]
     for _ in range(rounds):
@@ -143,7 +147,9 @@ def test_weightings_are_compared_on_the_same_graphs():
 
 
 def test_the_solver_takes_the_rounds_that_are_told():
-    """Also by the printed rule, which looks at the size of updates: they are those of the coefficients."""
+    """Also by the printed rule, which looks at the size of updates: they are those of the
+    coefficients.
+    """
     trial = trial_of(RULE, Averages())
     fold = fold_of(trial)
     order = np.random.default_rng(trial.seed("deal")).permutation(len(fold.y))

@@ -1,4 +1,6 @@
-"""Completion of distances: errors, shares and time after an exchange of so many rounds, as by hand."""
+"""Completion of distances: errors, shares and time after an exchange of so many rounds,
+as by hand.
+"""
 
 from __future__ import annotations
 

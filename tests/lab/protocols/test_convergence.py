@@ -1,4 +1,6 @@
-"""Convergence: the objective of all rows after so many iterations, as scipy and a loop by hand see it."""
+"""Convergence: the objective of all rows after so many iterations, as scipy and a loop by hand see
+it.
+"""
 
 from __future__ import annotations
 

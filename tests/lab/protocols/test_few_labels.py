@@ -1,4 +1,6 @@
-"""Few labels: which rows say their class, who learns from which of them, and what comes out as by hand."""
+"""Few labels: which rows say their class, who learns from which of them, and what comes out as by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def first(whole):
 
 
 def shares(trial, X, y, agents=4):
-    """Labelled rows evenly, and the others evenly: laid out one kind after the other, and dealt like cards."""
+    """Labelled rows evenly, and the others evenly: laid out one kind after the other, and dealt
+    like cards.
+    """
     rng = np.random.default_rng(trial.seed("deal"))
     shuffled = rng.permutation(len(y))
     line = np.concatenate([shuffled[y[shuffled] == -1], shuffled[y[shuffled] != -1]])
@@ -63,7 +67,7 @@ def shares(trial, X, y, agents=4):
 
 
 # Which rows
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_folds_are_those_of_all_protocols_and_most_rows_have_no_label():
@@ -254,7 +258,9 @@ def test_s3vm_over_the_network_as_by_hand():
 
 
 def test_distances_are_to_what_the_same_labels_give():
-    """Comparisons of other numbers of labels may be run in the same process, with the same seeds."""
+    """Comparisons of other numbers of labels may be run in the same process, with the
+    same seeds.
+    """
     settings = {"solver": "lbfgs", "positive_share": 0.5}
     for labelled in (10, 30):
         whole = few(
@@ -286,7 +292,7 @@ def test_anchors_over_the_network():
 
 
 # Alone
-# ---------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_lapkrr_alone_is_every_agent_on_its_own_rows():
@@ -333,7 +339,7 @@ def test_alone_an_agent_needs_a_label():
 
 
 # What cannot be
-# ------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -390,7 +396,10 @@ def test_models_that_cannot():
     [
         (
             {"C3": 1.0},
-            "tuned.classes.S of the protocol has C3, which is no parameter of S3VMClassifier: there are C1, C2",
+            (
+                "tuned.classes.S of the protocol has C3, which is no parameter of "
+                "S3VMClassifier: there are C1, C2"
+            ),
         ),
         ({"solver.stop": 1}, "stop is not a setting of NEXT: did you mean step"),
         ({"solver.step": {"alpha0": 0.0}}, "alpha0 of a StepRule is 0.0: give a number above 0"),
@@ -438,7 +447,9 @@ def test_a_search_is_over_folds_of_the_labelled_rows():
 
 
 def test_a_search_needs_two_labels_of_every_class_and_one_in_every_fold():
-    """More folds than rows of a class leave it out of the test of some, and never out of what is learned."""
+    """More folds than rows of a class leave it out of the test of some, and never out of what is
+    learned.
+    """
     search = Search({"C1": [1.0, 2.0]}, folds=15)
     whole = few(
         signed(),
@@ -498,7 +509,10 @@ def test_a_search_needs_two_labels_of_every_class_and_one_in_every_fold():
         ),
         (
             {"labelled": 300},
-            "protocol in the comparison cannot be used: data set classes has 90 rows, and the protocol",
+            (
+                "protocol in the comparison cannot be used: data set classes has 90 rows, and "
+                "the protocol"
+            ),
         ),
     ],
 )
@@ -523,7 +537,10 @@ def test_what_is_tuned_is_not_searched(grid, tuned):
         signed(), model("S", "S3VMClassifier", solver={"name": "next"}), labelled=20, search=search
     )
     protocol = replace(whole.protocol, tuned={"classes": {"S": {tuned: values[tuned]}}})
-    said = rf"search.grid.{grid} in the comparison and protocol.tuned.classes.S.{tuned} are about the same"
+    said = (
+        rf"search.grid.{grid} in the comparison and protocol.tuned.classes.S.{tuned} are about "
+        r"the same"
+    )
     with pytest.raises(InputError, match=said):
         check_comparison(replace(whole, protocol=protocol))
     check_comparison(

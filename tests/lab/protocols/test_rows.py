@@ -255,18 +255,27 @@ def test_ways_of_dealing(deal):
     ("table", "given", "why"),
     [
         (numbers(), model(kind="RVFLClassifier"), "classifies, and the targets are measured"),
-        (numbers(), model(kind="sklearn.svm.SVC", where="alone"), "classifies, and the targets are measured"),
+        (numbers(), model(kind="sklearn.svm.SVC", where="alone"), (
+            "classifies, and the targets are "
+            "measured"
+        )),
         (classes(), model(kind="RVFLRegressor"), "predicts numbers, and the targets are classes"),
         (classes(), model(kind="S3VM"), "separates two classes, and there are 3"),
         (classes(number=2), model(kind="S3VM"), ""),
         (numbers(), model(kind="ESN"), "learns sequences, and these are rows"),
         (numbers(), model(kind="LMSFilter"), "filters signals, and these are rows"),
         (numbers(), model(kind="VerticalRVFL"), "learns columns, and rows are dealt"),
-        (classes(), model(kind="sklearn.svm.SVC"), "trains in one place or alone, not over a network"),
+        (classes(), model(kind="sklearn.svm.SVC"), (
+            "trains in one place or alone, not over a "
+            "network"
+        )),
         (classes(), model(kind="sklearn.preprocessing.StandardScaler"), "does not predict"),
         (classes(), model(), ""),
         (numbers(), model(), ""),
-        (numbers(), Model("", "", "alone", estimator=LogisticRegression()), "classifies, and the targets are measured"),
+        (numbers(), Model("", "", "alone", estimator=LogisticRegression()), (
+            "classifies, and the targets are "
+            "measured"
+        )),
         (classes(), model(kind="sklearn.pipeline.Pipeline", where="alone"), ""),
     ],
 )  # fmt: skip

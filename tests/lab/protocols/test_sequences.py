@@ -1,4 +1,6 @@
-"""Runs over sequences against the same runs by hand, against the centralised readout, and against ADMM's formulas."""
+"""Runs over sequences against the same runs by hand, against the centralised readout, and against
+ADMM's formulas.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Runs over signals against filters written by hand: what they hear, how they step, and how powers are averaged."""
+"""Runs over signals against filters written by hand: what they hear, how they step, and how powers
+are averaged.
+"""
 
 from __future__ import annotations
 

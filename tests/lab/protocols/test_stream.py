@@ -69,7 +69,9 @@ def trials(model, protocol, given=None, net=RING, where="network", folds=3, **mo
 
 
 def dealt(trial, repeat):
-    """Training rows in the order in which they come, and test rows: scaled to [-1, 1] by the training rows."""
+    """Training rows in the order in which they come, and test rows: scaled to [-1, 1] by the
+    training rows.
+    """
     X, y = trial.data.given.X, trial.data.given.y
     folds = StratifiedKFold(
         trial.comparison.folds, shuffle=True, random_state=trial.seed("split")
@@ -129,7 +131,9 @@ def test_the_centralised_recursion_is_the_batch_solution_after_every_chunk():
 
 
 def test_distance_is_to_all_rows_that_came():
-    """Rows that come twice weigh twice against the penalty: 1e-9 from twice the rows is far from once."""
+    """Rows that come twice weigh twice against the penalty: 1e-9 from twice the rows is far from
+    once.
+    """
     protocol = Stream(20, 2)
     (exact, *_), (heuristic, *_) = (
         trials(rvfl(stream), protocol, metrics=("error", "distance"))

@@ -1,4 +1,6 @@
-"""The page of a report in a real browser: it says nothing on the console, shows all its images, and fits any width."""
+"""The page of a report in a real browser: it says nothing on the console, shows all its images, and
+fits any width.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ const told = [...document.querySelectorAll("iframe")].map(frame => {
   const outside = [...page.querySelectorAll("body *")].filter(each =>
     !each.parentElement.closest(".scroll, pre") && each.getBoundingClientRect().right > wide + 1);
   return {
-    wide, needs: page.documentElement.scrollWidth, outside: outside.map(each => each.outerHTML.slice(0, 80)),
+    wide, needs: page.documentElement.scrollWidth,
+    outside: outside.map(each => each.outerHTML.slice(0, 80)),
     images: [...page.images].map(each => [each.naturalWidth, each.getBoundingClientRect().width]),
     tables: page.querySelectorAll("table").length, text: page.body.innerText.length,
   };
@@ -60,7 +63,10 @@ def report(tmp_path_factory):
     )
     layout = Layout(
         title="A report <script>alert(1)</script>",
-        about="First.\n\nSecond, with averylongwordthatdoesnotendandgoesonandonandonandonandonandonandonandonandon.",
+        about=(
+            "First.\n\nSecond, with "
+            "averylongwordthatdoesnotendandgoesonandonandonandonandonandonandonandonandon."
+        ),
         figures=(
             FigureSpec("lines", "lines", "error", "agents", unit="%"),
             FigureSpec("boxes", "boxes", "error", where={"agents": 5}),
@@ -98,7 +104,10 @@ def test_the_page_opens_without_a_word_on_the_console(report, tmp_path):
 
 def test_images_are_there_and_nothing_is_too_wide(report, tmp_path):
     frames = "".join(
-        f'<iframe width="{width}" height="3000" style="border: 0" srcdoc="{html.escape(report.read_text())}"></iframe>'
+        (
+            f'<iframe width="{width}" height="3000" style="border: 0" '
+            f'srcdoc="{html.escape(report.read_text())}"></iframe>'
+        )
         for width in WIDTHS
     )
     wrapper = tmp_path / "wrapper.html"

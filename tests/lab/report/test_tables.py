@@ -1,4 +1,6 @@
-"""Tables: numbers by hand, what is missing told apart, and names that mean something to LaTeX or Markdown."""
+"""Tables: numbers by hand, what is missing told apart, and names that mean something to LaTeX or
+Markdown.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,17 @@ def printed(results, width=100):
 def by_hand(tmp_path, **more):
     """Two data sets and three models, with everything that may be missing."""
     rows = [
-        row("A", "one", error=0.1), row("A", "one", error=0.2, fold=1), row("A", "one", error=0.3, fold=2),
-        row("A", "two", "N", error=0.05), row("A", "two", "N", fold=1, status="failed", failure="it was too big"),
+        row("A", "one", error=0.1),
+        row("A", "one", error=0.2, fold=1),
+        row("A", "one", error=0.3, fold=2),
+        row("A", "two", "N", error=0.05),
+        row("A", "two", "N", fold=1, status="failed", failure=("it was too big")),
         row("A", "three", "N", status="not applicable", failure="it classifies"),
         row("B", "one", error=0.5),
-        row("B", "two", "N", status="failed", failure="no"), row("B", "two", "N", status="failed", failure="no"),
+        row("B", "two", "N", status="failed", failure="no"),
+        row("B", "two", "N", status="failed", failure="no"),
         row("B", "four", "N", error=0.5),
-    ]  # fmt: skip
+    ]
     return results_of(tmp_path, rows, **more)
 
 
@@ -355,7 +361,10 @@ def test_csv_has_plain_numbers(tmp_path):
 
 def unescaped(text):
     """LaTeX as it is read: no special letter is left that would act."""
-    known = r"\\(?:textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}|\\[#$%&_{}]|\$\\pm\$"
+    known = (
+        r"\\(?:textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}"
+        r"|\\[#$%&_{}]|\$\\pm\$"
+    )
     return re.sub(known, "", text)
 
 
@@ -392,10 +401,28 @@ def test_latex_is_whole_and_names_are_escaped(tmp_path):
     }  # which the first line names
     assert text.startswith("% \\usepackage{booktabs,graphicx}\n")
     assert commands <= packages | {
-        "usepackage", "smallskip", "ifdim", "width", "linewidth", "else", "fi",
-        "begin", "end", "centering", "caption", "label", "textbf", "pm", "cdot", "textbackslash", "textasciitilde",
-        "textasciicircum", "textless", "textgreater", "textbar",
-    }  # fmt: skip
+        "usepackage",
+        "smallskip",
+        "ifdim",
+        "width",
+        "linewidth",
+        "else",
+        "fi",
+        "begin",
+        "end",
+        "centering",
+        "caption",
+        "label",
+        "textbf",
+        "pm",
+        "cdot",
+        "textbackslash",
+        "textasciitilde",
+        "textasciicircum",
+        "textless",
+        "textgreater",
+        "textbar",
+    }
 
 
 def test_markdown_keeps_its_columns(tmp_path):

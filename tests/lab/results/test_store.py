@@ -1,4 +1,6 @@
-"""Rows on disk: whole or not there, of one type whatever is missing in them, and read again as they were."""
+"""Rows on disk: whole or not there, of one type whatever is missing in them, and read again as they
+were.
+"""
 
 from __future__ import annotations
 
@@ -177,7 +179,10 @@ def test_swept_values_as_columns(values, kept, kind):
     assert types_of(columns, ["alpha"]) == {"alpha": kind}
 
 
-NAMELESS = '{"layout": {"tables": [], "figures": [], "statistics": [], "expectations": []}, "order": {}, %s}'
+NAMELESS = (
+    '{"layout": {"tables": [], "figures": [], "statistics": [], "expectations": []}, "order": '
+    "{}, %s}"
+)
 LAYOUT = Layout(
     "Title",
     "about",
@@ -275,7 +280,10 @@ def test_no_runs_have_no_mean(results):
         (
             "results.parquet",
             None,
-            "has no results.parquet, for none of its runs has ended: give the same run command again",
+            (
+                "has no results.parquet, for none of its runs has ended: give the same run "
+                "command again"
+            ),
         ),
         (
             "results.parquet",

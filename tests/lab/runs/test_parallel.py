@@ -1,4 +1,6 @@
-"""Runs in other processes: the same table, little to send, and one that is killed takes no other with it."""
+"""Runs in other processes: the same table, little to send, and one that is killed takes no other
+with it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Runs: the same numbers however they are made, and none lost, whoever is killed, whatever fails."""
+"""Runs: the same numbers however they are made, and none lost, whoever is killed,
+whatever fails.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,9 @@ class Other:
 
 
 def test_a_run_is_what_its_numbers_follow_from():
-    """Not whether a value was swept; but the class of whatever is in it, be its settings the same."""
+    """Not whether a value was swept; but the class of whatever is in it, be its settings
+    the same.
+    """
 
     def key(network, solver=None):
         model = Model("m", estimator=RVFLClassifier(solver=solver))
@@ -215,7 +219,10 @@ def test_rows_of_other_versions_are_kept_and_named(tmp_path, caplog, monkeypatch
     older = json.dumps({**made, "peerlearn": "0.0.1", "scipy": "0.1", "platform": "other"})
     monkeypatch.setattr(version_check, "versions", lambda: older)
     results = run(tiny(data=["a"]), tmp_path, jobs=1)
-    told = f"{len(results.rows)} rows were made with peerlearn {made['peerlearn']}, scipy {made['scipy']}: delete "
+    told = (
+        f"{len(results.rows)} rows were made with peerlearn {made['peerlearn']}, scipy "
+        f"{made['scipy']}: delete "
+    )
     assert caplog.messages == [f"{told}{tmp_path / 'runs'}/ to run them again"]
 
 
@@ -350,7 +357,9 @@ def test_an_output_that_is_a_file(tmp_path):
 
 
 def test_the_time_that_is_left():
-    """Two models: runs of one take 1 and 3 seconds, those of the other are not known, so as long as all usually do."""
+    """Two models: runs of one take 1 and 3 seconds, those of the other are not known, so as long as
+    all usually do.
+    """
     trials = list(tiny("m", data=["a"], agents=[4], folds=3, repetitions=1).trials())
     progress = Progress(trials, jobs=2, left=dict(enumerate(trials)))
     assert progress.seconds_left() is None

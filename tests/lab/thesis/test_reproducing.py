@@ -1,4 +1,6 @@
-"""Every reproduction of the thesis, at its smallest size and on made-up data: read, run, reported and judged."""
+"""Every reproduction of the thesis, at its smallest size and on made-up data: read, run, reported
+and judged.
+"""
 
 from __future__ import annotations
 

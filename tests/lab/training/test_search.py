@@ -57,7 +57,9 @@ def test_the_best_is_that_of_folds_by_hand():
 
 @dataclass(frozen=True)
 class Told:
-    """A protocol whose metrics are a function of the settings, and which remembers what it was asked."""
+    """A protocol whose metrics are a function of the settings, and which remembers what it was
+    asked.
+    """
 
     name: ClassVar = "told"
     measures: ClassVar = {}
@@ -148,7 +150,9 @@ def test_each_network_has_a_search_of_its_own():
 
 
 def test_candidates_never_see_test_rows_nor_the_scaling_of_them():
-    """The transformer knows the targets of the rows that it was fitted on: shown others, it would make no error."""
+    """The transformer knows the targets of the rows that it was fitted on: shown others, it would
+    make no error.
+    """
     rng = np.random.default_rng(0)
     table = DataSet(
         "noise", rng.standard_normal((300, 3)), np.tile([0, 1], 150), "classification", "made", None

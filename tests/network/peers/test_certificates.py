@@ -1,4 +1,6 @@
-"""Certificates: TLS takes them as they are made, strangers stay out, and bad files are named in a sentence."""
+"""Certificates: TLS takes them as they are made, strangers stay out, and bad files are named in a
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def later(monkeypatch, days):
 
 
 def handshake(server, client, expected="north"):
-    """TLS between two agents, each given as folder and name, in memory; the name that the server saw."""
+    """TLS between two agents, each given as folder and name, in memory; the name that the server
+    saw.
+    """
     ends = [context(*server, ssl.PROTOCOL_TLS_SERVER), context(*client, ssl.PROTOCOL_TLS_CLIENT)]
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends[0] = ends[0].wrap_bio(to_server, to_client, server_side=True)
@@ -162,8 +166,12 @@ def test_keys_belong_to_their_owner_whatever_the_umask(tmp_path):
         os.umask(before)
     rights = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "new", *made)}
     assert rights == {
-        "new": 0o700, "authority.key": 0o600, "authority.pem": 0o644, "north.key": 0o600, "north.pem": 0o644
-    }  # fmt: skip
+        "new": 0o700,
+        "authority.key": 0o600,
+        "authority.pem": 0o644,
+        "north.key": 0o600,
+        "north.pem": 0o644,
+    }
 
 
 def test_a_folder_that_exists_keeps_its_rights(tmp_path):
@@ -190,9 +198,28 @@ def test_an_identity_is_never_overwritten(folder, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "a" * 64, "a b", "a/b", "..", ".hidden", "end.", "a..b", "-x", "x_", "ä", "a\n", "a\0", "*", "authority",
-     "Authority", "127.0.0.1", "256.1.1.1", "٣"],
-)  # fmt: skip
+    [
+        "",
+        "a" * 64,
+        "a b",
+        "a/b",
+        "..",
+        ".hidden",
+        "end.",
+        "a..b",
+        "-x",
+        "x_",
+        "ä",
+        "a\n",
+        "a\0",
+        "*",
+        "authority",
+        "Authority",
+        "127.0.0.1",
+        "256.1.1.1",
+        "٣",
+    ],
+)
 def test_names_that_no_agent_can_have(tmp_path, name):
     with pytest.raises(InputError, match="cannot be the name of an agent: use 1 to 63 letters"):
         make(tmp_path / "new", ["north", name])

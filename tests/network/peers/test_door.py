@@ -21,7 +21,9 @@ def server():
         port = listening.getsockname()[1]
 
         def callers(count):
-            """Connections, from the caller's end; the other end is an open file of this process too, as gRPC's."""
+            """Connections, from the caller's end; the other end is an open file of this process
+            too, as gRPC's.
+            """
             made = [
                 held.enter_context(socket.create_connection(("127.0.0.1", port)))
                 for _ in range(count)

@@ -1,4 +1,5 @@
-"""What real sites are like: agents are killed and stopped, links cut, disks full, strangers at the door.
+"""What real sites are like: agents are killed and stopped, links cut, disks full, strangers at the
+door.
 
 Every run must end with the bits of an undisturbed simulation and the same ledger.
 """
@@ -211,7 +212,9 @@ def test_strangers_are_turned_away_each_with_a_sentence(ring, tmp_path):
 
 
 def test_a_neighbor_that_talks_nonsense_harms_nobody(ring):
-    """It has a valid certificate and is expected, but sends garbage, frames of others, claims that are lies."""
+    """It has a valid certificate and is expected, but sends garbage, frames of others, claims that
+    are lies.
+    """
     ring.start(0, 2, 3, 4)
     ring.wait_for_log(3, "connected to agent agent-4")
     for nonsense in nonsense_of_agent_1():
@@ -236,7 +239,9 @@ def test_nonsense_beside_an_honest_agent_is_refused_and_harms_nobody(ring):
 
 @pytest.mark.parametrize("claimed", [1, EARLY, 2**48 - 1, 2**64 - 1])
 def test_no_claim_makes_the_real_agent_unwelcome(ring, claimed):
-    """Somebody with its certificate speaks in its place while it is away: found from outside with 2^64 - 1."""
+    """Somebody with its certificate speaks in its place while it is away: found from outside with
+    2^64 - 1.
+    """
     ring.start()
     ring.wait_for_round(EARLY, agent=1)
     ring.kill(1)
@@ -252,7 +257,9 @@ def test_no_claim_makes_the_real_agent_unwelcome(ring, claimed):
 
 
 def test_what_somebody_else_sent_does_not_stand_in_the_way(ring):
-    """The first chunk of a larger row, left behind while the agent was away, blocked its own rows for good."""
+    """The first chunk of a larger row, left behind while the agent was away, blocked its own rows
+    for good.
+    """
     ring.start()
     ring.wait_for_round(EARLY, agent=1)
     ring.kill(1)
@@ -353,7 +360,9 @@ def test_a_second_process_ends_by_itself_if_the_first_stays(ring):
 
 
 def test_a_stream_that_is_replaced_ends_with_a_status(ring):
-    """The handler used to be cancelled, which sends no status: the dialer never learned that its stream was over."""
+    """The handler used to be cancelled, which sends no status: the dialer never learned that its
+    stream was over.
+    """
     ring.start(0, 2, 3, 4)
     ring.wait_for_log(3, "connected to agent agent-4")
     agent, enough = speaker_of_agent_1(), threading.Event()

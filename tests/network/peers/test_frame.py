@@ -36,10 +36,21 @@ from peerlearn.network.peers.link import Link, Speaker
 
 HEAD = HEADER - 8  # bytes before the checksum
 FIELDS = {
-    "magic": (0, "4s"), "version": (4, "B"), "kind": (5, "B"), "dtype": (6, "B"), "dimensions": (7, "B"),
-    "run": (8, "16s"), "epoch": (24, "I"), "sender": (28, "I"), "round": (32, "Q"), "saved": (40, "Q"),
-    "receipt": (48, "Q"), "shape": (56, "I"), "offset": (72, "Q"), "length": (80, "I"),
-}  # fmt: skip
+    "magic": (0, "4s"),
+    "version": (4, "B"),
+    "kind": (5, "B"),
+    "dtype": (6, "B"),
+    "dimensions": (7, "B"),
+    "run": (8, "16s"),
+    "epoch": (24, "I"),
+    "sender": (28, "I"),
+    "round": (32, "Q"),
+    "saved": (40, "Q"),
+    "receipt": (48, "Q"),
+    "shape": (56, "I"),
+    "offset": (72, "Q"),
+    "length": (80, "I"),
+}
 RUN = run_identity("run")
 
 shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5)
@@ -296,7 +307,9 @@ def mutated(data, chance):
 
 
 def repaired(data, chance):
-    """With the right checksum, and mostly the right length and run: so that what lies deeper is reached."""
+    """With the right checksum, and mostly the right length and run: so that what lies deeper is
+    reached.
+    """
     if len(data) < HEADER:
         return data
     changed = {"magic": b"PEER", "version": VERSION, "epoch": 0, "length": len(data) - HEADER}

@@ -8,7 +8,10 @@ from peerlearn.network.peers.grpc_errors import LONGEST, short_reason
 
 ALL = "failed to connect to all addresses; last error: "
 UNKNOWN = f"{ALL}UNKNOWN: ipv4:127.0.0.1:7101: "
-SSL = "Tls handshake failed (TSI_PROTOCOL_FAILURE): SSL_ERROR_SSL: error:1000007d:SSL routines:OPENSSL_internal:"
+SSL = (
+    "Tls handshake failed (TSI_PROTOCOL_FAILURE): SSL_ERROR_SSL: error:1000007d:SSL "
+    "routines:OPENSSL_internal:"
+)
 
 
 @pytest.mark.parametrize(
@@ -24,11 +27,15 @@ SSL = "Tls handshake failed (TSI_PROTOCOL_FAILURE): SSL_ERROR_SSL: error:1000007
             "no answer",
         ),
         (
-            f"{ALL}UNAVAILABLE: ipv4:127.0.0.1:7101: Handshake read failed (recvmsg:Connection reset by peer (104))",
+            (
+                f"{ALL}UNAVAILABLE: ipv4:127.0.0.1:7101: Handshake read failed "
+                "(recvmsg:Connection reset by peer (104))"
+            ),
             "connection reset",
         ),
         (
-            "errors resolving north.example:7101: [field:hostname lookup error:address lookup failed for "
+            "errors resolving north.example:7101: [field:hostname lookup "
+            "error:address lookup failed for "
             "north.example:7101: Domain name not found]",
             "no host of that name is known",
         ),

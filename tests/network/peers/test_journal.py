@@ -1,4 +1,6 @@
-"""What an agent must not forget: saved, torn, damaged, on a full disk, of another run, of another program."""
+"""What an agent must not forget: saved, torn, damaged, on a full disk, of another run, of another
+program.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def saved(folder, rounds=2):
 
 
 def rounds_of(journal):
-    """Where the loaded run stands, and what its calls gave: 3 where the third checkpoint was taken."""
+    """Where the loaded run stands, and what its calls gave: 3 where the third checkpoint
+    was taken.
+    """
     checkpoint = journal.load()
     calls = list(journal.calls())
     n = checkpoint.about["round"]
@@ -145,7 +149,10 @@ class TestJournal:
 
     def test_where_nothing_is_whole_the_sentence_has_the_way_out(self, tmp_path):
         saved(tmp_path)
-        way_out = r"no checkpoint in .* is whole \(.*\): bring a copy back, or empty the checkpoint folders of all agents"
+        way_out = (
+            r"no checkpoint in .* is whole \(.*\): bring a copy back, or empty the checkpoint "
+            r"folders of all agents"
+        )
         shutil.copytree(tmp_path, tmp_path / "copy")
         (tmp_path / JOURNAL).unlink()
         with pytest.raises(NetworkError, match=way_out):

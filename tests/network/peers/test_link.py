@@ -96,7 +96,9 @@ class TestHello:
         assert link.receive(south(done=3).hello()) == ours(4) + ours(5)
 
     def test_of_a_neighbor_that_comes_back_with_less_counts(self):
-        """Found by the schedules below: an agent that is itself catching up held back what the other one lacks."""
+        """Found by the schedules below: an agent that is itself catching up held back what the
+        other one lacks.
+        """
         link = greeted(done=10)  # we were killed, and the neighbor is ahead of us
         assert link.send(9, ours(9)) == []  # it has this
         link.mark_down()
@@ -115,7 +117,9 @@ class TestHello:
         link.mark_down()
         with pytest.raises(
             Refusal,
-            match="agent south is back in round 4, and agent north has nothing left of rounds up to 4",
+            match=(
+                "agent south is back in round 4, and agent north has nothing left of rounds up to 4"
+            ),
         ):
             link.receive(south(done=3).hello())
         assert not link.up
@@ -199,7 +203,10 @@ class TestMismatch:
     def test_of_the_wire_format_names_both(self):
         hello = bytearray(south().hello())
         hello[4] = VERSION + 1
-        sentence = f"disagree on the wire format of peerlearn: {VERSION} at north, {VERSION + 1} at south; install the"
+        sentence = (
+            f"disagree on the wire format of peerlearn: {VERSION} at north, {VERSION + 1} at "
+            "south; install the"
+        )
         with pytest.raises(Mismatch, match=sentence):
             new_link().receive(bytes(hello))
         with pytest.raises(Refusal, match=sentence):
@@ -295,7 +302,9 @@ class TestFrames:
 
 
 class TestClaims:
-    """What a neighbor says of itself is checked against what can be true, and nothing of it is for ever."""
+    """What a neighbor says of itself is checked against what can be true, and nothing of it is for
+    ever.
+    """
 
     def test_what_was_saved_is_deleted_with_the_receipt_of_what_was_sent(self):
         link = sending(3)
@@ -319,7 +328,9 @@ class TestClaims:
     @pytest.mark.parametrize("claimed", [4, 8, 2**47, MOST_ROUNDS, 2**63, 2**64 - 1])
     @pytest.mark.parametrize("first", [True, False], ids=["in the first hello", "later"])
     def test_no_number_makes_the_real_agent_unwelcome(self, claimed, first):
-        """Found from outside: one ALIVE frame with 2^64 - 1 was believed, and the honest agent refused for ever."""
+        """Found from outside: one ALIVE frame with 2^64 - 1 was believed, and the honest agent
+        refused for ever.
+        """
         link = new_link() if first else greeted()
         for n in (1, 2, 3):
             link.send(n, ours(n))
@@ -336,7 +347,9 @@ class TestClaims:
         assert link.done == 1
 
     def test_rounds_that_a_neighbor_claims_last_as_long_as_its_connection(self):
-        """A bound on them was tried: an honest neighbor that is far ahead, after a kill or by itself, was barred."""
+        """A bound on them was tried: an honest neighbor that is far ahead, after a kill or by
+        itself, was barred.
+        """
         link = sending(3)
         link.receive(south(done=10**6).word(Kind.ALIVE))
         assert link.send(4, ours(4)) == []
@@ -472,7 +485,7 @@ class TestClaims:
 
 
 # Whole runs
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def plain(network, breathe):
@@ -563,7 +576,9 @@ def test_whatever_happens_the_result_has_the_bits_of_an_undisturbed_run(
 
 
 def all_end(tmp_path, monkeypatch, expected, *, torn):
-    """Runs in which agents are killed when the first one is done; gives those that waited for others in vain."""
+    """Runs in which agents are killed when the first one is done; gives those that waited for
+    others in vain.
+    """
     in_vain = {}
     for seed in range(20):
         world = World(

@@ -1,4 +1,6 @@
-"""Exactly-once delivery: early is kept, late is dropped, twice is once, and nobody fills our memory."""
+"""Exactly-once delivery: early is kept, late is dropped, twice is once, and nobody fills our
+memory.
+"""
 
 from __future__ import annotations
 

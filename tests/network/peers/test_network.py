@@ -1,4 +1,6 @@
-"""One agent per process: the numbers and the ledger of a simulation, over TLS; what cannot work is said by all."""
+"""One agent per process: the numbers and the ledger of a simulation, over TLS; what cannot work is
+said by all.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,8 @@ def sentence(work):
     return ["all went well"]
 
 found = {"hosted": [agent], "first": averaged("first"), "second": averaged("second")}
-found.update({work.__name__: sentence(work) for work in (fails_at_agent_0, settings_differ, numerics_differ)})
+programs = (fails_at_agent_0, settings_differ, numerics_differ)
+found.update({work.__name__: sentence(work) for work in programs})
 np.savez(f"{folder}/{agent}.npz", **{name: np.array(value) for name, value in found.items()})
 """
 
@@ -221,7 +224,9 @@ class TestRefused:
 
 
 def test_settings_fit_into_a_hello():
-    """Longer ones are compared by a checksum, and too many are refused: a hello that is cut cannot be read."""
+    """Longer ones are compared by a checksum, and too many are refused: a hello that is cut cannot
+    be read.
+    """
     words = settings_as_text({"columns": "é" * 131_072, "short": 1})
     assert words["short"] == "1"
     assert words["columns"].startswith("131072 letters with the checksum")

@@ -21,16 +21,23 @@ from tests.support.journals import Full
 
 
 class Agent:
-    """An agent with two neighbors whose rounds happen at once: what it hears depends on the round alone."""
+    """An agent with two neighbors whose rounds happen at once: what it hears depends on the round
+    alone.
+    """
 
     def __init__(self, folder, *, run="run", name="north", settings=None, own=None):
         self.me = Speaker(run, 0, name, {"alpha": "1"} if settings is None else settings)
         self.links = {k: Link(self.me, k, f"agent-{k}", 20) for k in (1, 2)}
         self.folder, self.bytes_sent = folder, 0
         self.memory = Replay(
-            self.me, self.links, Journal(folder), lock=threading.Lock(), own_settings=own or {"rows": "7"},
-            save_every=1e9, bytes_sent=lambda: self.bytes_sent,
-        )  # fmt: skip
+            self.me,
+            self.links,
+            Journal(folder),
+            lock=threading.Lock(),
+            own_settings=own or {"rows": "7"},
+            save_every=1e9,
+            bytes_sent=lambda: self.bytes_sent,
+        )
 
     @property
     def saved(self):
@@ -251,7 +258,9 @@ class TestMemory:
 
 
 class Alone(DistributedNetwork):
-    """One agent, no neighbors, and the memory of `PeerNetwork`; saves in the rounds it is told to."""
+    """One agent, no neighbors, and the memory of `PeerNetwork`; saves in the rounds it is
+    told to.
+    """
 
     def __init__(self, folder, save_at=()):
         super().__init__(nx.empty_graph(1), "metropolis", np.zeros(1, np.intp), 0)

@@ -1,4 +1,5 @@
-"""Every model of the package on agents that live apart: the same bits as all of them in one process.
+"""Every model of the package on agents that live apart: the same bits as all of them in one
+process.
 
 A model is found by itself, with every algorithm that it may have (`peerlearn.testing.cases`).
 """
