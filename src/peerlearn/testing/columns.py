@@ -24,7 +24,8 @@ from peerlearn.testing.comparing import check_threads
 from peerlearn.testing.problems import GRAPHS, distance, ridge
 
 ALPHA = 20.0
-ROWS, OUTPUTS = 40, 2
+ROWS = 40
+OUTPUTS = 2
 
 
 def check_column_solver(solver: ColumnSolver) -> None:
@@ -84,7 +85,8 @@ class _Columns:
 def _check_answer(
     solver: ColumnSolver, what: str, problem: _Columns, found: Sequence[Array]
 ) -> None:
-    blocks, tolerance = problem.features(), float(getattr(solver, "tolerance", 1e-9))
+    blocks = problem.features()
+    tolerance = float(getattr(solver, "tolerance", 1e-9))
     if solver.prediction == "sum":
         answer = ridge(np.hstack(blocks), problem.Y, ALPHA)
         away = distance(np.vstack(found)[None], answer)

@@ -23,7 +23,8 @@ from peerlearn.network.base import Network
 from peerlearn.testing.comparing import check_threads
 from peerlearn.testing.problems import ALPHA, GRAPHS, distance, ridge
 
-FEATURES, OUTPUTS = 6, 2
+FEATURES = 6
+OUTPUTS = 2
 EXACT = 1e-7  # what rounding and inexact sums may leave
 NEAR = 0.05  # of the truth, after many chunks
 FAINT = 1e-6  # a penalty that leaves the truth nearly as it is
@@ -81,7 +82,8 @@ def learn(
 def draw_chunks(agents: int, count: int, *, noise: float, seed: int = 0) -> tuple[Array, Chunks]:
     """Return the truth, and chunks of unequal sizes, some of them empty."""
     rng = np.random.default_rng(seed)
-    truth, chunks = rng.standard_normal((FEATURES, OUTPUTS)), []
+    truth = rng.standard_normal((FEATURES, OUTPUTS))
+    chunks = []
     for _ in range(count):
         H = [rng.standard_normal((rows, FEATURES)) for rows in rng.integers(0, 9, agents)]
         chunks.append((H, [h @ truth + noise * rng.standard_normal((len(h), OUTPUTS)) for h in H]))

@@ -98,7 +98,8 @@ class ThreadNetwork(DistributedNetwork):
 
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
         """Send every neighbor a letter, an empty one if there is none, so that nobody waits."""
-        me, neighbors = self._here, sorted(self.graph[self._here])
+        me = self._here
+        neighbors = sorted(self.graph[self._here])
         for neighbor in neighbors:
             content = letters[neighbor][0][2] if neighbor in letters else b""
             self.wires.put(me, neighbor, content, len(content))
@@ -113,8 +114,10 @@ class _ThreadHalo:
         self, network: ThreadNetwork, links: Route, width: int, dtype: np.dtype[Any]
     ) -> None:
         self.rows = np.zeros((1 + links.halo, width), dtype)
-        self._wires, self._agent = network.wires, network.hosted[0]
-        self._receivers, self._senders = list(links.sent), list(links.heard)
+        self._wires = network.wires
+        self._agent = network.hosted[0]
+        self._receivers = list(links.sent)
+        self._senders = list(links.heard)
 
     def swap(self) -> None:
         for receiver in self._receivers:

@@ -116,7 +116,8 @@ def graph(
         report = run_graph(
             output, drawn, weights=weights, payload=payload, accuracy=accuracy, watch=watch
         )
-    console, file = console_of_terminal(), str(output / "graph.graphml")
+    console = console_of_terminal()
+    file = str(output / "graph.graphml")
     show_graph(console, report)
     say(
         console,

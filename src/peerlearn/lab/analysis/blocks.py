@@ -62,7 +62,9 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
     )
     averaged = len({row["data"] for row in rows if row["status"] == "done"}) > 1
     columns = list(dict.fromkeys([*spec.over, *(() if averaged else RUNS)]))
-    values, unpaired, runs = list[Array](), 0, 0
+    values: list[Array] = []
+    unpaired = 0
+    runs = 0
     found = _measure_blocks(results, spec.metric, rows, names, columns, shared)
     for place in Cells(results, spec.metric, (*columns, TREATMENT), rows).places(columns):
         measured = found[place]
@@ -70,10 +72,12 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
             np.array([numbers for numbers, _ in measured]), np.array([has for _, has in measured])
         )
         values.append(mean)
-        unpaired, runs = unpaired + lacking, runs + len(measured)
+        unpaired += lacking
+        runs += len(measured)
     table = np.array(values).reshape(-1, len(names))
     there = ~np.isnan(table)
-    kept, has = np.asarray(there.any(axis=1)), np.asarray(there.any(axis=0))
+    kept = np.asarray(there.any(axis=1))
+    has = np.asarray(there.any(axis=0))
     return Blocks(
         tuple(name for name, own in zip(names, has.tolist(), strict=True) if own),
         table[kept][:, has],
@@ -155,7 +159,8 @@ def _swept_settings(results: Results) -> tuple[list[str], list[str]]:
         settings = json.loads(row["settings"])["model"]["settings"]
         own = {key for key in keys if row.get(key) is not None and has_key(settings, key)}
         models.setdefault(row["model"], set()).update(own)
-    every, some = set.intersection(*models.values()), set.union(*models.values())
+    every = set.intersection(*models.values())
+    some = set.union(*models.values())
     return [key for key in keys if key in some - every], [
         key for key in keys if key not in some - every
     ]

@@ -64,7 +64,8 @@ def count_verdicts(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
 
 
 def _judge(results: Results, expectation: Expectation) -> Judgement:
-    ours, other = _Side.of(results, expectation, expectation.where), None
+    ours = _Side.of(results, expectation, expectation.where)
+    other = None
     if expectation.to:
         other = _Side.of(results, expectation, expectation.to)
     instead = ", ".join(dict.fromkeys((*ours.instead, *(other.instead if other else ()))))
@@ -84,10 +85,8 @@ def _judge(results: Results, expectation: Expectation) -> Judgement:
     if not met:
         reason = expectation.reason or (f"of other data: {instead}" if instead else "")
         verdict = "explained" if reason else "outside"
-    found, failed = (
-        _write_found(ours.mean, ours.spread, ours.runs, compared),
-        ours.failed + (other.failed if other else 0),
-    )
+    found = _write_found(ours.mean, ours.spread, ours.runs, compared)
+    failed = ours.failed + (other.failed if other else 0)
     sentence = f"{about} is {found} ({_count_runs(ours.runs)}), expected {theirs(expectation)}: "
     sentence += f"outside, and explained: {reason}" if verdict == "explained" else verdict
     sentence += f"; {_count_runs(failed)} failed and not counted" if failed else ""
@@ -99,7 +98,8 @@ def _judge(results: Results, expectation: Expectation) -> Judgement:
 def _number_met(expectation: Expectation, mean: float) -> bool:
     if expectation.value is None or not math.isfinite(mean):
         return False
-    above, spread = mean - expectation.value, expectation.spread or 0.0
+    above = mean - expectation.value
+    spread = expectation.spread or 0.0
     too_far = {"below": above, "above": -above}.get(expectation.relation or "", abs(above) - spread)
     # A mean on the very border is within, whatever the last bit says.
     return too_far <= 1e-9 * max(abs(expectation.value), abs(mean))
@@ -141,10 +141,8 @@ class _Side:
         values = done.values(expectation.metric, expectation.at)
         if len(values) == 0:
             return cls(missing=f"no run measured {expectation.metric}")
-        mean, spread = (
-            done.mean(expectation.metric, expectation.at),
-            done.spread(expectation.metric, expectation.at),
-        )
+        mean = done.mean(expectation.metric, expectation.at)
+        spread = done.spread(expectation.metric, expectation.at)
         return cls(
             mean, spread, len(values), len(failed), instead=_instead(results, done.rows, where)
         )
@@ -214,7 +212,8 @@ def theirs(expectation: Expectation) -> str:
     other = {
         key: value for key, value in expectation.to.items() if expectation.where.get(key) != value
     }
-    name, share = _conditions(other or expectation.to), f"{100 * expectation.within:.3g} %"
+    name = _conditions(other or expectation.to)
+    share = f"{100 * expectation.within:.3g} %"
     if expectation.relation == "equal":
         return f"within {share} of {name}"
     least = f"at least {share} " if expectation.within else ""

@@ -37,8 +37,10 @@ class Examined:
 
 def examine(results: Results, spec: StatisticsSpec) -> Examined:
     """Make the tests that a specification asks for, and put them into sentences."""
-    blocks, sentences = blocks_of(results, spec), []
-    models, complete = blocks.models, blocks.complete
+    blocks = blocks_of(results, spec)
+    sentences = []
+    models = blocks.models
+    complete = blocks.complete
     title = in_words(spec.metric, results.facts.get("words", {}))
     left_out = [f"{model} is left out: {why}." for model, why in blocks.left_out]
     if len(models) < 2:
@@ -59,7 +61,8 @@ def examine(results: Results, spec: StatisticsSpec) -> Examined:
         )
     if diverged := [model for k, model in enumerate(models) if np.isinf(blocks.values[:, k]).any()]:
         sentences.append(f"Infinite values of {_join(diverged)} are ranked as such.")
-    pairs, ranked = list[Pair](), None
+    pairs: list[Pair] = []
+    ranked = None
     if "wilcoxon" in spec.tests:
         pairs, told = _in_pairs(blocks, spec)
         sentences += told
@@ -70,7 +73,8 @@ def examine(results: Results, spec: StatisticsSpec) -> Examined:
 
 
 def _what_a_block_is(blocks: Blocks) -> str:
-    count, names = len(blocks.values), [in_words(column) for column in blocks.columns]
+    count = len(blocks.values)
+    names = [in_words(column) for column in blocks.columns]
     if not blocks.averaged:
         mean = (
             f" averaged over {_join([in_words(key) for key in blocks.mixed])},"
@@ -93,7 +97,8 @@ def _what_a_block_is(blocks: Blocks) -> str:
 
 
 def _in_pairs(blocks: Blocks, spec: StatisticsSpec) -> tuple[list[Pair], list[str]]:
-    count, number = len(blocks.values), math.comb(len(blocks.models), 2)
+    count = len(blocks.values)
+    number = math.comb(len(blocks.models), 2)
     fewest = fewest_for_wilcoxon(spec.level, number)
     if count < fewest:
         return [], [
@@ -119,7 +124,8 @@ def _in_pairs(blocks: Blocks, spec: StatisticsSpec) -> tuple[list[Pair], list[st
 
 
 def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None, list[str]]:
-    models, values = blocks.models, blocks.complete
+    models = blocks.models
+    values = blocks.complete
     fewest = fewest_for_friedman(len(models), spec.level)
     if len(values) < fewest:
         return None, [

@@ -105,7 +105,9 @@ def _check_runs(comparison: Comparison, told: str) -> None:
 
 
 def _check_types(comparison: Comparison, top: TomlTable) -> None:
-    protocol, search, layout = comparison.protocol, comparison.search, comparison.layout
+    protocol = comparison.protocol
+    search = comparison.search
+    layout = comparison.layout
     if isinstance(protocol, type) or not all(
         hasattr(protocol, each) for each in ("name", "refuses", "run")
     ):
@@ -237,7 +239,8 @@ def _check_labelling(comparison: Comparison, top: TomlTable) -> None:
 
 
 def _check_metrics(comparison: Comparison, facts: Sequence[Facts], top: TomlTable) -> None:
-    known, tasks = {*METRICS, *comparison.protocol.measures, *ALWAYS}, {each.task for each in facts}
+    known = {*METRICS, *comparison.protocol.measures, *ALWAYS}
+    tasks = {each.task for each in facts}
     for name in comparison.metrics:
         if not isinstance(name, str) or name not in known:
             raise top.wrong("metrics", f"has {name!r}, which is not known{near(str(name), known)}")

@@ -47,7 +47,8 @@ def values_at_size(top: TomlTable, size: Size) -> Values:
     """Return the values of a file at this size."""
     if size not in SIZES:
         raise InputError(f"size is {size!r}{near(str(size), SIZES)}")
-    values, names = dict(top.values), dict[str, list[str]]()
+    values = dict(top.values)
+    names: dict[str, list[str]] = {}
     for name in SIZES[1 : SIZES.index(size) + 1]:
         if name in top.values:
             change = top.table(name).only(*KEYS)
@@ -70,7 +71,8 @@ def about_size(top: TomlTable, size: Size) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        said, keys = str(error), list(_keys(top.values.get(size, {})))
+        said = str(error)
+        keys = list(_keys(top.values.get(size, {})))
         told = [key for key in keys if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", said)]
         what = f"{size}.{told[0]}" if told else f"[{size}]"
         raise InputError(f"{what} in {top.path} leads to what cannot be run: {said}") from None
@@ -120,7 +122,8 @@ def _set_everywhere(
         for entry in values.get(entries, []):
             within = entry.get(inner, {}) if inner else entry
             if isinstance(within, Mapping) and has_key(within, key):
-                found, within = True, with_key(within, key, _as_swept(within, key, value))
+                found = True
+                within = with_key(within, key, _as_swept(within, key, value))
                 entry = {**entry, inner: within} if inner else within
             chosen.append(entry)
         values = {**values, entries: chosen}

@@ -105,7 +105,8 @@ class Signals:
             return "is no filter, and these are signals"
         if model.where == "centralised":
             return "would hear what only agents hear: give where = 'network' or 'alone'"
-        samples, most = options_of(data)["samples"], max(self.window, self.tail, self.early)
+        samples = options_of(data)["samples"]
+        most = max(self.window, self.tail, self.early)
         if samples < most:
             return (
                 f"has {samples} samples to hear, and the protocol looks at {most}: "

@@ -43,7 +43,8 @@ def report_of(folder: str | os.PathLike[str]) -> Report:
     """Write the report, and return its files with what there is to say of it."""
     results = Results.read(folder)
     tables = tables_of(results)
-    written, place = _write_tables(results, tables), result_folder(results.folder / "figures")
+    written = _write_tables(results, tables)
+    place = result_folder(results.folder / "figures")
     drawn = [_picture(results, spec, place) for spec in figures_to_show(results)]
     pictures = [picture for picture in drawn if picture is not None]
     networks = _networks(results, place)
@@ -61,7 +62,8 @@ def report_of(folder: str | os.PathLike[str]) -> Report:
 
 def _remove_earlier(folder: Path, written: list[Path]) -> None:
     """Delete files of an earlier report that this one did not write; other files stay."""
-    kept, names = folder / WRITTEN, {f"{path.parent.name}/{path.name}" for path in written}
+    kept = folder / WRITTEN
+    names = {f"{path.parent.name}/{path.name}" for path in written}
     before = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
     for name in before:
         place = Path(name)
@@ -71,7 +73,8 @@ def _remove_earlier(folder: Path, written: list[Path]) -> None:
 
 
 def _write_tables(results: Results, tables: list[MetricTable]) -> list[Path]:
-    place, written = result_folder(results.folder / "tables"), []
+    place = result_folder(results.folder / "tables")
+    written = []
     for table in tables:
         for ending, form in FORMS.items():
             path = place / f"{file_name(table.spec.name)}.{ending}"
@@ -134,9 +137,12 @@ def _captions(results: Results, spec: FigureSpec) -> tuple[str, str]:
 
 def _missing(cells: Cells) -> list[str]:
     """Return sentences on runs that are not drawn where others of the same cell are."""
-    every, failed, lost = Counter[Place](), Counter[Place](), Counter[Place]()
+    every = Counter[Place]()
+    failed = Counter[Place]()
+    lost = Counter[Place]()
     for row in cells.rows:
-        who, value = (row["model"], row["data"]), number(row, cells.metric)
+        who = (row["model"], row["data"])
+        value = number(row, cells.metric)
         every[who] += 1
         failed[who] += row["status"] == "failed"
         lost[who] += value is not None and not math.isfinite(value)

@@ -90,10 +90,8 @@ def _against(results: Results, metric: str, key: str) -> list[FigureSpec]:
     Shown are models that have the key and, as levels, those that have no swept key. A model that
     has another one only would be a mean over all its values, which says nothing here.
     """
-    whole, others = (
-        FigureSpec(f"{metric}-against-{key}", "lines", metric, key, unit=unit_of(metric)),
-        swept_keys(results),
-    )
+    whole = FigureSpec(f"{metric}-against-{key}", "lines", metric, key, unit=unit_of(metric))
+    others = swept_keys(results)
     of_network = any(row["network"] for row in results.rows if known_value(row, key) is not None)
     found = []
     for figure in _each_network(results, whole) if of_network else [whole]:
@@ -198,7 +196,8 @@ def drawable(results: Results, spec: FigureSpec) -> tuple[FigureSpec, list[str]]
 def _across(results: Results, spec: FigureSpec) -> Iterator[float]:
     if spec.kind == "curves":
         for row in _cells(results, spec).rows:
-            at, values = row.get(f"{_metric(spec)}.at"), row.get(_metric(spec))
+            at = row.get(f"{_metric(spec)}.at")
+            values = row.get(_metric(spec))
             yield from at or (range(1) if values else ())
     elif spec.kind == "lines":
         yield from (

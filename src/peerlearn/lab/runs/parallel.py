@@ -29,7 +29,8 @@ def iterate_finished(
     Where a process is ended from outside, the runs that it may have been at are made one by one
     when all others are done, and fail if it happens again.
     """
-    left, suspects = dict.fromkeys(numbers), list[int]()
+    left = dict.fromkeys(numbers)
+    suspects: list[int] = []
     if jobs > 1:
         shared.send()
     try:

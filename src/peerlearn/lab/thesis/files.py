@@ -79,7 +79,8 @@ def chapter_of(name: str) -> int:
 
 def _describe(path: Path, took: Mapping[str, float]) -> Reproduction:
     values = toml_reader.read(path).values
-    expected, data = _tables(values, "expect"), _tables(values, "data")
+    expected = _tables(values, "expect")
+    data = _tables(values, "data")
     needs = {source: "instead" in entry for entry in data if (source := _source(entry)) not in FREE}
     return Reproduction(
         path.stem,

@@ -81,7 +81,9 @@ class _Steps(LeastSquares):
         def noted(p: Array) -> Array:
             if self._begun:
                 self.note((self._z + self._b + p - self._p) / 2)
-            self._begun, self._p, self._b = True, p, nearest(p)
+            self._begun = True
+            self._p = p
+            self._b = nearest(p)
             return self._b
 
         return noted
