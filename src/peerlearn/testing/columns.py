@@ -1,4 +1,4 @@
-"""What is true of every solver over columns, and of each by what it promises.
+"""The check of solvers over columns: what holds for all of them, and what each promises.
 
 of all             alone it gives the ridge solution of its columns; twice the targets give twice
                    the coefficients; agents in threads compute what simulated ones do
@@ -29,16 +29,20 @@ OUTPUTS = 2
 
 
 def check_column_solver(solver: ColumnSolver) -> None:
-    """Check that a solver over columns is what it says.
+    """Check that a solver over columns keeps its promises.
 
     Parameters
     ----------
-    solver: an object with `solve_columns`, `name` and `prediction`.
+    solver : ColumnSolver
+        An object with `solve_columns`, `name` and `prediction`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn import DualConjugateGradient
     >>> check_column_solver(DualConjugateGradient())
     """

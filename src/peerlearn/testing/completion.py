@@ -1,4 +1,4 @@
-"""What is true of every completion: rows in few dimensions leave one answer, and it is found.
+"""The check of completions: of rows in few dimensions, they find the one possible answer.
 
 of all    every agent ends with the distances between all rows, from different parts of them;
           they are symmetric, 0 or more, and 0 on the diagonal; what is known completely stays;
@@ -34,12 +34,16 @@ def check_completion(completion: Completion) -> None:
 
     Parameters
     ----------
-    completion: an object with `complete`, as a model takes it for its parameter of that name.
+    completion : Completion
+        An object with `complete`, as a model takes it for its parameter `completion`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn.algorithms.completion import DiffusionCompletion
     >>> check_completion(DiffusionCompletion())
     """

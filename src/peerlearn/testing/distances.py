@@ -1,4 +1,4 @@
-"""What is true of every way to share the distances between all rows.
+"""The check of ways to share the distances between all rows.
 
 of all    what an agent knows is the squared distance between two rows, computed here from all rows;
           it knows those between its own rows, and some that involve rows of every other agent;
@@ -29,16 +29,20 @@ __all__ = ["check_distances"]
 
 
 def check_distances(distances: Distances) -> None:
-    """Check that what agents know after sharing are the distances between all agents' rows.
+    """Check that a way of sharing gives agents true distances between the rows of all agents.
 
     Parameters
     ----------
-    distances: an object with `share`, as a model takes it for its parameter of that name.
+    distances : Distances
+        An object with `share`, as a model takes it for its parameter `distances`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn.algorithms.distances import Landmarks
     >>> check_distances(Landmarks())
     """

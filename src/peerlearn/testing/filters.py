@@ -1,4 +1,4 @@
-"""What is true of every adaptive filter that agents learn together.
+"""The check of adaptive filters that agents learn together.
 
 of all         the system that made the signals is found, alone and over a network; an agent that
                hears silence learns it from its neighbors; sample by sample gives what a recording
@@ -38,12 +38,16 @@ def check_filter(model: AdaptiveFilter | type[AdaptiveFilter]) -> None:
 
     Parameters
     ----------
-    model: a class, or a filter of order 3 or more that has heard nothing.
+    model : AdaptiveFilter or type
+        A class, or a filter of order 3 or more that has not heard any signal.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn import LMSFilter
     >>> check_filter(LMSFilter)
     """

@@ -1,4 +1,4 @@
-"""What is true of every learner of streams, and of each by what it promises.
+"""The check of learners of streams: what holds for all of them, and what each promises.
 
 of all             alone, after every chunk it has the ridge solution of all rows so far; or the
                    penalty has no effect, and it finds the truth of rows without noise. Agents in
@@ -35,16 +35,20 @@ Chunks = list[tuple[list[Array], list[Array]]]  # of each chunk, features and ta
 
 
 def check_learner(learner: Learner) -> None:
-    """Check that a learner of streams is what it says.
+    """Check that a learner of streams keeps its promises.
 
     Parameters
     ----------
-    learner: an object with `start`, `learn`, `name` and `exact`.
+    learner : Learner
+        An object with `start`, `learn`, `name` and `exact`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn import StreamExact
     >>> check_learner(StreamExact())
     """

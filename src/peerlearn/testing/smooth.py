@@ -1,4 +1,4 @@
-"""What is true of every solver of smooth problems: the gradient vanishes where it ends.
+"""The check of solvers of smooth problems: the gradient vanishes where they end.
 
     |sum_k grad h_k(w) + alpha w| <= tolerance       at every agent, computed here from all rows
 
@@ -69,16 +69,20 @@ class MarginLosses:
 
 
 def check_smooth_solver(solver: SmoothSolver) -> None:
-    """Check that a solver of smooth problems is what it says.
+    """Check that a solver of smooth problems keeps its promises.
 
     Parameters
     ----------
-    solver: an object with `minimise` and `name`.
+    solver : SmoothSolver
+        An object with `minimise` and `name`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn import LBFGS
     >>> check_smooth_solver(LBFGS())
     """

@@ -1,4 +1,4 @@
-"""What is true of every solver of the linear readout, and of each by what it promises.
+"""The check of solvers of the linear readout: what holds for all of them, and what each promises.
 
 of all             alone it gives the ridge solution of its rows; twice the targets give twice the
                    coefficients; agents in threads compute what simulated ones do; the report has
@@ -31,16 +31,20 @@ ALIGNED = 0.5  # cosine between the effect of an agent's rows and their effect i
 
 
 def check_solver(solver: Solver) -> None:
-    """Check that a solver of the linear readout is what it says.
+    """Check that a solver of the linear readout keeps its promises.
 
     Parameters
     ----------
-    solver: an object with `solve`, `name` and `exact`.
+    solver : Solver
+        An object with `solve`, `name` and `exact`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn import Gram
     >>> check_solver(Gram())
     """
