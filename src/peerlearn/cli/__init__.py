@@ -35,7 +35,7 @@ def main() -> None:
       peerlearn reproduce     the tables and figures of the thesis, its numbers beside ours
       peerlearn up FILE       a network of real processes on this machine
       peerlearn agent FILE    one real agent, at its site
-      peerlearn demo --help   what the demo can be asked
+      peerlearn demo --help   options of the demo
     """
 
 

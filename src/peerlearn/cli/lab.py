@@ -21,7 +21,7 @@ FAILURES = 1  # exit code where everything was run, and some runs failed
 @click.option(
     "--quick",
     is_flag=True,
-    help="As the file's [quick] makes it smaller, to see whether all is well.",
+    help="Run the smaller version that [quick] in the file describes, as a first test.",
 )
 @click.option(
     "--jobs", type=int, metavar="N", help="Runs at a time.  [default: the number of cores]"
@@ -38,12 +38,12 @@ def run(
 ) -> None:
     """Run a comparison: data sets x models x networks.
 
-    FILE says what is compared. All of it is checked before the first run. Each run leaves its row
-    when it has ended; stopped or killed, the same command goes on, and in a changed file only what
-    has changed is run. Numbers depend on the file alone, not on the number of jobs. A run that
-    fails is told at the end, and the others go on.
+    FILE describes what is compared. All of it is checked before the first run. Each run that ends
+    is saved. If the command is stopped, give it again: it continues. If the file has changed, only
+    what has changed is run. Numbers depend on the file alone, not on the number of jobs. If a run
+    fails, the others continue, and the failure is listed at the end.
 
-    Exit codes: 0 done, 1 done but some runs failed, 2 for what has to be changed first, 130 Ctrl-C,
+    Exit codes: 0 done; 1 done, but some runs failed; 2 something must be changed first; 130 Ctrl-C;
     143 SIGTERM.
 
     \b
@@ -83,7 +83,7 @@ def run(
       tables/, figures/       .csv, .md, .tex and .png, .svg
       comparison.json         what is shown, and in which order
       graphs/                 who is whose neighbor
-      runs/                   rows as they came, so that the same command goes on
+      runs/                   finished runs, so that the same command can continue
     """
     from rich.console import Console
 
@@ -121,8 +121,8 @@ def run(
 def report(folder: Path) -> None:
     """Make the report of a run again, from its files alone.
 
-    DIR is the folder of a peerlearn run, also one that still runs. Tables, figures and the page are
-    made anew; nothing is run.
+    DIR is the folder of a peerlearn run, which may still be running. Tables, figures and the page
+    are made again from the runs that are done. Nothing is run.
 
     \b
     Examples:

@@ -42,15 +42,14 @@ def reproduce(
 ) -> None:
     """Run the experiments of the thesis again, and see how its numbers compare with ours.
 
-    Without a NAME: the list of them, with the data each needs and about how long it takes. A NAME
-    runs one; all runs
-    every one, and ends with a table of verdicts. Each number or claim of the thesis is within its
-    spread, outside of it, explained (outside, and it is known why the thesis cannot be matched), or
-    not run.
+    Without a NAME, list the experiments, with the data that each needs and about how long it takes.
+    A NAME runs one experiment; "all" runs every one and ends with a table of verdicts. The verdict
+    on a number or claim of the thesis is: within its spread, outside of it, explained (outside of
+    it, for a known reason), or not run.
 
-    Data sets that you do not have are fetched from OpenML where it has them. Others are named with
-    the place where they were offered, and what does not need them runs. Stopped by Ctrl-C or
-    killed, the same command goes on.
+    Data sets that you do not have are fetched from OpenML if it has them. For the others the
+    command prints where they were published, and runs only what does not need them. If it is
+    stopped, give the same command again: it continues.
 
     \b
     Examples:

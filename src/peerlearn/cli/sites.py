@@ -17,14 +17,18 @@ from peerlearn.errors import InputError
     "--agents", type=int, metavar="N", help="Make agent-0, agent-1, ... for this many agents."
 )
 @click.option(
-    "--name", "names", multiple=True, metavar="NAME", help="Make this agent instead; once for each."
+    "--name",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Make an agent of this name. Can be repeated.",
 )
 @click.option(
     "--days",
     default=825,
     show_default=True,
     metavar="N",
-    help="How long they are valid: 1 to 3650.",
+    help="Days that the certificates are valid: 1 to 3650.",
 )
 def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -> None:
     """Make the certificates by which agents at different sites know each other.
@@ -40,9 +44,9 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
 
     \b
     Files in the folder:
-      NAME.pem, NAME.key      who an agent is: to its own site, and to no other
-      authority.pem           whom agents trust: to every site
-      authority.key           signs further agents: to no site, keep it offline
+      NAME.pem, NAME.key      identity of an agent: copy it to its own site only
+      authority.pem           whom agents trust: copy it to every site
+      authority.key           signs further agents: keep it offline
     """
     from peerlearn.network.peers.certificates import make
 
@@ -148,11 +152,11 @@ def agent(
 def up(file: Path) -> None:
     """Run all agents of a network as real processes on this machine.
 
-    FILE describes the whole network. Data are dealt, certificates made, and one process per agent
-    started, each with the file that a real site would have. A table shows how they are doing.
-    Ctrl-C ends all of them with a checkpoint; the same command goes on. An agent that is killed is
-    started again. At the end the models are compared, on rows that nobody trained on, with those of
-    agents that learn alone and with one trained on all rows in one place.
+    FILE describes the whole network. The command deals the data, makes certificates and starts one
+    process per agent, each with the file that a real site would have. A table shows the state of
+    every agent. Ctrl-C ends all agents with a checkpoint, and the same command continues. An agent
+    that is killed is started again. At the end the models are compared, on rows that nobody trained
+    on, with those of agents that learn alone and with one trained on all rows in one place.
 
     \b
     Examples:

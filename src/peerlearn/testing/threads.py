@@ -1,4 +1,4 @@
-"""A network of threads: agents share nothing but messages, and the messages of each link are counted.
+"""A network of threads: agents share only messages, and the messages of each link are counted.
 
 Each agent runs in a thread of its own and sees only its own row. So an algorithm that reads rows of
 other agents without the network, or that decides by local data whether to call the network, fails

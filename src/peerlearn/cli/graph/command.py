@@ -11,7 +11,9 @@ from peerlearn.cli.paths import PATH
 
 @click.command()
 @click.argument("kind", metavar="[KIND|FILE]", required=False)
-@click.option("--agents", "n", type=int, metavar="N", help="How many, 2 to 1000.  [default: 20]")
+@click.option(
+    "--agents", "n", type=int, metavar="N", help="Number of agents, 2 to 1000.  [default: 20]"
+)
 @click.option("--p", type=float, metavar="P", help="Probability of each link (erdos_renyi).")
 @click.option("--k", type=int, metavar="N", help="Neighbors to each side (line, small_world).")
 @click.option(
@@ -24,27 +26,30 @@ from peerlearn.cli.paths import PATH
 @click.option(
     "--radius", type=float, metavar="R", help="How far links reach in the unit square (geometric)."
 )
-@click.option("--rows", type=int, metavar="N", help="Of agents (grid).")
-@click.option("--columns", type=int, metavar="N", help="Of agents (grid).")
+@click.option("--rows", type=int, metavar="N", help="Rows of agents (grid).")
+@click.option("--columns", type=int, metavar="N", help="Columns of agents (grid).")
 @click.option(
     "--seed", type=int, metavar="N", help="Another seed: another random graph.  [default: 0]"
 )
 @click.option(
-    "--weights", default="metropolis", show_default=True, metavar="NAME", help="Those to draw."
+    "--weights",
+    default="metropolis",
+    show_default=True,
+    metavar="NAME",
+    help="Weights that the figure shows.",
 )
 @click.option(
     "--payload",
     default=500,
     show_default=True,
     metavar="N",
-    help="Numbers in a message: coefficients.",
+    help="Numbers in a message, such as coefficients.",
 )
 @click.option(
     "--accuracy",
     default=1e-6,
-    show_default="1e-6",
     metavar="E",
-    help="How closely agents have to agree.",
+    help="How closely agents have to agree.  [default: 1e-6]",
 )
 @click.option(
     "--output",
@@ -66,13 +71,13 @@ def graph(
 
     Agents average by mixing what they have with what their neighbors have, round after round. How
     many rounds that takes depends on the graph and on the weights that neighbors give each other:
-    max-degree, metropolis, laplacian or fastest. All four are compared, by plain rounds and by
-    Chebyshev's quicker ones, and with a sum over a tree. Rounds are those that suffice whatever the
-    agents start from; megabytes are of all agents together.
+    max-degree, metropolis, laplacian or fastest. All four are compared, with plain rounds and with
+    the faster Chebyshev rounds, and with a sum over a tree. The table shows the number of rounds
+    that is enough for any starting values, and the megabytes that all agents send together.
 
-    Without a KIND: erdos_renyi --p 0.2, which is the graph of the demo. Fastest weights need the
-    package cvxpy; for
-    more than 50 agents, which takes long, they have to be asked for with --weights fastest.
+    Without a KIND, the graph is that of the demo: erdos_renyi --p 0.2. Fastest weights need the
+    package cvxpy. For more than 50 agents they take long, and are computed only with --weights
+    fastest.
 
     \b
     Kinds and their options:

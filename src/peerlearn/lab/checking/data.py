@@ -58,11 +58,10 @@ def _check_transformer(step: Settings) -> None:
     settings = {key: value for key, value in step.items() if key != "kind"}
     if not hasattr(kind, "transform"):
         raise ValueError(f"{kind.__name__} has no transform: give the import path of a transformer")
-    if unknown := sorted(set(settings) - set(parameters_of(kind))):
-        raise ValueError(
-            f"{unknown[0]} is no parameter of "
-            f"{kind.__name__}{near(unknown[0], parameters_of(kind))}"
-        )
+    known = parameters_of(kind)
+    for key in sorted(settings):
+        if key not in known:
+            raise ValueError(f"{key} is no parameter of {kind.__name__}{near(key, known)}")
     transformer = make_estimator(kind, settings)
     if hasattr(kind, "_parameter_constraints"):  # scikit-learn's own
         transformer._validate_params()

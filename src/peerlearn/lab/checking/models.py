@@ -144,7 +144,10 @@ def _check_search(comparison: Comparison, table: TomlTable) -> None:
         )
     metric = METRICS.get(search.metric)
     for data in comparison.data:
-        if metric is not None and metric.task != (task := facts_of(data).task):
+        if metric is None:
+            break
+        task = facts_of(data).task
+        if metric.task != task:
             raise table.wrong(
                 "metric",
                 f"is {metric.name!r}, but {data.name} is a {task}: leave it out, which means "

@@ -109,10 +109,10 @@ def _apart(curves: dict[Any, Curve], scale: _Scale) -> dict[Any, Curve]:
     if len(curves) <= BANDS or len(rivals) < 2:
         return curves
     shares = {name: place / (len(rivals) - 1) - 0.5 for place, name in enumerate(rivals)}
-    return {
-        name: replace(curve, x=scale.moved(curve.x, shares[name])) if name in shares else curve
-        for name, curve in curves.items()
-    }
+    shifted = dict(curves)
+    for name, share in shares.items():
+        shifted[name] = replace(curves[name], x=scale.shift(curves[name].x, share))
+    return shifted
 
 
 def _draw(
@@ -191,7 +191,7 @@ class _Scale:
         high = float(self._places.max()) + edge
         return (math.exp(low), math.exp(high)) if self.log else (low, high)
 
-    def moved(self, x: Array, share: float) -> Array:
+    def shift(self, x: Array, share: float) -> Array:
         wide = float(np.ptp(self._places)) or 1.0
         gap = float(np.diff(self._places).min()) if len(self.at) > 1 else 1.0
         apart = share * min(0.06 * wide, 0.6 * gap)

@@ -35,7 +35,8 @@ def draw_networks(results: Results, folder: Path) -> tuple[tuple[Path, Path] | N
         f"They are the same for these values of {key}: {', '.join(values)}."
         for key, values in same.items()
     ]
-    if left := len(known) - len(drawn):
+    left = len(known) - len(drawn)
+    if left:
         told.append(f"{left} more of the networks' graphs are in the folder graphs.")
     if not drawn:
         return None, " ".join(told)
@@ -54,16 +55,13 @@ def distinct(results: Results) -> tuple[list[Drawn], dict[str, list[str]]]:
     same: dict[str, dict[str, None]] = {}
     for group in found.values():
         (first, graph), *others = group
-        own = {
-            key: value
-            for key, value in first["swept"].items()
-            if all(each["swept"].get(key) == value for each, _ in others)
-        }
-        for key in first["swept"]:
-            if key not in own:
-                same.setdefault(key, {}).update(
-                    dict.fromkeys(value_label(each["swept"].get(key)) for each, _ in group)
-                )
+        own = {}
+        for key, value in first["swept"].items():
+            if all(each["swept"].get(key) == value for each, _ in others):
+                own[key] = value
+            else:
+                labels = [value_label(each["swept"].get(key)) for each, _ in group]
+                same.setdefault(key, {}).update(dict.fromkeys(labels))
         known.append(({**first, "swept": own}, graph))
     return known, {key: list(values) for key, values in same.items()}
 

@@ -132,11 +132,11 @@ def _swept(table: TomlTable, *whole: str) -> Iterator[tuple[TomlTable, Settings]
         raise table.wrong(
             key, "is an empty list, which leaves nothing to run: give one value or more"
         )
-    if (number := combinations(given)) > MOST_RUNS:
+    number = combinations(given)
+    if number > MOST_RUNS:
         raise InputError(
             f"{table.prefix.rstrip('.')} in {table.path} has lists that make {number:,} "
-            f"combinations, and "
-            f"{MOST_RUNS:,} are the most: give shorter lists"
+            f"combinations, and {MOST_RUNS:,} are the most: give shorter lists"
         )
     for key, value in find_repeated(given):
         raise table.wrong(

@@ -32,9 +32,8 @@ PLAIN: dict[str, Any] = {
 }
 NAMED = ("data", "models")
 Values = dict[str, Any]
-Places = tuple[
-    tuple[str, str], ...
-]  # lists of the file, and which table of their entries; empty: the entry itself
+# Lists of the file, and which table of their entries; an empty name means the entry itself.
+Places = tuple[tuple[str, str], ...]
 PLACES: dict[str, Places] = {
     "networks": (("networks", ""),),
     "model": (("models", ""), ("data", "settings")),
@@ -52,9 +51,10 @@ def values_at_size(top: TomlTable, size: Size) -> Values:
     for name in SIZES[1 : SIZES.index(size) + 1]:
         if name in top.values:
             change = top.table(name).only(*KEYS)
-            names |= {
-                key: asked for key in NAMED if (asked := _names(values, change, key)) is not None
-            }
+            for key in NAMED:
+                asked = _names(values, change, key)
+                if asked is not None:
+                    names[key] = asked
             values = _apply_size(values, change)
         elif name == "quick":
             values |= {"repetitions": 1, "folds": min(values.get("folds", 1), 3)}

@@ -73,10 +73,11 @@ class Sequences:
             return "learns rows, and these are sequences"
         settings = settings_of(data, model, kind)
         length = options_of(data)["length"]
-        if is_whole(washout := settings.get("washout", 0)) and washout >= length:
+        washout = settings.get("washout", 0)
+        if is_whole(washout) and washout >= length:
             raise InputError(
                 f"washout is {washout}, and sequences of {data.name} have {length} samples: give a "
-                f"smaller one"
+                "smaller one"
             )
         return ""
 
@@ -87,7 +88,8 @@ class Sequences:
         model: Any = estimator_of(trial, network, **best)
         if trial.model.where == "alone":
             model.set_params(**model.alone)
-        if (observed := watch_solver(model.solver)) is not None:
+        observed = watch_solver(model.solver)
+        if observed is not None:
             model.set_params(solver=observed)
         shares = [train] if network is None else deal_sequences(trial, train, network.size)
         seconds = time_fit(model, shares)

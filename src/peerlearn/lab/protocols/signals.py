@@ -141,7 +141,8 @@ class Signals:
             for name in DEVIATIONS
             if name in found
         }
-        if (spline := model.spline()) is not None:
+        spline = model.spline()
+        if spline is not None:
             curves |= _nonlinearities(model, spline, heard, last["excess"])
         return Outcome(
             seconds,

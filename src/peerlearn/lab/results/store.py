@@ -133,7 +133,8 @@ class ResultsFile:
         """Write the rows that are of this comparison; delete the file if there is none."""
         start = time.monotonic()
         both = zip(self._keys, self._columns, strict=True)
-        if flat := [_flat(rows[key], swept) for key, swept in both if key in rows]:
+        flat = [_flat(rows[key], swept) for key, swept in both if key in rows]
+        if flat:
             write(self._file, content(flat, self._types))
         else:
             self._file.unlink(missing_ok=True)

@@ -81,7 +81,11 @@ def _describe(path: Path, took: Mapping[str, float]) -> Reproduction:
     values = toml_reader.read(path).values
     expected = _tables(values, "expect")
     data = _tables(values, "data")
-    needs = {source: "instead" in entry for entry in data if (source := _source(entry)) not in FREE}
+    needs = {}
+    for entry in data:
+        source = _source(entry)
+        if source not in FREE:
+            needs[source] = "instead" in entry
     return Reproduction(
         path.stem,
         path,

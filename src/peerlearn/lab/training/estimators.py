@@ -39,9 +39,10 @@ def kind_of(model: Model, task: Task) -> type[Any]:
         return type(model.estimator)
     if model.kind in FAMILIES:
         asked = OURS.get(model.kind + ENDINGS[task])
-        return asked or next(
-            OURS[name] for ending in ENDINGS.values() if (name := model.kind + ending) in OURS
-        )
+        if asked is not None:
+            return asked
+        members = [model.kind + ending for ending in ENDINGS.values()]
+        return next(OURS[name] for name in members if name in OURS)
     return OURS[model.kind] if model.kind in OURS else import_class(model.kind)
 
 

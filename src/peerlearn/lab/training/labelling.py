@@ -134,7 +134,8 @@ class Labelling:
             table = of_classes(table, tuple(self.classes[trial.data.name]))
         codes = np.unique(table.y, return_inverse=True)[1]
         rng = np.random.default_rng((trial.seed("split"), trial.fold))
-        if tested := self.count("tested", trial.data):
+        tested = self.count("tested", trial.data)
+        if tested:
             test, train = np.split(rng.permutation(len(codes)), [tested])
         else:
             train, test = split(trial, codes, stratify=True)
@@ -198,10 +199,11 @@ def _of_the_labelled(trial: Trial, whole: Fold) -> Fold:
 def of_classes(table: DataSet, kept: tuple[Any, ...]) -> DataSet:
     """Return only the rows of these classes."""
     there = np.unique(table.y).tolist()
-    if missing := [label for label in kept if label not in there]:
-        raise DataError(
-            f"data set {table.name} has no class {missing[0]!r} to be told apart: it has {there}"
-        )
+    for label in kept:
+        if label not in there:
+            raise DataError(
+                f"data set {table.name} has no class {label!r} to be told apart: it has {there}"
+            )
     own = np.isin(table.y, kept)
     return DataSet(table.name, table.X[own], table.y[own], table.task, table.source, table.scaling)
 
