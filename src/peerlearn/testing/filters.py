@@ -54,10 +54,12 @@ def check_filter(model: AdaptiveFilter | type[AdaptiveFilter]) -> None:
     filters = make_small(model) if isinstance(model, type) else clone(model)
     name = type(filters).__name__
     with quiet():
-        _check_found(f"{name} alone", filters, SimulatedNetwork(graphs.complete(1)), silent=False)
+        _check_finds_system(
+            f"{name} alone", filters, SimulatedNetwork(graphs.complete(1)), silent=False
+        )
         for where, graph in GRAPHS.items():
             network = SimulatedNetwork(graph, exact_order=True)
-            _check_found(f"{name} on {where}", filters, network, silent=True)
+            _check_finds_system(f"{name} on {where}", filters, network, silent=True)
             _check_alone(f"{name} on {where}", filters, len(graph))
     _check_samples(name, filters)
     graph = GRAPHS["a ring of 5"]
@@ -89,7 +91,9 @@ def _off(filters: Any) -> Array:
     return off
 
 
-def _check_found(what: str, filters: Any, network: SimulatedNetwork, *, silent: bool) -> None:
+def _check_finds_system(
+    what: str, filters: Any, network: SimulatedNetwork, *, silent: bool
+) -> None:
     own = over(network, filters)
     x, d = _stack(network.hosted, SAMPLES, silent)
     run = own.run(x, d)
