@@ -57,11 +57,13 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
         {**row, TREATMENT: _treatment(row, apart)}
         for row in rows_of_task(results.rows, spec.metric) or results.rows
     ]
-    names = list(
-        dict.fromkeys(row[TREATMENT] for row in sorted(rows, key=lambda row: _rank(results, row)))
-    )
+    ranked = sorted(rows, key=lambda row: _rank(results, row))
+    names = list(dict.fromkeys(row[TREATMENT] for row in ranked))
     averaged = len({row["data"] for row in rows if row["status"] == "done"}) > 1
-    columns = list(dict.fromkeys([*spec.over, *(() if averaged else RUNS)]))
+    columns = list(spec.over)
+    if not averaged:
+        columns += RUNS
+    columns = list(dict.fromkeys(columns))
     values: list[Array] = []
     unpaired = 0
     runs = 0
@@ -78,17 +80,26 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
     there = ~np.isnan(table)
     kept = np.asarray(there.any(axis=1))
     has = np.asarray(there.any(axis=0))
+    models = []
+    left_out = []
+    for name, own in zip(names, has.tolist(), strict=True):
+        if own:
+            models.append(name)
+        else:
+            left_out.append((name, _why(rows, name)))
+    differing = []
+    for k, column in enumerate(columns):
+        values_there = {place[k] for place in found}
+        if len(values_there) > 1:
+            differing.append(column)
+    mixed = [key for key in ("network", *shared) if key not in columns and _varies(rows, key)]
     return Blocks(
-        tuple(name for name, own in zip(names, has.tolist(), strict=True) if own),
+        tuple(models),
         table[kept][:, has],
-        tuple(column for k, column in enumerate(columns) if len({place[k] for place in found}) > 1),
+        tuple(differing),
         averaged,
-        tuple(key for key in ("network", *shared) if key not in columns and _varies(rows, key)),
-        tuple(
-            (name, _why(rows, name))
-            for name, own in zip(names, has.tolist(), strict=True)
-            if not own
-        ),
+        tuple(mixed),
+        tuple(left_out),
         unpaired,
         runs,
     )
