@@ -40,7 +40,8 @@ def data(context: click.Context, folder: Path | None) -> None:
 
     if context.invoked_subcommand is not None:
         return
-    sets, console = available(folder), console_of_terminal()
+    sets = available(folder)
+    console = console_of_terminal()
     show_data(console, sets)
     show_origins(console, {each.name for each in sets})
     place = folder or os.environ.get("PEERLEARN_DATA")

@@ -150,7 +150,8 @@ def _show(folder: Path, made: Report) -> None:
     from peerlearn.lab.results.results import Results, counts
     from peerlearn.system.terminal import console_of_terminal, say
 
-    console, results = console_of_terminal(), Results.read(folder)
+    console = console_of_terminal()
+    results = Results.read(folder)
     show(console, results)
     shown = dict.fromkeys(path.parent.name for path in made.files[:-1])
     say(

@@ -48,7 +48,8 @@ def _csv(found: AnyArray, name: str) -> str:
 def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
     if saved.model.partly_labelled and y.shape == found.shape:
         known = ~is_unlabelled(y)
-        y, found = y[known], found[known]
+        y = y[known]
+        found = found[known]
         if len(y) == 0:
             return f"no score: column {saved.target!r} has no label in any row"
     if y.shape != found.shape or (y.dtype.kind == "U") != (
@@ -62,7 +63,8 @@ def _score(saved: Saved, y: AnyArray, found: AnyArray) -> str:
         return f"accuracy {np.mean(found == y):.4f} on {len(y)} rows"
     after = ""
     if saved.model.takes == "sequences" and saved.model.washout:
-        y, found = y[saved.model.washout :], found[saved.model.washout :]
+        y = y[saved.model.washout :]
+        found = found[saved.model.washout :]
         after = f" after the washout of {saved.model.washout}"
     if len(y) < 2:
         return f"no R2: it takes two rows{after} at least"

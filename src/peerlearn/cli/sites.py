@@ -62,8 +62,8 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
     for path in made:
         click.echo(path)
     click.echo(
-        "\nEach site needs authority.pem and the two files of its agent. The .key files are secret: "
-        "bring each to its own site in a safe way. authority.key goes to no site."
+        "\nEach site needs authority.pem and the two files of its agent. The .key files are "
+        "secret: bring each to its own site in a safe way. authority.key goes to no site."
     )
 
 

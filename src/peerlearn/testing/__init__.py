@@ -1,7 +1,7 @@
 """Checks for engines, solvers, learners and models, and a network of threads.
 
 They are for third parties as well as for the package's own tests. Each check is one call that
-raises AssertionError, with a sentence, if something is not what it says:
+raises AssertionError, with a sentence about what is wrong:
 
     from peerlearn.testing import check_solver
     check_solver(MySolver())

@@ -1,4 +1,4 @@
-"""What is true of every solver over columns, and of each by what it promises.
+"""The check of solvers over columns: what holds for all of them, and what each promises.
 
 of all             alone it gives the ridge solution of its columns; twice the targets give twice
                    the coefficients; agents in threads compute what simulated ones do
@@ -24,20 +24,25 @@ from peerlearn.testing.comparing import check_threads
 from peerlearn.testing.problems import GRAPHS, distance, ridge
 
 ALPHA = 20.0
-ROWS, OUTPUTS = 40, 2
+ROWS = 40
+OUTPUTS = 2
 
 
 def check_column_solver(solver: ColumnSolver) -> None:
-    """Check that a solver over columns is what it says.
+    """Check that a solver over columns keeps its promises.
 
     Parameters
     ----------
-    solver: an object with `solve_columns`, `name` and `prediction`.
+    solver : ColumnSolver
+        An object with `solve_columns`, `name` and `prediction`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn import DualConjugateGradient
     >>> check_column_solver(DualConjugateGradient())
     """
@@ -84,7 +89,8 @@ class _Columns:
 def _check_answer(
     solver: ColumnSolver, what: str, problem: _Columns, found: Sequence[Array]
 ) -> None:
-    blocks, tolerance = problem.features(), float(getattr(solver, "tolerance", 1e-9))
+    blocks = problem.features()
+    tolerance = float(getattr(solver, "tolerance", 1e-9))
     if solver.prediction == "sum":
         answer = ridge(np.hstack(blocks), problem.Y, ALPHA)
         away = distance(np.vstack(found)[None], answer)

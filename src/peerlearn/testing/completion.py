@@ -1,4 +1,4 @@
-"""What is true of every completion: rows in few dimensions leave one answer, and it is found.
+"""The check of completions: of rows in few dimensions, they find the one possible answer.
 
 of all    every agent ends with the distances between all rows, from different parts of them;
           they are symmetric, 0 or more, and 0 on the diagonal; what is known completely stays;
@@ -34,12 +34,16 @@ def check_completion(completion: Completion) -> None:
 
     Parameters
     ----------
-    completion: an object with `complete`, as a model takes it for its parameter of that name.
+    completion : Completion
+        An object with `complete`, as a model takes it for its parameter `completion`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn.algorithms.completion import DiffusionCompletion
     >>> check_completion(DiffusionCompletion())
     """
@@ -66,7 +70,8 @@ def know_some(network: Network, scale: float = 1.0) -> Known:
 
 
 def _draw_mask(agent: int, places: Places) -> Mask:
-    upper = np.triu(np.random.default_rng(agent).random((places.N, places.N)) < SHARE, 1)
+    draws = np.random.default_rng(agent).random((places.N, places.N))
+    upper = np.triu(draws < SHARE, 1)
     mask = upper | upper.T | np.eye(places.N, dtype=bool)
     own = places.of(agent)
     mask[own, own] = True
@@ -87,9 +92,11 @@ def _check_answer(what: str, found: Completed, network: Network) -> None:
         assert away <= NEAR, (
             f"{what}: agent {agent} ends {away:.1e} away from the distances between all rows"
         )
-        proper = np.array_equal(D, D.T) and D.min() >= 0 and not np.diagonal(D).any()
+        symmetric = np.array_equal(D, D.T)
+        zero_diagonal = not np.diagonal(D).any()
+        proper = symmetric and D.min() >= 0 and zero_diagonal
         assert proper, (
-            f"{what}: what agent {agent} ends with are no distances: they must be symmetric, 0 or "
+            f"{what}: agent {agent} does not end with distances: they must be symmetric, 0 or "
             "more, and 0 on the diagonal"
         )
 
@@ -110,7 +117,8 @@ def _check_complete_knowledge(what: str, completion: Completion, graph: nx.Graph
     network = SimulatedNetwork(graph, exact_order=True)
     truth = _truth(network)
     places = Places(tuple(map(len, draw_rows(network.size))))
-    found = completion.complete(network, Known(places, [truth] * len(graph), columns=COLUMNS), SEED)
+    known = Known(places, [truth] * len(graph), columns=COLUMNS)
+    found = completion.complete(network, known, SEED)
     unchanged = all(np.array_equal(D, truth) for D in found.D)
     assert unchanged, f"{what} changes distances that all agents know completely"
 

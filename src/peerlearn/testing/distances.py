@@ -1,4 +1,4 @@
-"""What is true of every way to share the distances between all rows.
+"""The check of ways to share the distances between all rows.
 
 of all    what an agent knows is the squared distance between two rows, computed here from all rows;
           it knows those between its own rows, and some that involve rows of every other agent;
@@ -29,16 +29,20 @@ __all__ = ["check_distances"]
 
 
 def check_distances(distances: Distances) -> None:
-    """Check that what agents know after sharing are the distances between all agents' rows.
+    """Check that a way of sharing gives agents true distances between the rows of all agents.
 
     Parameters
     ----------
-    distances: an object with `share`, as a model takes it for its parameter of that name.
+    distances : Distances
+        An object with `share`, as a model takes it for its parameter `distances`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn.algorithms.distances import Landmarks
     >>> check_distances(Landmarks())
     """
@@ -56,20 +60,27 @@ def draw_rows(agents: int, seed: int = 0) -> list[Array]:
     """Return different numbers of rows around centres that differ between agents."""
     rng = np.random.default_rng(seed)
     sizes = rng.permutation(np.linspace(4, 12, agents).astype(int))
-    return [rng.standard_normal((n, COLUMNS)) + 0.5 * rng.standard_normal(COLUMNS) for n in sizes]
+    rows = []
+    for n in sizes:
+        spread = rng.standard_normal((n, COLUMNS))
+        centre = 0.5 * rng.standard_normal(COLUMNS)
+        rows.append(spread + centre)
+    return rows
 
 
 def squared_distances(rows: Sequence[Array]) -> Array:
     """Return all squared distances without any code of the package."""
     X = np.vstack(rows)
-    D: Array = ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
+    differences = X[:, None, :] - X[None, :, :]
+    D: Array = (differences**2).sum(axis=2)
     return D
 
 
 def _check_known(what: str, known: Known, rows: Sequence[Array]) -> None:
     truth = squared_distances(rows)
     ends = np.cumsum([0, *map(len, rows)])
-    assert len(known.D) == len(rows), f"{what}: {len(known.D)} of {len(rows)} agents know something"
+    agents = len(known.D)
+    assert agents == len(rows), f"{what}: {agents} of {len(rows)} agents know something"
     for agent, D in enumerate(known.D):
         mask = np.ones(truth.shape, dtype=bool) if known.mask is None else known.mask[agent]
         assert D.shape == truth.shape, (

@@ -39,23 +39,31 @@ def check_engine(run: Run, graph: nx.Graph | None = None, *, tolerance: float = 
 
     Parameters
     ----------
-    run: called as run(graph, work). It makes the engine's networks over the graph, calls
-        work(network) for each of them at the same time, and returns the results in any order. An
-        error of work must leave it.
-    graph: four to seven agents; None takes a graph of five with different numbers of neighbors.
-    tolerance: how far numbers may be from those of a simulation, relative to the largest. 0 means
-        the same bits.
+    run : callable
+        Called as run(graph, work). It makes the engine's networks over the graph, calls
+        work(network) for each of them at the same time, and returns the results in any order. It
+        must not catch errors of `work`.
+    graph : networkx.Graph, default None
+        A graph of four to seven agents. None takes one of five agents with different numbers of
+        neighbors.
+    tolerance : float, default 0.0
+        How far numbers may be from those of a simulation, relative to the largest. 0 means the same
+        bits.
 
     Raises
     ------
-    AssertionError: with a sentence about the first cases that differ.
+    AssertionError
+        With a sentence about the first cases that differ.
 
+    Examples
+    --------
+    >>> from peerlearn.testing import check_engine
     >>> from peerlearn.testing import run_in_threads
     >>> check_engine(run_in_threads)
     """
     graph = GRAPH if graph is None else graph
     _check_size(graph)
-    # Threads share the filters of warnings, so that they are set outside of them as well.
+    # Threads share the warning filters, so the filters must be set here, outside of them.
     with quiet():
         _check_cases(run, graph, call_cases(), tolerance)
         _check_refusal(run, graph)
@@ -65,8 +73,20 @@ def check_engine(run: Run, graph: nx.Graph | None = None, *, tolerance: float = 
 def run_cases(network: Network) -> Arrays:
     """Return what every case gives over this network, and what it sent.
 
-    Arrays are called "case/array", and "case/sent" holds rounds, messages and bytes.
+    Parameters
+    ----------
+    network : Network
+        A network of four to seven agents.
 
+    Returns
+    -------
+    dict of str to array
+        Arrays by the name "case/array". "case/sent" holds rounds, messages and bytes.
+
+    Examples
+    --------
+    >>> from peerlearn import SimulatedNetwork, graphs
+    >>> from peerlearn.testing import run_cases
     >>> found = run_cases(SimulatedNetwork(graphs.ring(4)))
     >>> found["call flood/sent"].tolist()  # 4 rounds on 8 links: 8 (1 + 1 + 5 + 12) bytes on each
     [4, 32, 1216]
@@ -76,21 +96,30 @@ def run_cases(network: Network) -> Arrays:
 
 
 def save_cases(network: Network, folder: str | os.PathLike[str]) -> None:
-    """Run every case over this network, and save what it gives for `check_saved_cases`.
+    """Run every case over this network, and save the results for `check_saved_cases`.
 
-    Every process of an engine calls it with the same folder, or with one whose files are later
-    copied to one place.
+    Every process of an engine calls it. Processes may write to different folders if the files are
+    copied to one folder afterwards.
 
+    Parameters
+    ----------
+    network : Network
+        The network of this process.
+    folder : str or path
+        An existing folder. The file is named after the agents that the network hosts.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
-    >>> from peerlearn import SimulatedNetwork
+    >>> from peerlearn import graphs
+    >>> from peerlearn.testing import check_saved_cases, run_in_threads, save_cases
     >>> with TemporaryDirectory() as folder:
-    ...     save_cases(SimulatedNetwork(graphs.ring(4)), folder)
-    ...     print(*os.listdir(folder))
-    agents-0-1-2-3.npz
+    ...     _ = run_in_threads(graphs.ring(4), lambda network: save_cases(network, folder))
+    ...     check_saved_cases(folder, graphs.ring(4))
     """
     found = run_cases(network)
     path = Path(folder) / f"agents-{'-'.join(map(str, network.hosted))}.npz"
-    # Names of cases hold slashes and brackets, which names of files may not.
+    # Names of cases contain slashes and brackets, which file names may not.
     arrays: dict[str, Any] = {f"array {n}": array for n, array in enumerate(found.values())}
     np.savez(path, names=np.array(list(found)), **arrays)
 
@@ -98,22 +127,36 @@ def save_cases(network: Network, folder: str | os.PathLike[str]) -> None:
 def check_saved_cases(
     folder: str | os.PathLike[str], graph: nx.Graph, *, tolerance: float = 0.0
 ) -> None:
-    """Check that what the processes of an engine saved are the bits and the ledger of a simulation.
+    """Check that the processes of an engine saved the bits and the ledger of a simulation.
 
     Parameters
     ----------
-    folder: where `save_cases` wrote the files of all processes.
-    graph, tolerance: as for `check_engine`.
+    folder : str or path
+        Where `save_cases` wrote the files of all processes.
+    graph : networkx.Graph
+        The graph that the processes ran on.
+    tolerance : float, default 0.0
+        How far numbers may be from those of a simulation, relative to the largest. 0 means the same
+        bits.
 
     Raises
     ------
-    AssertionError: with a sentence about the first cases that differ.
+    AssertionError
+        With a sentence about the first cases that differ.
+
+    Examples
+    --------
+    `save_cases` shows how files are saved and checked. Without files the check fails:
 
     >>> from tempfile import TemporaryDirectory
-    >>> from peerlearn.testing import run_in_threads
+    >>> from peerlearn import graphs
+    >>> from peerlearn.testing import check_saved_cases
     >>> with TemporaryDirectory() as folder:
-    ...     _ = run_in_threads(graphs.ring(4), lambda network: save_cases(network, folder))
-    ...     check_saved_cases(folder, graphs.ring(4))
+    ...     try:
+    ...         check_saved_cases(folder, graphs.ring(4))
+    ...     except AssertionError:
+    ...         print("no files")
+    no files
     """
     parts = [_load(path) for path in sorted(Path(folder).glob("agents-*.npz"))]
     assert parts, f"{folder} has no files of save_cases: call it in every process"

@@ -1,4 +1,4 @@
-"""What is true of every adaptive filter that agents learn together.
+"""The check of adaptive filters that agents learn together.
 
 of all         the system that made the signals is found, alone and over a network; an agent that
                hears silence learns it from its neighbors; sample by sample gives what a recording
@@ -38,22 +38,28 @@ def check_filter(model: AdaptiveFilter | type[AdaptiveFilter]) -> None:
 
     Parameters
     ----------
-    model: a class, or a filter of order 3 or more that has heard nothing.
+    model : AdaptiveFilter or type
+        A class, or a filter of order 3 or more that has not heard any signal.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn import LMSFilter
     >>> check_filter(LMSFilter)
     """
     filters = make_small(model) if isinstance(model, type) else clone(model)
     name = type(filters).__name__
     with quiet():
-        _check_found(f"{name} alone", filters, SimulatedNetwork(graphs.complete(1)), silent=False)
+        _check_finds_system(
+            f"{name} alone", filters, SimulatedNetwork(graphs.complete(1)), silent=False
+        )
         for where, graph in GRAPHS.items():
             network = SimulatedNetwork(graph, exact_order=True)
-            _check_found(f"{name} on {where}", filters, network, silent=True)
+            _check_finds_system(f"{name} on {where}", filters, network, silent=True)
             _check_alone(f"{name} on {where}", filters, len(graph))
     _check_samples(name, filters)
     graph = GRAPHS["a ring of 5"]
@@ -85,7 +91,9 @@ def _off(filters: Any) -> Array:
     return off
 
 
-def _check_found(what: str, filters: Any, network: SimulatedNetwork, *, silent: bool) -> None:
+def _check_finds_system(
+    what: str, filters: Any, network: SimulatedNetwork, *, silent: bool
+) -> None:
     own = over(network, filters)
     x, d = _stack(network.hosted, SAMPLES, silent)
     run = own.run(x, d)

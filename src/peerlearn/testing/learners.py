@@ -1,4 +1,4 @@
-"""What is true of every learner of streams, and of each by what it promises.
+"""The check of learners of streams: what holds for all of them, and what each promises.
 
 of all             alone, after every chunk it has the ridge solution of all rows so far; or the
                    penalty has no effect, and it finds the truth of rows without noise. Agents in
@@ -23,7 +23,8 @@ from peerlearn.network.base import Network
 from peerlearn.testing.comparing import check_threads
 from peerlearn.testing.problems import ALPHA, GRAPHS, distance, ridge
 
-FEATURES, OUTPUTS = 6, 2
+FEATURES = 6
+OUTPUTS = 2
 EXACT = 1e-7  # what rounding and inexact sums may leave
 NEAR = 0.05  # of the truth, after many chunks
 FAINT = 1e-6  # a penalty that leaves the truth nearly as it is
@@ -34,16 +35,20 @@ Chunks = list[tuple[list[Array], list[Array]]]  # of each chunk, features and ta
 
 
 def check_learner(learner: Learner) -> None:
-    """Check that a learner of streams is what it says.
+    """Check that a learner of streams keeps its promises.
 
     Parameters
     ----------
-    learner: an object with `start`, `learn`, `name` and `exact`.
+    learner : Learner
+        An object with `start`, `learn`, `name` and `exact`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn import StreamExact
     >>> check_learner(StreamExact())
     """
@@ -81,16 +86,21 @@ def learn(
 def draw_chunks(agents: int, count: int, *, noise: float, seed: int = 0) -> tuple[Array, Chunks]:
     """Return the truth, and chunks of unequal sizes, some of them empty."""
     rng = np.random.default_rng(seed)
-    truth, chunks = rng.standard_normal((FEATURES, OUTPUTS)), []
+    truth = rng.standard_normal((FEATURES, OUTPUTS))
+    chunks = []
     for _ in range(count):
-        H = [rng.standard_normal((rows, FEATURES)) for rows in rng.integers(0, 9, agents)]
-        chunks.append((H, [h @ truth + noise * rng.standard_normal((len(h), OUTPUTS)) for h in H]))
+        sizes = rng.integers(0, 9, agents)
+        H = [rng.standard_normal((rows, FEATURES)) for rows in sizes]
+        Y = [h @ truth + noise * rng.standard_normal((len(h), OUTPUTS)) for h in H]
+        chunks.append((H, Y))
     return truth, chunks
 
 
-def _pooled(chunks: Chunks, alpha: float) -> Array:
-    H, Y = (np.vstack([own for chunk in chunks for own in chunk[part]]) for part in (0, 1))
-    return ridge(H, Y, alpha)
+def _solve_pooled(chunks: Chunks, alpha: float) -> Array:
+    """Return the ridge solution of the rows of all agents and chunks."""
+    H = [own for features, _ in chunks for own in features]
+    Y = [own for _, targets in chunks for own in targets]
+    return ridge(np.vstack(H), np.vstack(Y), alpha)
 
 
 def _check_alone(learner: Learner, name: str) -> None:
@@ -98,11 +108,11 @@ def _check_alone(learner: Learner, name: str) -> None:
     _, chunks = draw_chunks(1, 12, noise=0.3)
     history: list[Array] = []
     learn(learner, SimulatedNetwork(one), chunks, ALPHA, history.append)
-    away = [
-        distance(b, _pooled(chunks[: n + 1], ALPHA))
-        for n, b in enumerate(history)
-        if len(chunks[n][0][0])
-    ]
+    away = []
+    for n, b in enumerate(history):
+        rows = chunks[n][0][0]
+        if len(rows):
+            away.append(distance(b, _solve_pooled(chunks[: n + 1], ALPHA)))
     if max(away) <= EXACT:
         return
     other = learn(learner, SimulatedNetwork(one), chunks, 10 * ALPHA)
@@ -123,7 +133,7 @@ def _check_exact(learner: Learner, name: str, where: str) -> None:
     history: list[Array] = []
     learn(learner, SimulatedNetwork(graph), chunks, ALPHA, history.append)
     for n, b in enumerate(history):
-        away = distance(b, _pooled(chunks[: n + 1], ALPHA))
+        away = distance(b, _solve_pooled(chunks[: n + 1], ALPHA))
         assert away <= EXACT, (
             f"{name} on {where} is {away:.1e} away from the ridge solution after chunk {n + 1}"
         )
@@ -141,15 +151,12 @@ def _check_everybody_counts(learner: Learner, name: str, where: str) -> None:
     )
     change = np.random.default_rng(1).standard_normal(truth.shape)
     for changed in range(len(graph)):
-        other = [
-            (H, [y + (k == changed) * (H[k] @ change) for k, y in enumerate(Y)]) for H, Y in chunks
-        ]
+        other = [_change_agent(chunk, changed, change) for chunk in chunks]
         effects = learn(learner, SimulatedNetwork(graph), other, FAINT) - before
         for agent, effect in enumerate(effects):
             size = float(np.sum(effect * change) / np.sum(change * change))
-            cosine = (
-                size * float(np.linalg.norm(change)) / max(float(np.linalg.norm(effect)), 1e-300)
-            )
+            length = max(float(np.linalg.norm(effect)), 1e-300)
+            cosine = size * float(np.linalg.norm(change)) / length
             assert cosine >= ALIGNED, (
                 f"{name} on {where}: the rows of agent {changed} do not count at agent {agent} as "
                 f"they should (cosine {cosine:.2f} with their effect in one place)"
@@ -160,12 +167,24 @@ def _check_everybody_counts(learner: Learner, name: str, where: str) -> None:
             )
 
 
+def _change_agent(
+    chunk: tuple[list[Array], list[Array]], agent: int, change: Array
+) -> tuple[list[Array], list[Array]]:
+    """Return the chunk with other targets of one agent: those of the truth plus `change`."""
+    H, Y = chunk
+    targets = list(Y)
+    targets[agent] = Y[agent] + H[agent] @ change
+    return H, targets
+
+
 def _check_empty_chunks(learner: Learner, name: str, where: str, agents: int) -> None:
     """Check that chunks without any rows change nothing once agents agree."""
     _, chunks = draw_chunks(agents, 3, noise=0.3)
     nothing = ([np.zeros((0, FEATURES))] * agents, [np.zeros((0, OUTPUTS))] * agents)
-    before = learn(learner, SimulatedNetwork(GRAPHS[where]), [*chunks, *[nothing] * 60], ALPHA)
-    after = learn(learner, SimulatedNetwork(GRAPHS[where]), [*chunks, *[nothing] * 61], ALPHA)
+    sixty = [*chunks, *[nothing] * 60]
+    graph = GRAPHS[where]
+    before = learn(learner, SimulatedNetwork(graph), sixty, ALPHA)
+    after = learn(learner, SimulatedNetwork(graph), [*sixty, nothing], ALPHA)
     moved = distance(after, before[0])
     assert moved <= NEAR, (
         f"{name} on {where} goes on to change after 60 chunks without rows, by {moved:.1e}"

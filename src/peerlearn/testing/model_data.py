@@ -54,7 +54,11 @@ def fit(
         if agent == changed:
             y = [-one for one in y] if isinstance(y, list) else _other_targets(y)
         if agent in empty:
-            X, y = (X[0][:0], y[0][:0]) if isinstance(X, list) else (X[:0], y[:0])
+            if isinstance(X, list):  # sequences
+                X = X[0]
+                y = y[0]
+            X = X[:0]
+            y = y[:0]
         shares.append((X, y))
     return model.fit(shares)
 
@@ -73,9 +77,11 @@ def fit_in_one_place(model: Any, agents: Sequence[int]) -> Any:
     if model.takes == "sequences":
         shares = [sequences(agent) for agent in agents]
         x = [one for inputs, _ in shares for one in inputs]
-        return model.fit(x, [one for _, outputs in shares for one in outputs])
+        outputs = [one for _, own in shares for one in own]
+        return model.fit(x, outputs)
     X = np.vstack([rows(agent) for agent in agents])
-    return model.fit(X, np.concatenate([targets(model, agent) for agent in agents]))
+    y = np.concatenate([targets(model, agent) for agent in agents])
+    return model.fit(X, y)
 
 
 # Rows
@@ -84,7 +90,8 @@ def fit_in_one_place(model: Any, agents: Sequence[int]) -> Any:
 def rows(agent: int) -> Array:
     """Return rows from three clouds in four dimensions, with a third of the entries zero."""
     rng = np.random.default_rng((agent, 9))
-    X = rng.standard_normal((ROWS[agent], 4)) + 2.0 * np.eye(3, 4)[_clouds(agent)]
+    centres = 2.0 * np.eye(3, 4)
+    X = rng.standard_normal((ROWS[agent], 4)) + centres[_clouds(agent)]
     return np.where(rng.random(X.shape) < 1 / 3, 0.0, X)
 
 
@@ -97,7 +104,10 @@ def targets(model: Any, agent: int, two_classes: bool = False) -> AnyArray:
     if not is_classifier(model):
         return numbers(agent)
     many = get_tags(model).classifier_tags.multi_class and not two_classes
-    return (few_labels if model.partly_labelled else labels)(agent, 3 if many else 2)
+    classes = 3 if many else 2
+    if model.partly_labelled:
+        return few_labels(agent, classes)
+    return labels(agent, classes)
 
 
 def labels(agent: int, classes: int) -> AnyArray:
@@ -108,8 +118,12 @@ def labels(agent: int, classes: int) -> AnyArray:
 def few_labels(agent: int, classes: int) -> AnyArray:
     """Return labels, and -1 for most rows: for all of agents 0 and 3, for none of agent 2."""
     y = labels(agent, classes).astype(object)
-    known = {0: np.zeros(len(y), bool), 2: np.ones(len(y), bool), 3: np.zeros(len(y), bool)}
-    y[~known.get(agent, np.arange(len(y)) % 4 == 0)] = -1
+    known = np.arange(len(y)) % 4 == 0
+    if agent in (0, 3):
+        known[:] = False
+    if agent == 2:
+        known[:] = True
+    y[~known] = -1
     return y
 
 
@@ -137,7 +151,10 @@ def order(agent: int) -> AnyArray:
 
 def targets_of_all(classifies: bool) -> AnyArray:
     """Return the targets of all rows, which every agent knows."""
-    return METALS[np.argsort(SHARED[:, :3], axis=1)[:, 0]] if classifies else SHARED[:, 4]
+    if not classifies:
+        return SHARED[:, 4]
+    smallest = np.argsort(SHARED[:, :3], axis=1)[:, 0]
+    return METALS[smallest]
 
 
 # Sequences
@@ -175,5 +192,6 @@ def signals(agent: int) -> tuple[Array, Array]:
     """Return x and d = tanh(w'x) + noise; some of it is beyond the knots of a spline."""
     rng = np.random.default_rng((agent, 10))
     x = 1.5 * rng.standard_normal(SAMPLES)
-    d = np.tanh(np.convolve(x, TRUE_FILTER)[:SAMPLES]) + 0.1 * rng.standard_normal(SAMPLES)
-    return x, d
+    clean = np.tanh(np.convolve(x, TRUE_FILTER)[:SAMPLES])
+    noise = 0.1 * rng.standard_normal(SAMPLES)
+    return x, clean + noise

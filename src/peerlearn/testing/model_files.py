@@ -80,9 +80,11 @@ def check_table(model: Any) -> None:
     made = kind(**with_parts(kind, tomllib.loads(toml(table))))
     made.check_settings()
     for name in table:
-        given, found = getattr(model, name), getattr(made, name)
+        given = getattr(model, name)
+        found = getattr(made, name)
         if name in kind.parts:
-            given, found = model.part(name), made.part(name)
+            given = model.part(name)
+            found = made.part(name)
         assert found == given, (
             f"{kind.__name__} from the TOML table\n{toml(table)}has {name} {found!r}, not {given!r}"
         )

@@ -1,4 +1,4 @@
-"""What is true of every model, and of each by what its class states.
+"""The check of models: what holds for all of them, and what each class states.
 
 of all               agents in threads compute what simulated ones do, and send as much; the report
                      has all that was sent; an error leaves the model as it was; the parameter alpha
@@ -51,12 +51,16 @@ def check_model(model: NetworkModel | type[NetworkModel]) -> None:
 
     Parameters
     ----------
-    model: a class, which is tried with small settings; or an untrained model with settings.
+    model : NetworkModel or type
+        A class, which is tried with small settings, or an untrained model.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong. Checks of scikit-learn raise their own.
+    AssertionError
+        With a sentence about what is wrong. The checks of scikit-learn raise errors of their own.
 
+    Examples
+    --------
     >>> from peerlearn import RVFLRegressor
     >>> check_model(RVFLRegressor)
     """
@@ -71,8 +75,18 @@ def check_model(model: NetworkModel | type[NetworkModel]) -> None:
 def model_checks(model: NetworkModel | type[NetworkModel]) -> Iterator[tuple[str, Check]]:
     """Yield the checks of `check_model` by name, without those of scikit-learn.
 
-    Each is called without arguments.
+    Parameters
+    ----------
+    model : NetworkModel or type
+        A class, which is tried with small settings, or an untrained model.
 
+    Yields
+    ------
+    tuple of str and callable
+        The name of a check, and the check, which is called without arguments.
+
+    Examples
+    --------
     >>> from peerlearn import RVFLRegressor
     >>> checks = dict(model_checks(RVFLRegressor))
     >>> checks["saved and loaded"]()

@@ -37,8 +37,15 @@ class Readout:
         rng = np.random.default_rng(seed)
         truth = rng.standard_normal((features, outputs))
         rows = rng.permutation(np.linspace(5, 40, agents).astype(int))
-        H = [rng.standard_normal((n, features)) + 0.3 * rng.standard_normal(features) for n in rows]
-        return cls(H, [h @ truth + 0.3 * rng.standard_normal((len(h), outputs)) for h in H])
+        H = []
+        for n in rows:
+            spread = rng.standard_normal((n, features))
+            H.append(spread + 0.3 * rng.standard_normal(features))
+        Y = []
+        for h in H:
+            noise = rng.standard_normal((len(h), outputs))
+            Y.append(h @ truth + 0.3 * noise)
+        return cls(H, Y)
 
     @property
     def agents(self) -> int:
@@ -46,7 +53,9 @@ class Readout:
 
     def of(self, hosted: tuple[int, ...]) -> LeastSquares:
         """Return the problems of these agents."""
-        return LeastSquares.of_rows([self.H[k] for k in hosted], [self.Y[k] for k in hosted])
+        H = [self.H[k] for k in hosted]
+        Y = [self.Y[k] for k in hosted]
+        return LeastSquares.of_rows(H, Y)
 
     def pooled(self, alpha: float) -> Array:
         """Return the coefficients that all rows give in one place."""
@@ -62,12 +71,12 @@ class Readout:
 
 def ridge(H: Array, Y: Array, alpha: float) -> Array:
     """Solve min |H b - Y|^2 + alpha |b|^2 without any code of the package."""
-    return np.asarray(
-        np.linalg.solve(H.T @ H + alpha * np.eye(H.shape[1]), H.T @ Y), dtype=np.float64
-    )
+    gram = H.T @ H + alpha * np.eye(H.shape[1])
+    return np.asarray(np.linalg.solve(gram, H.T @ Y), dtype=np.float64)
 
 
 def distance(found: Array, answer: Array) -> float:
     """Return how far off the worst agent is, relative to the answer."""
-    apart = np.sqrt(((found - answer) ** 2).reshape(len(found), -1).sum(axis=1))
+    squares = (found - answer) ** 2
+    apart = np.sqrt(squares.reshape(len(found), -1).sum(axis=1))
     return float(apart.max() / max(np.linalg.norm(answer), 1e-300))

@@ -1,4 +1,4 @@
-"""What is true of every solver of smooth problems: the gradient vanishes where it ends.
+"""The check of solvers of smooth problems: the gradient vanishes where they end.
 
     |sum_k grad h_k(w) + alpha w| <= tolerance       at every agent, computed here from all rows
 
@@ -46,39 +46,49 @@ class MarginLosses:
         return int(self.rows[0].shape[1])
 
     def value(self, w: Array) -> Array:
-        return np.array(
-            [_phi(z @ own, self.convex).sum() for z, own in zip(self.rows, w, strict=True)]
-        )
+        sums = []
+        for z, own in zip(self.rows, w, strict=True):
+            sums.append(_phi(z @ own, self.convex).sum())
+        return np.array(sums)
 
     def gradient(self, w: Array) -> Array:
-        return np.stack(
-            [_slope(z @ own, self.convex) @ z for z, own in zip(self.rows, w, strict=True)]
-        )
+        gradients = []
+        for z, own in zip(self.rows, w, strict=True):
+            gradients.append(_slope(z @ own, self.convex) @ z)
+        return np.stack(gradients)
 
     def convex_gradient(self, w: Array) -> Array:
         return self.gradient(w) if self.convex else np.zeros_like(w)
 
     def curvature(self, w: Array) -> Product:
-        bends = [
-            np.maximum(_bend(z @ own, self.convex), 0.0)
-            for z, own in zip(self.rows, w, strict=True)
-        ]
-        return lambda p: np.stack(
-            [z.T @ (c * (z @ own)) for z, c, own in zip(self.rows, bends, p, strict=True)]
-        )
+        bends = []
+        for z, own in zip(self.rows, w, strict=True):
+            bends.append(np.maximum(_bend(z @ own, self.convex), 0.0))
+
+        def product(p: Array) -> Array:
+            products = []
+            for z, c, own in zip(self.rows, bends, p, strict=True):
+                products.append(z.T @ (c * (z @ own)))
+            return np.stack(products)
+
+        return product
 
 
 def check_smooth_solver(solver: SmoothSolver) -> None:
-    """Check that a solver of smooth problems is what it says.
+    """Check that a solver of smooth problems keeps its promises.
 
     Parameters
     ----------
-    solver: an object with `minimise` and `name`.
+    solver : SmoothSolver
+        An object with `minimise` and `name`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn import LBFGS
     >>> check_smooth_solver(LBFGS())
     """
@@ -105,7 +115,8 @@ def _check_stationary(
     tolerance = float(getattr(solver, "tolerance", 1e-5))
     everybody = np.vstack(rows)
     for agent, w in enumerate(found.coefficients):
-        size = float(np.linalg.norm(_slope(everybody @ w, convex) @ everybody + ALPHA * w))
+        gradient = _slope(everybody @ w, convex) @ everybody + ALPHA * w
+        size = float(np.linalg.norm(gradient))
         assert size <= 1.01 * tolerance, (
             f"{what} ends, at agent {agent}, where the gradient of the whole problem is "
             f"{size:.1e}, not {tolerance:g}"
@@ -127,9 +138,11 @@ def _draw(agents: int, seed: int = 0) -> list[Array]:
     """Return unequal numbers of rows, which lean towards one side."""
     rng = np.random.default_rng(seed)
     sizes = rng.permutation(np.linspace(5, 30, agents).astype(int))
-    return [
-        rng.standard_normal((n, INPUTS)) + 0.1 * rng.standard_normal(INPUTS) + 0.3 for n in sizes
-    ]
+    rows = []
+    for n in sizes:
+        spread = rng.standard_normal((n, INPUTS))
+        rows.append(spread + 0.1 * rng.standard_normal(INPUTS) + 0.3)
+    return rows
 
 
 def _phi(m: Array, convex: bool) -> Array:

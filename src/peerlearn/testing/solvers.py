@@ -1,4 +1,4 @@
-"""What is true of every solver of the linear readout, and of each by what it promises.
+"""The check of solvers of the linear readout: what holds for all of them, and what each promises.
 
 of all             alone it gives the ridge solution of its rows; twice the targets give twice the
                    coefficients; agents in threads compute what simulated ones do; the report has
@@ -31,16 +31,20 @@ ALIGNED = 0.5  # cosine between the effect of an agent's rows and their effect i
 
 
 def check_solver(solver: Solver) -> None:
-    """Check that a solver of the linear readout is what it says.
+    """Check that a solver of the linear readout keeps its promises.
 
     Parameters
     ----------
-    solver: an object with `solve`, `name` and `exact`.
+    solver : Solver
+        An object with `solve`, `name` and `exact`.
 
     Raises
     ------
-    AssertionError: with a sentence about what is wrong.
+    AssertionError
+        With a sentence about what is wrong.
 
+    Examples
+    --------
     >>> from peerlearn import Gram
     >>> check_solver(Gram())
     """
@@ -122,7 +126,8 @@ def _check_everybody_counts(
     size = np.sqrt(np.mean([np.mean(Y**2) for Y in problem.Y]))
     for changed in range(problem.agents):
         noise = np.random.default_rng(changed).standard_normal(problem.Y[changed].shape)
-        Y = [own + size * noise if k == changed else own for k, own in enumerate(problem.Y)]
+        Y = list(problem.Y)
+        Y[changed] = Y[changed] + size * noise
         other = problem.with_targets(Y)
         expected = other.pooled(ALPHA) - problem.pooled(ALPHA)
         effects = _solve(solver, graph, other)[0].coefficients - found
@@ -138,10 +143,10 @@ def _check_everybody_counts(
 def _check_linear(
     solver: Solver, name: str, where: str, graph: nx.Graph, problem: Readout, found: Array
 ) -> None:
-    doubled = _solve(solver, graph, problem.with_targets([2 * Y for Y in problem.Y]))[
-        0
-    ].coefficients
-    away = max(distance(own[None] / 2, before) for own, before in zip(doubled, found, strict=True))
+    twice = problem.with_targets([2 * Y for Y in problem.Y])
+    solution, _ = _solve(solver, graph, twice)
+    halves = solution.coefficients / 2
+    away = max(distance(own[None], before) for own, before in zip(halves, found, strict=True))
     allowed = max(2 * _tolerance(solver), 1e-9)
     assert away <= allowed, (
         f"{name} on {where}: twice the targets do not give twice the coefficients ({away:.1e} off)"

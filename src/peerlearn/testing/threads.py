@@ -1,7 +1,12 @@
-"""A network of threads: agents share nothing but messages, and every link is counted.
+"""A network of threads: agents share only messages, and the messages of each link are counted.
 
-An algorithm that looks across the agent axis, or decides by local data whether to call the network,
-fails or hangs here. The numbers have the bits of `SimulatedNetwork(graph, exact_order=True)`.
+Each agent runs in a thread of its own and sees only its own row. So an algorithm that reads rows of
+other agents without the network, or that decides by local data whether to call the network, fails
+or hangs here. The numbers have the bits of `SimulatedNetwork(graph, exact_order=True)`.
+
+Threads talk through `Wires`: one queue per direction of each link. When one agent fails, it sets an
+event, and all agents that wait for a message stop with `Ended`. `run_in_threads` raises the first
+error that is not `Ended`, because the others follow from it.
 """
 
 from __future__ import annotations
@@ -28,24 +33,30 @@ Link = tuple[int, int]  # sender, receiver
 
 
 class Wires:
-    """The links between the threads of one run, and what was put on each.
+    """The links between the threads of one run, with counts of what was sent.
 
     Parameters
     ----------
-    graph: who talks to whom.
+    graph : networkx.Graph
+        The graph of the agents.
 
     Attributes
     ----------
-    messages: by link, how many messages had something in them.
-    bytes: by link, of these.
+    messages : Counter
+        Number of messages that were not empty, by link. A link is a pair (sender, receiver).
+    bytes : Counter
+        Number of bytes, by link.
 
     Examples
     --------
+    >>> from peerlearn import graphs
+    >>> from peerlearn.testing import Wires
     >>> wires = Wires(graphs.ring(3))
-    >>> ones = lambda network: network.mix(np.ones((1, 2)))
-    >>> _ = run_in_threads(graphs.ring(3), ones, wires=wires)
-    >>> wires.messages[0, 1], wires.bytes[0, 1]
-    (1, 16)
+    >>> wires.put(0, 1, b"hello", 5)
+    >>> wires.get(0, 1)
+    b'hello'
+    >>> wires.messages[0, 1], wires.bytes[0, 1], wires.bytes[1, 0]
+    (1, 5, 0)
     """
 
     def __init__(self, graph: nx.Graph) -> None:
@@ -56,13 +67,13 @@ class Wires:
         self.bytes: Counter[Link] = Counter()
 
     def put(self, sender: int, receiver: int, what: Any, size: int) -> None:
-        """Put a message of so many bytes on a link."""
+        """Send a message of `size` bytes over a link."""
         self._queues[sender, receiver].put(what)
         self.messages[sender, receiver] += size > 0
         self.bytes[sender, receiver] += size
 
     def get(self, sender: int, receiver: int) -> Any:
-        """Return the next message of a link, or raise if it does not come."""
+        """Return the next message of a link, or raise Ended if none comes."""
         for _ in range(round(PATIENCE / 0.1)):
             try:
                 return self._queues[sender, receiver].get(timeout=0.1)
@@ -72,30 +83,39 @@ class Wires:
                         f"agent {receiver} stops, because another agent has failed"
                     ) from None
         raise Ended(
-            f"agent {receiver} waited {PATIENCE:g} s for a message of agent {sender}: it makes "
-            "fewer calls"
+            f"agent {receiver} waited {PATIENCE:g} s for a message of agent {sender}: agent "
+            f"{sender} makes fewer network calls"
         )
 
     def end(self) -> None:
-        """Let all who wait give up."""
+        """Make all agents that wait for a message stop."""
         self._ended.set()
 
 
 class Ended(NetworkError):
-    """A message did not come."""
+    """Error of an agent that waited for a message in vain."""
 
 
 class ThreadNetwork(DistributedNetwork):
-    """One agent of a graph in this thread; its neighbors live in other threads.
+    """A network that hosts one agent in this thread; the other agents run in other threads.
 
     `run_in_threads` makes one for each agent.
 
     Parameters
     ----------
-    graph, weights: as for SimulatedNetwork.
-    agent: the one that lives here.
-    wires: shared by all threads of a run.
+    graph : networkx.Graph
+        Who talks to whom.
+    weights : str or array
+        The mixing weights, as for SimulatedNetwork.
+    agent : int
+        The agent that this thread hosts.
+    wires : Wires
+        The links, shared by all threads of a run.
 
+    Examples
+    --------
+    >>> from peerlearn import graphs
+    >>> from peerlearn.testing import ThreadNetwork, Wires
     >>> wires = Wires(graphs.complete(1))
     >>> ThreadNetwork(graphs.complete(1), "metropolis", 0, wires).hosted
     (0,)
@@ -109,9 +129,10 @@ class ThreadNetwork(DistributedNetwork):
         return _ThreadHalo(self, links, width, dtype)
 
     def _post(self, letters: dict[int, list[Letter]]) -> list[Letter]:
-        """Send every neighbor a letter, an empty one if there is none, so that nobody waits."""
-        me, neighbors = self._here, sorted(self.graph[self._here])
-        for neighbor in neighbors:
+        """Send every neighbor a letter, which may be empty, and return those that came."""
+        me = self._here
+        neighbors = sorted(self.graph[me])
+        for neighbor in neighbors:  # without an empty letter the neighbor would wait
             content = letters[neighbor][0][2] if neighbor in letters else b""
             self.wires.put(me, neighbor, content, len(content))
         arrived = [(neighbor, me, self.wires.get(neighbor, me)) for neighbor in neighbors]
@@ -119,14 +140,16 @@ class ThreadNetwork(DistributedNetwork):
 
 
 class _ThreadHalo:
-    """The row of one agent and those of its neighbors."""
+    """The row of one agent, and below it those of the neighbors that it hears."""
 
     def __init__(
         self, network: ThreadNetwork, links: Route, width: int, dtype: np.dtype[Any]
     ) -> None:
         self.rows = np.zeros((1 + links.halo, width), dtype)
-        self._wires, self._agent = network.wires, network.hosted[0]
-        self._receivers, self._senders = list(links.sent), list(links.heard)
+        self._wires = network.wires
+        self._agent = network.hosted[0]
+        self._receivers = list(links.sent)
+        self._senders = list(links.heard)
 
     def swap(self) -> None:
         for receiver in self._receivers:
@@ -149,12 +172,25 @@ def run_in_threads(
 
     Parameters
     ----------
-    graph: who talks to whom.
-    work: called with the network of each agent. The first error of one ends all, and is raised.
-    weights: as for SimulatedNetwork.
-    wires: to see afterwards what was sent.
+    graph : networkx.Graph
+        Who talks to whom.
+    work : callable
+        Called with the network of each agent. If it raises, all agents stop and the first error is
+        raised.
+    weights : str or array, default "metropolis"
+        The mixing weights, as for SimulatedNetwork.
+    wires : Wires, default None
+        Give the links to count what is sent over each. None makes them.
 
-    >>> from peerlearn import average, graphs
+    Returns
+    -------
+    list
+        What `work` returned, by agent.
+
+    Examples
+    --------
+    >>> from peerlearn import graphs
+    >>> from peerlearn.testing import Wires, run_in_threads
     >>> wires = Wires(graphs.ring(3))
     >>> run_in_threads(graphs.ring(3), lambda network: network.mix([1.0]).tolist(), wires=wires)
     [[1.0], [1.0], [1.0]]
@@ -173,11 +209,12 @@ def run_in_threads(
 
     with ThreadPoolExecutor(len(graph)) as pool:
         futures = [pool.submit(live, agent) for agent in range(len(graph))]
-        _raise_first([error for future in futures if (error := future.exception())])
+        errors = [future.exception() for future in futures]
+        _raise_cause([error for error in errors if error is not None])
         return [future.result() for future in futures]
 
 
-def _raise_first(errors: Sequence[BaseException]) -> None:
-    """Raise the error that the others followed from."""
+def _raise_cause(errors: Sequence[BaseException]) -> None:
+    """Raise the error that the others followed from: the first that is not Ended."""
     for error in sorted(errors, key=lambda error: isinstance(error, Ended)):
         raise error

@@ -319,7 +319,7 @@ def test_what_is_infinite_is_worst_and_no_number_leaves_the_block_out(tmp_path):
     assert found.friedman.ranks == (1, 2, 3)
     assert found.friedman.blocks == 7
     assert (
-        "1 of 8 blocks are left out of Friedman's test, for they have no value of c."
+        "1 of 8 blocks are left out of Friedman's test, because they have no value of c."
         in found.sentences
     )
     assert [(pair.first, pair.second, pair.wins) for pair in found.pairs] == [
@@ -372,7 +372,7 @@ def test_what_cannot_be_tested_is_said(tmp_path):
     ]
     rows += [row("d1", "b", status="not applicable"), row("d2", "b", status="failed")]
     told = " ".join(examine(results_of(tmp_path / "holes", rows), spec()).sentences)
-    assert "2 of 7 blocks are left out of Friedman's test, for they have no value of b." in told
+    assert "2 of 7 blocks are left out of Friedman's test, because they have no value of b." in told
     assert "over 5 blocks" in told
     assert "tells no two models apart" in told
 

@@ -49,7 +49,7 @@ def results(tmp_path_factory):
         ),
         (
             lambda results: results.mean("model"),
-            "model is a text, of which there are no numbers: name a metric",
+            "model is text and has no numbers: name a metric",
         ),
     ],
 )

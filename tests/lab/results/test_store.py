@@ -280,10 +280,8 @@ def test_no_runs_have_no_mean(results):
         (
             "results.parquet",
             None,
-            (
-                "has no results.parquet, for none of its runs has ended: give the same run "
-                "command again"
-            ),
+            "has no results.parquet, because none of its runs has ended: "
+            "give the same run command again",
         ),
         (
             "results.parquet",

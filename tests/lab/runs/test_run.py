@@ -208,7 +208,9 @@ def test_rows_of_an_earlier_comparison_are_not_its_results(tmp_path):
     with pytest.raises(RuntimeError):
         run(tiny(data=["b"]), tmp_path, jobs=1, watch=broken)
     assert not (tmp_path / "report.html").exists()
-    with pytest.raises(InputError, match=r"has no results.parquet, for none of its runs has ended"):
+    with pytest.raises(
+        InputError, match=r"has no results.parquet, because none of its runs has ended"
+    ):
         Results.read(tmp_path)
 
 

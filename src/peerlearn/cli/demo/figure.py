@@ -97,17 +97,16 @@ def _new_figure(width: float, height: float, point: str) -> Figure:
 def _agents_figure(files: _Files) -> Figure:
     """Draw the graph twice with the same colours: errors of agents alone, and together."""
     rows = _of(files.agents, "data", files.shown)
-    alone, together = 100 * column(rows, "error_alone"), 100 * column(rows, "error_together")
+    alone = 100 * column(rows, "error_alone")
+    together = 100 * column(rows, "error_together")
     point = (
         f"{len(files.graph)} agents learn as one: {alone.mean():.1f} % of {files.shown} wrong alone"
     )
     figure = _new_figure(10.5, 4.9, f"{point}, {together.mean():.1f} % together")
     colours = ScalarMappable(Normalize(0, max(alone.max(), together.max())), "viridis_r")
-    places, panels, total = (
-        _places(files.graph),
-        figure.subplots(1, 2),
-        round(column(rows, "rows").sum()),
-    )
+    places = _places(files.graph)
+    panels = figure.subplots(1, 2)
+    total = round(column(rows, "rows").sum())
     for axes, errors, links in zip(panels, (alone, together), (":", "-"), strict=True):
         _draw_graph(axes, files.graph, places, errors, colours, links)
     panels[0].set_title(f"Alone, on {total / len(rows):.0f} rows each")
@@ -134,7 +133,8 @@ def _draw_graph(
     width = min(1.2, max(0.2, 100 / graph.number_of_edges()))
     lines = [places[list(link)] for link in graph.edges]
     axes.add_collection(LineCollection(lines, colors=FAINT, linestyles=links, linewidths=width))
-    numbered, fill = len(graph) <= NUMBERED_UP_TO, colours.to_rgba(errors)
+    numbered = len(graph) <= NUMBERED_UP_TO
+    fill = colours.to_rgba(errors)
     axes.scatter(
         places[:, 0],
         places[:, 1],
@@ -174,7 +174,8 @@ def _rounds_figure(files: _Files) -> Figure:
     axes = figure.subplots()
     for method, colour, side in AVERAGES:
         own = _of(rows, "method", method)
-        n, left = column(own, "round")[1:], column(own, "disagreement")[1:]
+        n = column(own, "round")[1:]
+        left = column(own, "disagreement")[1:]
         axes.plot(
             n,
             left,
@@ -184,10 +185,8 @@ def _rounds_figure(files: _Files) -> Figure:
         )
         # Labels to the left of a falling curve must clear it at their upper edge.
         beside = n[-1] if side == "left" else n[left <= max(10 * AGREED, left.min())][0]
-        label, shift = (
-            f"{method.capitalize()}\n{needed[method]} rounds",
-            (6 if side == "left" else -6, 3),
-        )
+        label = f"{method.capitalize()}\n{needed[method]} rounds"
+        shift = (6 if side == "left" else -6, 3)
         at = (beside, 1.3 * AGREED)
         axes.annotate(
             label, at, shift, textcoords="offset points", color=colour, linespacing=1.1, ha=side
@@ -241,7 +240,8 @@ def _draw_costs(axes: Axes, rows: Rows, of_the_rows: float) -> None:
     )
     edge = axes.get_yaxis_transform()
     for place, row in enumerate(rows):
-        mb, colour = row["bytes_sent"] / 1e6, GREEN if row["method"] == "auto" else BLUE
+        mb = row["bytes_sent"] / 1e6
+        colour = GREEN if row["method"] == "auto" else BLUE
         axes.plot(mb, place, "o", color=colour)
         label = f"{megabytes(mb)} MB\n{100 * row['test_error']:.1f} % wrong"
         axes.text(1.01, place, label, transform=edge, color=colour, va="center", linespacing=1.1)

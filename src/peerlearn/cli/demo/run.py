@@ -134,7 +134,8 @@ def run_demo(
     if engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}: choose one of {', '.join(ENGINES)}")
     folder = None if output is None else result_folder(output)
-    done, steps = count(), len(PROBLEMS) * (len(METHODS) + 1) + 1
+    done = count()
+    steps = len(PROBLEMS) * (len(METHODS) + 1) + 1
 
     def now(doing: str) -> None:
         if watch is not None:
@@ -178,7 +179,8 @@ def _learn(
     )
     X, X_test, y, y_test = split
     shares = partition.stratified(X, y, len(demo.graph), seed=seed)
-    coefficients, errors = {}, {}
+    coefficients = {}
+    errors = {}
     for method, solver in METHODS.items():
         now(f"{name}: {method}")
         # All rows in one place is a network of one agent, which every process has for itself.
@@ -190,19 +192,21 @@ def _learn(
             start = time.perf_counter()
             report = model.fit(own).report_
             seconds = time.perf_counter() - start
-            b, e = (
-                network.gather(model.coefficients_),
-                network.gather(1 - model.agent_scores(X_test, y_test)),
-            )
+            b = network.gather(model.coefficients_)
+            e = network.gather(1 - model.agent_scores(X_test, y_test))
             sent = network.gather(_on_the_first(report.sent.bytes, len(network.hosted)))
         if b is None or e is None or sent is None:
             continue  # another process has the results
-        coefficients[method], errors[method] = b, e
+        coefficients[method] = b
+        errors[method] = e
         distance = float(
             norms(b - coefficients["centralised"]).max() / norms(coefficients["centralised"])[0]
         )
-        rounds, total = report.sent.rounds, int(sent.sum())
-        error, converged, solved_by = float(e.mean()), report.converged, report.solver
+        rounds = report.sent.rounds
+        total = int(sent.sum())
+        error = float(e.mean())
+        converged = report.converged
+        solved_by = report.solver
         demo.results.append(
             Result(name, method, error, distance, rounds, total, seconds, converged, solved_by)
         )

@@ -11,7 +11,8 @@ from peerlearn.system.terminal import terminal_table
 
 def show_results(console: Console, done: Demo, name: str) -> None:
     """Show the methods on one data set beside each other, and what they mean in words."""
-    rows, size = sum(agent.rows for agent in done.agents if agent.data == name), len(done.graph)
+    rows = sum(agent.rows for agent in done.agents if agent.data == name)
+    size = len(done.graph)
     headings = (
         "Test\nerror",
         "Distance to\ncentralised",

@@ -46,9 +46,8 @@ from peerlearn.cli.paths import PATH
 @click.option(
     "--accuracy",
     default=1e-6,
-    show_default="1e-6",
     metavar="E",
-    help="How closely agents have to agree.",
+    help="How closely agents have to agree.  [default: 1e-6]",
 )
 @click.option(
     "--output",
@@ -120,7 +119,8 @@ def graph(
         report = run_graph(
             output, drawn, weights=weights, payload=payload, accuracy=accuracy, watch=watch
         )
-    console, file = console_of_terminal(), str(output / "graph.graphml")
+    console = console_of_terminal()
+    file = str(output / "graph.graphml")
     show_graph(console, report)
     say(
         console,

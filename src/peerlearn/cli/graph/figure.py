@@ -112,7 +112,8 @@ def _draw_agents(axes: Axes, graph: nx.Graph, places: Array) -> ScalarMappable:
     own = np.array([graph.nodes[agent]["self_weight"] for agent in range(len(graph))])
     colours = ScalarMappable(Normalize(min(0.0, own.min()), max(own.max(), 1e-3)), "viridis_r")
     _draw_links(axes, graph, places)
-    size, fill = diameter(places), colours.to_rgba(own)
+    size = diameter(places)
+    fill = colours.to_rgba(own)
     axes.scatter(
         places[:, 0],
         places[:, 1],
@@ -137,14 +138,14 @@ def _draw_agents(axes: Axes, graph: nx.Graph, places: Array) -> ScalarMappable:
 
 
 def _draw_links(axes: Axes, graph: nx.Graph, places: Array) -> None:
-    ends, weights = (
-        np.array(graph.edges),
-        np.array([weight for _, _, weight in graph.edges(data="weight")]),
-    )
-    widest, faint = min(4.0, 60 / np.sqrt(len(weights))), min(1.0, 25 / np.sqrt(len(weights)))
+    ends = np.array(graph.edges)
+    weights = np.array([weight for _, _, weight in graph.edges(data="weight")])
+    widest = min(4.0, 60 / np.sqrt(len(weights)))
+    faint = min(1.0, 25 / np.sqrt(len(weights)))
     widths = widest * np.maximum(abs(weights) / abs(weights).max(), 0.15)
     above = weights > -NOTHING * weights.max()
-    least, most = np.where(above, weights, np.inf).argmin(), weights.argmax()
+    least = np.where(above, weights, np.inf).argmin()
+    most = weights.argmax()
     lines = LineCollection(places[ends[above]], linewidths=widths[above], colors=LINK, alpha=faint)
     lines.set(in_layout=False, rasterized=len(weights) > PATHS_UP_TO)
     axes.add_collection(lines)
@@ -192,7 +193,8 @@ def _name(axes: Axes, names: list[str], places: Array, fill: Array, size: float)
 
 def _draw_rounds(axes: Axes, files: _Files) -> None:
     """Draw the disagreement left after each round, plain and accelerated, by weighting."""
-    accuracy, tree = files.summary["accuracy"], files.summary["tree_rounds"]
+    accuracy = files.summary["accuracy"]
+    tree = files.summary["tree_rounds"]
     most = max(tree, *column(files.weightings, "plain_rounds"))
     first = 0 if most <= FEW else 1  # where a logarithmic axis begins
     legend = []
@@ -206,10 +208,8 @@ def _draw_rounds(axes: Axes, files: _Files) -> None:
             own = [
                 each for each in files.rounds if (each["weights"], each["method"]) == (name, method)
             ]
-            n, left = (
-                column(own, "round")[first:],
-                np.maximum(column(own, "disagreement")[first:], accuracy / 10),
-            )
+            n = column(own, "round")[first:]
+            left = np.maximum(column(own, "disagreement")[first:], accuracy / 10)
             axes.plot(n, left, linestyle=line, **look)
         rounds = f"{row['plain_rounds']:,.0f}, {row['chebyshev_rounds']:,.0f}"
         legend.append(Line2D([], [], **look, label=f"{name}: {rounds}"))

@@ -14,7 +14,9 @@ import networkx as nx
 from peerlearn import graphs
 from peerlearn.errors import GraphError, InputError
 
-MOST, MOST_LINKS = 1000, 50_000  # more are a blot in a picture, and take minutes
+# More agents or links cannot be told apart in a picture, and take minutes to draw.
+MOST = 1000
+MOST_LINKS = 50_000
 AGENTS = 20  # if nobody says how many
 SHOWN = {
     "n": AGENTS,
@@ -35,7 +37,8 @@ def make_graph(kind: str, options: Mapping[str, Any]) -> nx.Graph:
     >>> print(make_graph("ring", {"n": 12}))
     Graph with 12 nodes and 12 edges
     """
-    name, path = kind.lower().replace("-", "_"), Path(kind).expanduser()
+    name = kind.lower().replace("-", "_")
+    path = Path(kind).expanduser()
     if name in KINDS:
         return _not_too_many(_generate(name, options))
     if path.suffix or len(path.parts) > 1 or path.exists():

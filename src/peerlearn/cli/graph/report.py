@@ -118,7 +118,8 @@ def describe(
     than FASTEST_UP_TO agents are skipped unless they are the ones to be drawn.
     """
     check(graph, weights, payload, accuracy)
-    graph, chosen = graphs.checked(graph), weights.lower().replace("_", "-")
+    graph = graphs.checked(graph)
+    chosen = weights.lower().replace("_", "-")
     matrices, skipped = _matrices(graph, chosen, watch)
     messages = 2 * graph.number_of_edges()
     found = [
@@ -177,7 +178,8 @@ def _weighting(name: str, C: csr_array, accuracy: float, megabytes: float) -> We
     """Return speed and cost of one weighting. megabytes: what one round sends."""
     spectrum = weightings.spectrum(C)
     contraction = max(map(abs, spectrum))
-    plain, chebyshev = plain_rounds(contraction, accuracy), chebyshev_rounds(*spectrum, accuracy)
+    plain = plain_rounds(contraction, accuracy)
+    chebyshev = chebyshev_rounds(*spectrum, accuracy)
     return Weighting(name, contraction, plain, chebyshev, plain * megabytes, chebyshev * megabytes)
 
 

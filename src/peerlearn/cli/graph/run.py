@@ -48,7 +48,8 @@ def save(report: GraphReport, folder: Path) -> None:
 
 def _weight_links(report: GraphReport) -> nx.Graph:
     """Return the graph with the attributes that are drawn; GraphML cannot hold all others."""
-    C, weighted = report.mixing, nx.Graph()
+    C = report.mixing
+    weighted = nx.Graph()
     for agent, known in report.graph.nodes(data=True):
         at = known.get("pos", (known.get("x"), known.get("y")))
         is_place = len(at) == 2 and all(isinstance(each, Real) for each in at)

@@ -57,12 +57,16 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
         {**row, TREATMENT: _treatment(row, apart)}
         for row in rows_of_task(results.rows, spec.metric) or results.rows
     ]
-    names = list(
-        dict.fromkeys(row[TREATMENT] for row in sorted(rows, key=lambda row: _rank(results, row)))
-    )
+    ranked = sorted(rows, key=lambda row: _rank(results, row))
+    names = list(dict.fromkeys(row[TREATMENT] for row in ranked))
     averaged = len({row["data"] for row in rows if row["status"] == "done"}) > 1
-    columns = list(dict.fromkeys([*spec.over, *(() if averaged else RUNS)]))
-    values, unpaired, runs = list[Array](), 0, 0
+    columns = list(spec.over)
+    if not averaged:
+        columns += RUNS
+    columns = list(dict.fromkeys(columns))
+    values: list[Array] = []
+    unpaired = 0
+    runs = 0
     found = _measure_blocks(results, spec.metric, rows, names, columns, shared)
     for place in Cells(results, spec.metric, (*columns, TREATMENT), rows).places(columns):
         measured = found[place]
@@ -70,21 +74,32 @@ def blocks_of(results: Results, spec: StatisticsSpec) -> Blocks:
             np.array([numbers for numbers, _ in measured]), np.array([has for _, has in measured])
         )
         values.append(mean)
-        unpaired, runs = unpaired + lacking, runs + len(measured)
+        unpaired += lacking
+        runs += len(measured)
     table = np.array(values).reshape(-1, len(names))
     there = ~np.isnan(table)
-    kept, has = np.asarray(there.any(axis=1)), np.asarray(there.any(axis=0))
+    kept = np.asarray(there.any(axis=1))
+    has = np.asarray(there.any(axis=0))
+    models = []
+    left_out = []
+    for name, own in zip(names, has.tolist(), strict=True):
+        if own:
+            models.append(name)
+        else:
+            left_out.append((name, _why(rows, name)))
+    differing = []
+    for k, column in enumerate(columns):
+        values_there = {place[k] for place in found}
+        if len(values_there) > 1:
+            differing.append(column)
+    mixed = [key for key in ("network", *shared) if key not in columns and _varies(rows, key)]
     return Blocks(
-        tuple(name for name, own in zip(names, has.tolist(), strict=True) if own),
+        tuple(models),
         table[kept][:, has],
-        tuple(column for k, column in enumerate(columns) if len({place[k] for place in found}) > 1),
+        tuple(differing),
         averaged,
-        tuple(key for key in ("network", *shared) if key not in columns and _varies(rows, key)),
-        tuple(
-            (name, _why(rows, name))
-            for name, own in zip(names, has.tolist(), strict=True)
-            if not own
-        ),
+        tuple(mixed),
+        tuple(left_out),
         unpaired,
         runs,
     )
@@ -155,7 +170,8 @@ def _swept_settings(results: Results) -> tuple[list[str], list[str]]:
         settings = json.loads(row["settings"])["model"]["settings"]
         own = {key for key in keys if row.get(key) is not None and has_key(settings, key)}
         models.setdefault(row["model"], set()).update(own)
-    every, some = set.intersection(*models.values()), set.union(*models.values())
+    every = set.intersection(*models.values())
+    some = set.union(*models.values())
     return [key for key in keys if key in some - every], [
         key for key in keys if key not in some - every
     ]

@@ -111,26 +111,27 @@ def number(row: Row, metric: str) -> float | None:
 
 def select_rows(results: Results, where: Conditions) -> list[Row]:
     """Return the rows that meet the conditions; a list of values means any of them."""
-    return [
-        row
-        for row in results.rows
-        if all(_fits(known_value(row, key), value) for key, value in where.items())
-    ]
+    return [row for row in results.rows if _meets(row, where)]
+
+
+def _meets(row: Row, where: Conditions) -> bool:
+    return all(_fits(known_value(row, key), value) for key, value in where.items())
 
 
 def rows_of_task(rows: Sequence[Row], metric: str) -> list[Row]:
     """Return the rows of data sets whose task has this metric."""
     done = [row for row in rows if row["status"] == "done"]
-    without = {row["data"] for row in done} - {
-        row["data"] for row in done if number(row, metric) is not None
-    }
+    having = {row["data"] for row in done if number(row, metric) is not None}
+    without = {row["data"] for row in done} - having
     return [row for row in rows if row["data"] not in without]
 
 
 def _fits(value: Any, wanted: Any) -> bool:
-    return value is None or (
-        value in wanted if isinstance(wanted, list | tuple) else value == wanted
-    )
+    if value is None:
+        return True
+    if isinstance(wanted, list | tuple):
+        return value in wanted
+    return bool(value == wanted)
 
 
 @dataclass(frozen=True)
@@ -152,32 +153,30 @@ class Cells:
     def groups(self) -> dict[Place, list[Row]]:
         found: dict[Place, list[Row]] = {}
         for row in self.rows:
-            found.setdefault(tuple(known_value(row, column) for column in self.columns), []).append(
-                row
-            )
+            place = tuple(known_value(row, column) for column in self.columns)
+            found.setdefault(place, []).append(row)
         return found
 
     def at(self, place: Place) -> Cell:
-        rows = [
-            row for row in self.rows_at(place) if row["network"] or self.metric not in SENT
-        ]  # nobody to send to
-        values = (number(row, self.metric) for row in rows if row["status"] == "done")
+        rows = self.rows_at(place)
+        if self.metric in SENT:  # runs without a network have nobody to send to
+            rows = [row for row in rows if row["network"]]
+        done = [row for row in rows if row["status"] == "done"]
+        values = (number(row, self.metric) for row in done)
+        splits = {(row["data"], row["repetition"], row["fold"]) for row in done}
         return Cell(
             tuple(value for value in values if value is not None),
             sum(row["status"] == "failed" for row in rows),
             sum(row["status"] == "not applicable" for row in rows),
-            len(
-                {
-                    (row["data"], row["repetition"], row["fold"])
-                    for row in rows
-                    if row["status"] == "done"
-                }
-            ),
+            len(splits),
         )
 
     def rows_at(self, place: Place) -> list[Row]:
-        wide = (rows for own, rows in self._wide.items() if own != place and _covers(own, place))
-        return [*self.groups.get(place, ()), *(row for rows in wide for row in rows)]
+        found = list(self.groups.get(place, ()))
+        for own, rows in self._wide.items():
+            if own != place and _covers(own, place):
+                found += rows
+        return found
 
     @cached_property
     def _wide(self) -> dict[Place, list[Row]]:
@@ -191,16 +190,12 @@ class Cells:
         """
         at = [self.columns.index(column) for column in columns]
         found = list(dict.fromkeys(tuple(place[k] for k in at) for place in self.groups))
-        narrow = [
-            each
-            for each in found
-            if None not in each
-            or not any(each != other and _covers(each, other) for other in found)
-        ]
-        return sorted(
-            narrow,
-            key=lambda place: tuple(self._rank(*each) for each in zip(columns, place, strict=True)),
-        )
+        narrow = [each for each in found if None not in each or not _covers_some(each, found)]
+
+        def rank(place: Place) -> tuple[Any, ...]:
+            return tuple(map(self._rank, columns, place))
+
+        return sorted(narrow, key=rank)
 
     def values(self, column: str) -> list[Any]:
         return [place[0] for place in self.places([column])]
@@ -210,11 +205,8 @@ class Cells:
         others = [column for column in self.results.order if column not in self.columns]
         found = {}
         for column in others:
-            if any(
-                len({known_value(row, column) for row in rows} - {None}) > 1
-                for rows in self.groups.values()
-            ):
-                values = {known_value(row, column) for row in self.rows} - {None}
+            if any(len(_known_values(rows, column)) > 1 for rows in self.groups.values()):
+                values = _known_values(self.rows, column)
                 found[column] = sorted(values, key=partial(self._rank, column))
         return found
 
@@ -223,6 +215,14 @@ class Cells:
         if value in order:
             return (0, order.index(value))
         return (1, value) if isinstance(value, int | float) else (2, str(value))
+
+
+def _known_values(rows: Sequence[Row], column: str) -> set[Any]:
+    return {known_value(row, column) for row in rows} - {None}
+
+
+def _covers_some(wide: Place, places: Sequence[Place]) -> bool:
+    return any(wide != other and _covers(wide, other) for other in places)
 
 
 def _covers(wide: Place, narrow: Place) -> bool:

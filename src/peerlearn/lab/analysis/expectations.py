@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,7 +51,7 @@ class Judgement:
     @property
     def found(self) -> str:
         """Ours in the same form: "0.0612 ± 0.01", "0.06 against 0.16"; empty if not run."""
-        return _write_found(self.ours, self.spread, self.runs, self.other)
+        return _describe_ours(self.ours, self.spread, self.runs, self.other)
 
 
 def judge(results: Results) -> list[Judgement]:
@@ -60,53 +61,61 @@ def judge(results: Results) -> list[Judgement]:
 
 def count_verdicts(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
     """Count the judgements of each verdict."""
-    return {verdict: sum(each.verdict == verdict for each in judgements) for verdict in VERDICTS}
+    found = Counter(each.verdict for each in judgements)
+    return {verdict: found[verdict] for verdict in VERDICTS}
 
 
 def _judge(results: Results, expectation: Expectation) -> Judgement:
-    ours, other = _Side.of(results, expectation, expectation.where), None
+    ours = _Side.of(results, expectation, expectation.where)
+    other = None
     if expectation.to:
         other = _Side.of(results, expectation, expectation.to)
-    instead = ", ".join(dict.fromkeys((*ours.instead, *(other.instead if other else ()))))
-    about = f"{expectation.source}, {what(expectation)}" + (f" ({instead})" if instead else "")
-    if why := ours.missing or (other.missing if other else ""):
-        return Judgement(
-            expectation, None, None, "not run", f"{about} was not run: {why}", reason=why
-        )
-    met = (
-        _claim_holds(expectation, ours.mean, other.mean)
-        if other
-        else _number_met(expectation, ours.mean)
-    )
-    compared = other.mean if other else None
+    sides = [side for side in (ours, other) if side is not None]
+    instead = ", ".join(dict.fromkeys(text for side in sides for text in side.instead))
+    about = f"{expectation.source}, {what(expectation)}"
+    if instead:
+        about += f" ({instead})"
+    for side in sides:
+        if side.missing:
+            sentence = f"{about} was not run: {side.missing}"
+            return Judgement(expectation, None, None, "not run", sentence, reason=side.missing)
+    if other is None:
+        compared = None
+        met = _is_number_met(expectation, ours.mean)
+    else:
+        compared = other.mean
+        met = _claim_holds(expectation, ours.mean, other.mean)
     reason = ""
     verdict: Verdict = "within"
     if not met:
         reason = expectation.reason or (f"of other data: {instead}" if instead else "")
         verdict = "explained" if reason else "outside"
-    found, failed = (
-        _write_found(ours.mean, ours.spread, ours.runs, compared),
-        ours.failed + (other.failed if other else 0),
-    )
+    found = _describe_ours(ours.mean, ours.spread, ours.runs, compared)
+    failed = sum(side.failed for side in sides)
     sentence = f"{about} is {found} ({_count_runs(ours.runs)}), expected {theirs(expectation)}: "
     sentence += f"outside, and explained: {reason}" if verdict == "explained" else verdict
-    sentence += f"; {_count_runs(failed)} failed and not counted" if failed else ""
+    if failed:
+        sentence += f"; {_count_runs(failed)} failed and not counted"
     return Judgement(
         expectation, ours.mean, ours.spread, verdict, sentence, ours.runs, compared, reason, instead
     )
 
 
-def _number_met(expectation: Expectation, mean: float) -> bool:
+def _is_number_met(expectation: Expectation, mean: float) -> bool:
     if expectation.value is None or not math.isfinite(mean):
         return False
-    above, spread = mean - expectation.value, expectation.spread or 0.0
+    above = mean - expectation.value
+    spread = expectation.spread or 0.0
     too_far = {"below": above, "above": -above}.get(expectation.relation or "", abs(above) - spread)
-    # A mean on the very border is within, whatever the last bit says.
+    # A mean exactly on the border counts as within, in spite of rounding.
     return too_far <= 1e-9 * max(abs(expectation.value), abs(mean))
 
 
 def _claim_holds(expectation: Expectation, ours: float, other: float) -> bool:
-    """Return whether a claim holds; a side that diverged meets none, and all is below it."""
+    """Return whether a claim holds.
+
+    A side that diverged meets no claim, and every finite number is below it.
+    """
     if not math.isfinite(ours) or not math.isfinite(other):
         return expectation.relation == "below" and math.isfinite(ours) and other == math.inf
     margin = expectation.within * abs(other)
@@ -125,9 +134,8 @@ class _Side:
     runs: int = 0
     failed: int = 0
     missing: str = ""  # why there is no mean
-    instead: tuple[
-        str, ...
-    ] = ()  # data sets that were used for others, or are left out, as they could not be had
+    # Data sets that stand in for missing ones, or are left out.
+    instead: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, results: Results, expectation: Expectation, where: Conditions) -> _Side:
@@ -141,10 +149,8 @@ class _Side:
         values = done.values(expectation.metric, expectation.at)
         if len(values) == 0:
             return cls(missing=f"no run measured {expectation.metric}")
-        mean, spread = (
-            done.mean(expectation.metric, expectation.at),
-            done.spread(expectation.metric, expectation.at),
-        )
+        mean = done.mean(expectation.metric, expectation.at)
+        spread = done.spread(expectation.metric, expectation.at)
         return cls(
             mean, spread, len(values), len(failed), instead=_instead(results, done.rows, where)
         )
@@ -154,26 +160,25 @@ def _instead(
     results: Results, rows: Sequence[Mapping[str, Any]], where: Conditions
 ) -> tuple[str, ...]:
     used = dict.fromkeys(row["data"] for row in rows)
-    others = [f"{other} for {name}" for name in used if (other := stand_in(results, name))]
-    absent = [
-        name
-        for name in _any_of(where.get("data"))
-        if name in results.layout.missing and name not in used
-    ]
-    return *others, *(f"without {name}" for name in absent)
+    texts = []
+    for name in used:
+        other = stand_in(results, name)
+        if other:
+            texts.append(f"{other} for {name}")
+    for name in _any_of(where.get("data")):
+        if name in results.layout.missing and name not in used:
+            texts.append(f"without {name}")
+    return tuple(texts)
 
 
 def stand_in(results: Results, name: str) -> str:
     """Return the data set used in place of a missing one, or an empty text."""
     if name not in results.layout.missing:
         return ""
-    return next(
-        (
-            str(json.loads(row["settings"])["data"]["source"])
-            for row in results.where({"data": name}).rows
-        ),
-        "",
-    )
+    rows = results.where({"data": name}).rows
+    if not rows:
+        return ""
+    return str(json.loads(rows[0]["settings"])["data"]["source"])
 
 
 def _nowhere(results: Results, where: Conditions) -> str:
@@ -214,7 +219,8 @@ def theirs(expectation: Expectation) -> str:
     other = {
         key: value for key, value in expectation.to.items() if expectation.where.get(key) != value
     }
-    name, share = _conditions(other or expectation.to), f"{100 * expectation.within:.3g} %"
+    name = _conditions(other or expectation.to)
+    share = f"{100 * expectation.within:.3g} %"
     if expectation.relation == "equal":
         return f"within {share} of {name}"
     least = f"at least {share} " if expectation.within else ""
@@ -241,7 +247,7 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}".replace("e-0", "e-")
 
 
-def _write_found(ours: float | None, spread: float | None, runs: int, other: float | None) -> str:
+def _describe_ours(ours: float | None, spread: float | None, runs: int, other: float | None) -> str:
     if other is not None:
         return f"{number(ours)} against {number(other)}"
     return number(ours) + (f" ± {number(spread)}" if runs > 1 else "")

@@ -34,7 +34,8 @@ def in_words(metric: str, words: Mapping[str, str] | None = None) -> str:
 
     words: those of the protocol, for its measures and for all curves.
     """
-    name, own = metric.removeprefix(CURVE), words or {}
+    name = metric.removeprefix(CURVE)
+    own = words or {}
     first, second = (own, WORDS) if metric.startswith(CURVE) else (WORDS, own)
     return first.get(name) or second.get(name, name)
 

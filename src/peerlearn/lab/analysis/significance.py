@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from peerlearn.arrays import Array
 from peerlearn.lab.analysis.blocks import Blocks, blocks_of
 from peerlearn.lab.analysis.labels import in_words, smaller_is_better
 from peerlearn.lab.analysis.statistics import (
@@ -37,29 +38,33 @@ class Examined:
 
 def examine(results: Results, spec: StatisticsSpec) -> Examined:
     """Make the tests that a specification asks for, and put them into sentences."""
-    blocks, sentences = blocks_of(results, spec), []
-    models, complete = blocks.models, blocks.complete
+    blocks = blocks_of(results, spec)
+    models = blocks.models
+    complete = blocks.complete
     title = in_words(spec.metric, results.facts.get("words", {}))
     left_out = [f"{model} is left out: {why}." for model, why in blocks.left_out]
     if len(models) < 2:
         who = f"{models[0]} alone has" if models else "no model has"
         nothing = f"There is nothing to test: {who} {title}."
         return Examined(spec, title, blocks, (), None, (nothing, *left_out))
-    sentences += [_what_a_block_is(blocks), *left_out]
+    sentences = [_describe_blocks(blocks), *left_out]
     if blocks.unpaired:
         sentences.append(
             f"{blocks.unpaired} of {blocks.runs} runs, which not all models have, are left out for "
-            f"all of them."
+            "all of them."
         )
-    if lacking := [model for k, model in enumerate(models) if np.isnan(blocks.values[:, k]).any()]:
+    lacking = _models_with(np.isnan, blocks)
+    if lacking:
+        incomplete = len(blocks.values) - len(complete)
         sentences.append(
-            f"{len(blocks.values) - len(complete)} of {len(blocks.values)} blocks are left out of "
-            f"Friedman's test, for "
+            f"{incomplete} of {len(blocks.values)} blocks are left out of Friedman's test, because "
             f"they have no value of {_join(lacking)}."
         )
-    if diverged := [model for k, model in enumerate(models) if np.isinf(blocks.values[:, k]).any()]:
+    diverged = _models_with(np.isinf, blocks)
+    if diverged:
         sentences.append(f"Infinite values of {_join(diverged)} are ranked as such.")
-    pairs, ranked = list[Pair](), None
+    pairs: list[Pair] = []
+    ranked = None
     if "wilcoxon" in spec.tests:
         pairs, told = _in_pairs(blocks, spec)
         sentences += told
@@ -69,36 +74,38 @@ def examine(results: Results, spec: StatisticsSpec) -> Examined:
     return Examined(spec, title, blocks, tuple(pairs), ranked, tuple(sentences))
 
 
-def _what_a_block_is(blocks: Blocks) -> str:
-    count, names = len(blocks.values), [in_words(column) for column in blocks.columns]
+def _models_with(test: Callable[[Array], Array], blocks: Blocks) -> list[str]:
+    """Return the models that have such a number in some block."""
+    return [model for k, model in enumerate(blocks.models) if test(blocks.values[:, k]).any()]
+
+
+def _describe_blocks(blocks: Blocks) -> str:
+    count = len(blocks.values)
+    names = [in_words(column) for column in blocks.columns]
+    mixed = [in_words(key) for key in blocks.mixed]
     if not blocks.averaged:
-        mean = (
-            f" averaged over {_join([in_words(key) for key in blocks.mixed])},"
-            if blocks.mixed
-            else ""
-        )
+        mean = f" averaged over {_join(mixed)}," if mixed else ""
         return (
             f"A block of the tests is one run ({_join(names) or 'there is one'}),{mean} {count} "
-            f"in all. They share "
-            "rows, so that p-values speak of this data set alone."
+            "in all. They share rows, so that p-values speak of this data set alone."
         )
-    mean = f"averaged over {_join(['its runs', *(in_words(key) for key in blocks.mixed)])}"
+    mean = f"averaged over {_join(['its runs', *mixed])}"
     if set(blocks.columns) <= {"data"}:
         return f"A block of the tests is a data set, {mean}: {count} in all."
     return (
         f"A block of the tests is one combination of {_join(names)}, {mean}: {count} in all. "
-        f"Those of one data set "
-        "depend on each other, so that true p-values are larger."
+        "Those of one data set depend on each other, so that true p-values are larger."
     )
 
 
 def _in_pairs(blocks: Blocks, spec: StatisticsSpec) -> tuple[list[Pair], list[str]]:
-    count, number = len(blocks.values), math.comb(len(blocks.models), 2)
+    count = len(blocks.values)
+    number = math.comb(len(blocks.models), 2)
     fewest = fewest_for_wilcoxon(spec.level, number)
     if count < fewest:
+        pairs_word = "pair" if number == 1 else "pairs"
         return [], [
-            f"Wilcoxon's test is not made: with {number} {'pair' if number == 1 else 'pairs'} at "
-            f"least {fewest} blocks "
+            f"Wilcoxon's test is not made: with {number} {pairs_word} at least {fewest} blocks "
             f"are needed at level {spec.level:g}, and there are {count}."
         ]
     pairs = wilcoxon(blocks.models, blocks.values, smaller=smaller_is_better(spec.metric))
@@ -119,41 +126,30 @@ def _in_pairs(blocks: Blocks, spec: StatisticsSpec) -> tuple[list[Pair], list[st
 
 
 def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None, list[str]]:
-    models, values = blocks.models, blocks.complete
+    models = blocks.models
+    values = blocks.complete
     fewest = fewest_for_friedman(len(models), spec.level)
     if len(values) < fewest:
         return None, [
             f"Friedman's test is not made: blocks with values of all {len(models)} models are "
-            f"{len(values)}, and at "
-            f"least {fewest} are needed at level {spec.level:g}."
+            f"{len(values)}, and at least {fewest} are needed at level {spec.level:g}."
         ]
     found = friedman(models, values, spec.level, smaller=smaller_is_better(spec.metric))
     a, b = found.freedom
-    verdict = (
-        "the models differ"
-        if found.p <= spec.level
-        else "no difference between the models is shown"
-    )
+    differ = found.p <= spec.level
+    verdict = "the models differ" if differ else "no difference between the models is shown"
     f = "unbounded" if np.isinf(found.f) else f"{found.f:.3g}"
     told = [
         f"Friedman's test over {len(values)} blocks with the correction of Iman and Davenport: "
-        f"F({a}, {b}) is {f}, "
-        f"p {probability(found.p)}: {verdict} at level {spec.level:g}.",
+        f"F({a}, {b}) is {f}, p {probability(found.p)}: {verdict} at level {spec.level:g}.",
     ]
-    if found.p <= spec.level:
-        worse = {
-            found.models[k]: [
-                found.models[j]
-                for j in found.order
-                if found.ranks[j] - found.ranks[k] > found.difference
-            ]
-            for k in found.order
-        }
-        readings = [
-            f"{model} ranks better than {_join(others)}"
-            for model, others in worse.items()
-            if others
-        ]
+    if differ:
+        readings = []
+        for k in found.order:
+            apart = [j for j in found.order if found.ranks[j] - found.ranks[k] > found.difference]
+            if apart:
+                worse = [found.models[j] for j in apart]
+                readings.append(f"{found.models[k]} ranks better than {_join(worse)}")
         reading = "; ".join(readings) or "no two models are as far apart"
         told.append(
             f"Nemenyi's critical difference of mean ranks is {found.difference:.3g}: {reading}."

@@ -71,7 +71,8 @@ class Friedman:
     @property
     def alike(self) -> list[tuple[str, ...]]:
         """The largest groups of neighbors in rank that Nemenyi's test does not tell apart."""
-        order, groups = self.order, list[tuple[int, int]]()
+        order = self.order
+        groups: list[tuple[int, int]] = []
         for start in range(len(order)):
             end = start
             while (
@@ -108,7 +109,8 @@ def friedman(
         f = (N - 1) * chi2 / left
         p = float(stats.f.sf(f, k - 1, (k - 1) * (N - 1)))
     else:  # all blocks rank the models alike: of all ways to rank them, k! in (k!)^N
-        f, p = math.inf, float(math.factorial(k)) ** (1 - N)
+        f = math.inf
+        p = float(math.factorial(k)) ** (1 - N)
     chi2_p = float(stats.chi2.sf(chi2, k - 1))
     return Friedman(
         tuple(models), tuple(mean), N, level, chi2, chi2_p, f, p, critical_difference(k, N, level)
@@ -128,7 +130,8 @@ def wilcoxon(models: Sequence[str], values: Array, *, smaller: bool = True) -> l
         both = signed[~np.isnan(signed[:, (i, j)]).any(axis=1)][:, (i, j)]
         apart = _drop_rounding(_differences(both), _largest(both))  # above zero where i is better
         statistic, p = _signed_rank_probability(apart)
-        wins, losses = int(np.sum(apart > 0)), int(np.sum(apart < 0))
+        wins = int(np.sum(apart > 0))
+        losses = int(np.sum(apart < 0))
         first_is_better = np.sum(np.sign(apart) * stats.rankdata(abs(apart))) >= 0
         names, counts = (
             ((models[i], models[j]), (wins, losses))
@@ -161,7 +164,9 @@ def _signed_rank_probability(apart: Array) -> tuple[float, float]:
 
 def holm(p: Sequence[float]) -> list[float]:
     """Correct p-values: the smallest times m, the next times m - 1, none below the one before."""
-    order, corrected, before = np.argsort(p), [0.0] * len(p), 0.0
+    order = np.argsort(p)
+    corrected = [0.0] * len(p)
+    before = 0.0
     for place, k in enumerate(order):
         before = max(before, min(1.0, (len(p) - place) * p[k]))
         corrected[k] = before

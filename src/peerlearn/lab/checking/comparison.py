@@ -105,7 +105,9 @@ def _check_runs(comparison: Comparison, told: str) -> None:
 
 
 def _check_types(comparison: Comparison, top: TomlTable) -> None:
-    protocol, search, layout = comparison.protocol, comparison.search, comparison.layout
+    protocol = comparison.protocol
+    search = comparison.search
+    layout = comparison.layout
     if isinstance(protocol, type) or not all(
         hasattr(protocol, each) for each in ("name", "refuses", "run")
     ):
@@ -165,11 +167,13 @@ def _check_entries(key: str, kind: type[Any], entries: Any, top: TomlTable) -> N
                 "kind='sklearn.svm.SVC' or another import "
                 "path, or an object, estimator=SVC()",
             )
-        if (identity := (entry.name, dict(entry.swept))) in seen:
+        identity = (entry.name, dict(entry.swept))
+        if identity in seen:
             raise top.wrong(f"{place}.name", "stands twice: give each entry a name of its own")
         seen.append(identity)
-        if taken := [column for column in entry.swept if column in TAKEN]:
-            raise top.wrong(f"{place}.{taken[0]}", _say_taken(taken[0]))
+        for column in entry.swept:
+            if column in TAKEN:
+                raise top.wrong(f"{place}.{column}", _refuse_column(column))
 
 
 def _check_number_of_agents(net: Net, table: TomlTable) -> None:
@@ -190,7 +194,8 @@ def _check_sweeps(comparison: Comparison, top: TomlTable) -> None:
     for kind, entries in comparison.entries.items():
         for entry in entries:
             for column in entry.swept:
-                if (other := by_column.setdefault(column, kind)) != kind:
+                other = by_column.setdefault(column, kind)
+                if other != kind:
                     raise top.wrong(
                         f"{kind}[{entry.name!r}].{column}",
                         f"is a list, and so is {column} in {other}, but results have one column "
@@ -204,11 +209,12 @@ def _check_swept_names(comparison: Comparison, top: TomlTable) -> None:
     measured = {*comparison.metrics, *comparison.protocol.measures}
     for kind, entries in comparison.entries.items():
         for entry in entries:
-            if taken := [column for column in entry.swept if column in measured]:
-                raise top.wrong(f"{kind}[{entry.name!r}].{taken[0]}", _say_taken(taken[0]))
+            for column in entry.swept:
+                if column in measured:
+                    raise top.wrong(f"{kind}[{entry.name!r}].{column}", _refuse_column(column))
 
 
-def _say_taken(column: str) -> str:
+def _refuse_column(column: str) -> str:
     return (
         f"is a list, but results have a column {column} already: "
         "write an entry for each of its values"
@@ -237,7 +243,8 @@ def _check_labelling(comparison: Comparison, top: TomlTable) -> None:
 
 
 def _check_metrics(comparison: Comparison, facts: Sequence[Facts], top: TomlTable) -> None:
-    known, tasks = {*METRICS, *comparison.protocol.measures, *ALWAYS}, {each.task for each in facts}
+    known = {*METRICS, *comparison.protocol.measures, *ALWAYS}
+    tasks = {each.task for each in facts}
     for name in comparison.metrics:
         if not isinstance(name, str) or name not in known:
             raise top.wrong("metrics", f"has {name!r}, which is not known{near(str(name), known)}")

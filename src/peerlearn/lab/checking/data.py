@@ -54,17 +54,14 @@ def _check_transformer(step: Settings) -> None:
         raise ValueError(
             "kind is missing: give the import path of a transformer, as sklearn.decomposition.PCA"
         )
-    kind, settings = (
-        import_class(step["kind"]),
-        {key: value for key, value in step.items() if key != "kind"},
-    )
+    kind = import_class(step["kind"])
+    settings = {key: value for key, value in step.items() if key != "kind"}
     if not hasattr(kind, "transform"):
         raise ValueError(f"{kind.__name__} has no transform: give the import path of a transformer")
-    if unknown := sorted(set(settings) - set(parameters_of(kind))):
-        raise ValueError(
-            f"{unknown[0]} is no parameter of "
-            f"{kind.__name__}{near(unknown[0], parameters_of(kind))}"
-        )
+    known = parameters_of(kind)
+    for key in sorted(settings):
+        if key not in known:
+            raise ValueError(f"{key} is no parameter of {kind.__name__}{near(key, known)}")
     transformer = make_estimator(kind, settings)
     if hasattr(kind, "_parameter_constraints"):  # scikit-learn's own
         transformer._validate_params()
@@ -72,7 +69,8 @@ def _check_transformer(step: Settings) -> None:
 
 def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: TomlTable) -> None:
     """Check that every fold has rows of every class."""
-    folds, search = comparison.folds, comparison.search
+    folds = comparison.folds
+    search = comparison.search
     if folds > facts.rows:
         raise top.wrong(
             "folds",
@@ -91,7 +89,8 @@ def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: TomlTab
             f"has a class with one row, which cannot be both trained and tested on: leave that "
             f"class out{amounts}",
         )
-    fewest, training = max(facts.classes, 1), _training(facts.rows, comparison)
+    fewest = max(facts.classes, 1)
+    training = _training(facts.rows, comparison)
     if min(training, facts.rows - training) < fewest:
         raise top.wrong(
             "test_fraction",
@@ -113,7 +112,8 @@ def _check_search_folds(
     Each needs rows of every class. Where few rows have a label, each needs one of them, and every
     class two.
     """
-    protocol, what = comparison.protocol, _what(entry)
+    protocol = comparison.protocol
+    what = _what(entry)
     if isinstance(protocol, Labelling):
         labelled = protocol.count("labelled", entry)
         if labelled < 2 * (len(protocol.classes.get(entry.name, ())) or facts.classes):
@@ -156,7 +156,8 @@ def _check_agents(entry: Data, facts: Facts, comparison: Comparison, top: TomlTa
     by_columns = comparison.protocol.name == "columns"
     if by_columns and entry.prepare:
         return
-    rows, search = _training(facts.rows, comparison), comparison.search
+    rows = _training(facts.rows, comparison)
+    search = comparison.search
     inner = search is not None and search.where == "network"
     if search is not None and inner:
         rows -= ceil(rows / search.folds)

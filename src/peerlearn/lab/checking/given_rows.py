@@ -68,7 +68,8 @@ def _targets(y: Any) -> AnyArray:
 
 
 def _check_table(table: DataSet) -> DataSet:
-    X, y = table.X, table.y
+    X = table.X
+    y = table.y
     if X.ndim != 2 or 0 in X.shape:
         raise DataError(f"X has shape {X.shape}: give rows by columns, one of each at least")
     if y.ndim == 0 or len(y) != len(X):

@@ -129,7 +129,8 @@ def _check_data_settings(comparison: Comparison, told: str) -> None:
 
 
 def _check_search(comparison: Comparison, table: TomlTable) -> None:
-    search, names = comparison.search, {model.name for model in comparison.models}
+    search = comparison.search
+    names = {model.name for model in comparison.models}
     if search is None:
         return
     if search.model and search.model not in names:
@@ -143,7 +144,10 @@ def _check_search(comparison: Comparison, table: TomlTable) -> None:
         )
     metric = METRICS.get(search.metric)
     for data in comparison.data:
-        if metric is not None and metric.task != (task := facts_of(data).task):
+        if metric is None:
+            break
+        task = facts_of(data).task
+        if metric.task != task:
             raise table.wrong(
                 "metric",
                 f"is {metric.name!r}, but {data.name} is a {task}: leave it out, which means "
@@ -192,7 +196,8 @@ def _check_not_tuned(comparison: Comparison, key: str, table: TomlTable) -> None
 
 def _check_where(comparison: Comparison, searching: Sequence[Model], table: TomlTable) -> None:
     """Check that the protocol searches, and over a network if that is asked."""
-    search, protocol = comparison.search, comparison.protocol
+    search = comparison.search
+    protocol = comparison.protocol
     if not getattr(protocol, "searches", False):
         able = ", ".join(
             sorted(name for name, kind in protocols().items() if getattr(kind, "searches", False))

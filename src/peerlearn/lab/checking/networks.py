@@ -28,7 +28,8 @@ def check_networks(comparison: Comparison, told: str) -> list[SimulatedNetwork]:
 
 def _check_needed(comparison: Comparison, top: TomlTable) -> None:
     for model in comparison.models:
-        if model.where not in (known := get_args(Where)):
+        known = get_args(Where)
+        if model.where not in known:
             wrong = f"is {model.where!r}, which is not known{near(str(model.where), known)}"
             raise top.wrong(f"models[{model.name!r}].where", wrong)
         if model.where != "centralised" and not comparison.networks:
@@ -71,17 +72,20 @@ def _check_parameters(net: Net, table: TomlTable) -> None:
         )
     takes = signature(graphs.GENERATORS[net.graph]).parameters
     allowed = [name for name in takes if name != "n"]
-    if stray := [key for key in net.parameters if key not in allowed]:
-        others = near(stray[0], {*allowed, "agents", "graph", "name", "weights"})
-        raise table.wrong(stray[0], f"is no parameter of {net.graph}{others}")
-    if not is_whole(seed := net.parameters.get("seed", 0)) or seed < 0:
+    for key in net.parameters:
+        if key not in allowed:
+            others = near(key, {*allowed, "agents", "graph", "name", "weights"})
+            raise table.wrong(key, f"is no parameter of {net.graph}{others}")
+    seed = net.parameters.get("seed", 0)
+    if not is_whole(seed) or seed < 0:
         raise table.wrong("seed", f"is {seed!r}: give a whole number of 0 or more, or leave it out")
     for name in allowed:
         if takes[name].default is takes[name].empty and name not in net.parameters:
             raise table.wrong(name, f"is missing: {net.graph} needs it, so give it beside graph")
     if "n" not in takes:
         for side in ("rows", "columns"):
-            if not is_whole(value := net.parameters[side]) or value < 1:
+            value = net.parameters[side]
+            if not is_whole(value) or value < 1:
                 raise table.wrong(side, f"is {value!r}: give a whole number of 1 or more")
         if net.agents != net.parameters["rows"] * net.parameters["columns"]:
             raise table.wrong(

@@ -1,4 +1,4 @@
-"""Reading of a comparison's file: keys to objects, data sets fetched, all of it checked.
+"""Reading of a comparison's file: make objects of its keys, fetch its data sets, check all of it.
 
 docs/comparisons.md lists the keys of a file.
 """
@@ -21,12 +21,44 @@ from peerlearn.lab.file.sizes import SIZES, Size, about_size, values_at_size
 
 
 def read(path: str | Path, *, size: Size = "full", without_missing: bool = False) -> Comparison:
-    """Return the comparison that a file describes, all of it checked.
+    """Return the comparison that a file describes, after checking all of it.
 
-    size: full, or as [quick] and [tiny] in the file make it. without_missing: fetch data sets that
-    are not at hand
-    where OpenML has them, leave out those that cannot be had, and say so in the layout, instead of
-    refusing the file.
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file. docs/comparisons.md lists its keys.
+    size : {"full", "quick", "tiny"}, default "full"
+        "quick" and "tiny" apply the changes of the tables [quick] and [tiny] of the file.
+    without_missing : bool, default False
+        What to do about data sets that are not on this machine. False refuses the file. True
+        fetches those that OpenML has, leaves out the others and lists them in the layout.
+
+    Returns
+    -------
+    Comparison
+        What `run` takes.
+
+    Raises
+    ------
+    InputError
+        If a key, a value or a combination of them cannot be used. The message names the key.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from peerlearn.lab import read
+    >>> text = '''
+    ... title = "One model"
+    ... folds = 3
+    ... data = [{ name = "iris" }]
+    ... models = [{ name = "all rows", kind = "RVFL", where = "centralised", n_hidden = 20 }]
+    ... '''
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "comparison.toml"
+    ...     _ = path.write_text(text)
+    ...     read(path).runs
+    3
     """
     file = Path(path).expanduser()
     top = toml_reader.read(file)
@@ -36,7 +68,7 @@ def read(path: str | Path, *, size: Size = "full", without_missing: bool = False
     layout = replace(comparison.layout, size=size, text=file.read_text(encoding="utf-8"))
     comparison = check_comparison(replace(comparison, layout=layout), str(file))
     check_layout(whole, str(file))
-    for other in SIZES:  # a mistake there is told now, not when it is asked for
+    for other in SIZES:  # report mistakes in [quick] and [tiny] now, not when they are used
         values = values_at_size(top, other)
         with about_size(top, other):
             smaller, _ = understand(values, top)

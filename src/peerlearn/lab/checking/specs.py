@@ -36,7 +36,8 @@ def check_layout(comparison: Comparison, told: str, tasks: Collection[Task] = ()
 
     tasks: those of all data sets, if known.
     """
-    layout, columns = comparison.layout, columns_of(comparison)
+    layout = comparison.layout
+    columns = columns_of(comparison)
     metrics = _Metrics(_metrics(comparison), tasks, comparison)
     for key, specs in (("tables", layout.tables), ("figures", layout.figures)):
         _check_names(key, [spec.name for spec in specs], told)
@@ -142,7 +143,8 @@ class _Metrics:
     def check(self, given: str, table: TomlTable, key: str) -> None:
         """Check that a metric exists, and that a data set has it."""
         _one_of(given, self.known, table, key)
-        own, metric = self.comparison.protocol.measures, METRICS.get(given)
+        own = self.comparison.protocol.measures
+        metric = METRICS.get(given)
         if self.tasks and metric is not None and given not in own and metric.task not in self.tasks:
             of_task = [name for name, each in METRICS.items() if each.task in self.tasks]
             raise table.wrong(

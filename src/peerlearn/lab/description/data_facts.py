@@ -79,10 +79,9 @@ def options_of(entry: Data) -> dict[str, Any]:
     """Return the options of a generator, its defaults among them."""
     takes = inspect.signature(GENERATORS[source_of(entry)]).parameters
     defaults = {name: each.default for name, each in takes.items() if name != "seed"}
-    if stray := [key for key in entry.options if key not in defaults]:
-        raise InputError(
-            f"{stray[0]} is not an option of {source_of(entry)}{near(stray[0], defaults)}"
-        )
+    for key in entry.options:
+        if key not in defaults:
+            raise InputError(f"{key} is not an option of {source_of(entry)}{near(key, defaults)}")
     return {**defaults, **entry.options}
 
 

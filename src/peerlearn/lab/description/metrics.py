@@ -47,7 +47,8 @@ def _nrmse(y: AnyArray, predicted: AnyArray) -> float:
 
 
 def _balanced_error(y: AnyArray, predicted: AnyArray) -> float:
-    wrong, codes = predicted != y, np.unique(y, return_inverse=True)[1]
+    wrong = predicted != y
+    codes = np.unique(y, return_inverse=True)[1]
     return float(np.mean(np.bincount(codes, wrong) / np.bincount(codes)))
 
 

@@ -26,7 +26,8 @@ def write_out(values: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str,
             values = with_key(values, key, listed[0])
     found = []
     for chosen in product(*axes.values()):
-        swept, entry = dict(zip(axes, chosen, strict=True)), dict(values)
+        swept = dict(zip(axes, chosen, strict=True))
+        entry = dict(values)
         for key, value in swept.items():
             entry = with_key(entry, key, value)
         found.append((entry, swept))

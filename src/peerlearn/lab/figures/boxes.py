@@ -52,7 +52,8 @@ def _figure(results: Results, spec: FigureSpec, draw: Draw) -> Figure:
     columns = tuple(column for column in (spec.panels, spec.x, spec.series) if column)
     cells = Cells.of(results, spec.y, columns, spec.where)
     shown = panels.panels_of(cells, spec)
-    series, groups = cells.values(spec.series), cells.values(spec.x) if spec.x else [None]
+    series = cells.values(spec.series)
+    groups = cells.values(spec.x) if spec.x else [None]
     style = looks(results, spec.series, series)
     rows = [(group, name) for group in groups for name in series]
     heights = [k + 0.7 * (k // len(series) if spec.x else 0) for k in range(len(rows))]
@@ -185,7 +186,8 @@ def _bar(axes: Axes, height: float, cell: Cell, own: Look, spec: FigureSpec, hat
         "hatch": HATCHES[int(hatch) % len(HATCHES)],
         "alpha": 0.6,
     }
-    mean, (low, high) = cell.mean, cell.band("y" in spec.log)
+    mean = cell.mean
+    low, high = cell.band("y" in spec.log)
     axes.barh(height, factor(spec.unit) * mean, 0.66, color=own.colour, **look)
     if cell.runs > 1:
         ends = factor(spec.unit) * np.maximum([[mean - low], [high - mean]], 0.0)

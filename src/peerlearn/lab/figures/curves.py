@@ -78,12 +78,14 @@ def mean_curve(rows: Sequence[Row], name: str, spec: FigureSpec) -> Curve | None
         )
         x = x[np.unique(spaced.round().astype(int)) - 1]
     values = factor(spec.unit) * np.array([np.interp(x, at, curve) for at, curve in runs])
-    mean, decibels = values.mean(axis=0), spec.unit == "dB"
+    mean = values.mean(axis=0)
+    decibels = spec.unit == "dB"
     if "y" in spec.log or decibels:
         low, high = percentiles(values)
     else:
         spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
-        low, high = mean - spread, mean + spread
+        low = mean - spread
+        high = mean + spread
     if decibels:  # of a power, and of the mean of the powers
         with np.errstate(divide="ignore", invalid="ignore"):
             return Curve(x, *(10 * np.log10(each) for each in (mean, low, high)))

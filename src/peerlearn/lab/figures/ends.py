@@ -66,7 +66,8 @@ def spread(wished: Array, room: Array) -> Array:
     Names that would touch form a block around the mean of what they wish. All stay on the panel as
     long as there is room for them.
     """
-    half, before = room / 2, np.concatenate([[0.0], np.cumsum(room)[:-1]])
+    half = room / 2
+    before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
     offset = before + half  # of a member's middle in a block that begins with the first
     blocks: list[list[float]] = []  # sum of wished bottom lines, members
     starts: list[int] = []

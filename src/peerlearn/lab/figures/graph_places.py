@@ -27,7 +27,8 @@ def places(graph: nx.Graph) -> Array:
         at = level(graph)
     else:
         at = _by_distances(graph)
-    middle, extent = (at.max(axis=0) + at.min(axis=0)) / 2, np.maximum(np.ptp(at, axis=0), 1e-9)
+    middle = (at.max(axis=0) + at.min(axis=0)) / 2
+    extent = np.maximum(np.ptp(at, axis=0), 1e-9)
     return np.asarray((at - middle) * min(WIDE / extent[0], HIGH / extent[1]))
 
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 BANDS = 4  # series that may have a band; more have bars, a little apart
 DIRECT = 8  # series that are named at their ends, in a single panel
-SINGLE, SMALL = (6.4, 4.0), (3.9, 3.1)  # inches of a panel
+# Inches of a panel: alone, and beside others.
+SINGLE = (6.4, 4.0)
+SMALL = (3.9, 3.1)
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ def lines_figure(results: Results, spec: FigureSpec) -> Figure:
     cells = Cells.of(results, spec.y, columns, spec.where)
     shown = panels.panels_of(cells, spec)
     x = _values(cells, spec.x)
-    scale, series = _Scale.of(x, "x" in spec.log), cells.values(spec.series)
+    scale = _Scale.of(x, "x" in spec.log)
+    series = cells.values(spec.series)
     style = looks(results, spec.series, series)
     levels: set[Any] = set()
     somewhere: set[Any] = set()
@@ -106,10 +109,10 @@ def _apart(curves: dict[Any, Curve], scale: _Scale) -> dict[Any, Curve]:
     if len(curves) <= BANDS or len(rivals) < 2:
         return curves
     shares = {name: place / (len(rivals) - 1) - 0.5 for place, name in enumerate(rivals)}
-    return {
-        name: replace(curve, x=scale.moved(curve.x, shares[name])) if name in shares else curve
-        for name, curve in curves.items()
-    }
+    shifted = dict(curves)
+    for name, share in shares.items():
+        shifted[name] = replace(curves[name], x=scale.shift(curves[name].x, share))
+    return shifted
 
 
 def _draw(
@@ -184,10 +187,11 @@ class _Scale:
     @property
     def ends(self) -> tuple[float, float]:
         edge = 0.05 * float(np.ptp(self._places)) or 1.0  # a single value is in the middle
-        low, high = float(self._places.min()) - edge, float(self._places.max()) + edge
+        low = float(self._places.min()) - edge
+        high = float(self._places.max()) + edge
         return (math.exp(low), math.exp(high)) if self.log else (low, high)
 
-    def moved(self, x: Array, share: float) -> Array:
+    def shift(self, x: Array, share: float) -> Array:
         wide = float(np.ptp(self._places)) or 1.0
         gap = float(np.diff(self._places).min()) if len(self.at) > 1 else 1.0
         apart = share * min(0.06 * wide, 0.6 * gap)

@@ -21,7 +21,8 @@ from peerlearn.lab.figures.style import BLUE, FAINT, save_figure
 if TYPE_CHECKING:
     from peerlearn.lab.results.results import Results
 
-ACROSS, MOST = 4, 12  # pictures beside each other, and in all
+ACROSS = 4  # pictures beside each other
+MOST = 12  # pictures in all
 LARGEST = 500  # agents; more are a blot
 Drawn = tuple[Any, nx.Graph]  # an entry of comparison.json, and its graph
 
@@ -34,7 +35,8 @@ def draw_networks(results: Results, folder: Path) -> tuple[tuple[Path, Path] | N
         f"They are the same for these values of {key}: {', '.join(values)}."
         for key, values in same.items()
     ]
-    if left := len(known) - len(drawn):
+    left = len(known) - len(drawn)
+    if left:
         told.append(f"{left} more of the networks' graphs are in the folder graphs.")
     if not drawn:
         return None, " ".join(told)
@@ -49,19 +51,17 @@ def distinct(results: Results) -> tuple[list[Drawn], dict[str, list[str]]]:
             graph = graphs.from_file(results.folder / entry["file"])
             links = frozenset(map(frozenset, graph.edges))
             found.setdefault((entry["network"], len(graph), links), []).append((entry, graph))
-    known, same = [], dict[str, dict[str, None]]()
+    known = []
+    same: dict[str, dict[str, None]] = {}
     for group in found.values():
         (first, graph), *others = group
-        own = {
-            key: value
-            for key, value in first["swept"].items()
-            if all(each["swept"].get(key) == value for each, _ in others)
-        }
-        for key in first["swept"]:
-            if key not in own:
-                same.setdefault(key, {}).update(
-                    dict.fromkeys(value_label(each["swept"].get(key)) for each, _ in group)
-                )
+        own = {}
+        for key, value in first["swept"].items():
+            if all(each["swept"].get(key) == value for each, _ in others):
+                own[key] = value
+            else:
+                labels = [value_label(each["swept"].get(key)) for each, _ in group]
+                same.setdefault(key, {}).update(dict.fromkeys(labels))
         known.append(({**first, "swept": own}, graph))
     return known, {key: list(values) for key, values in same.items()}
 
@@ -94,7 +94,8 @@ def _figure(drawn: list[Drawn]) -> Figure:
 
 def _draw(axes: Axes, graph: nx.Graph, points: float) -> None:
     """Draw a graph. points: of the page, in one of the places' units."""
-    at, links = places(graph) if len(graph) > 1 else np.zeros((1, 2)), list(graph.edges)
+    at = places(graph) if len(graph) > 1 else np.zeros((1, 2))
+    links = list(graph.edges)
     if links:
         width = min(1.1, max(0.15, 60 / len(links)))
         lines = LineCollection(

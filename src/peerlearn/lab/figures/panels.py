@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from peerlearn.lab.description.specs import FigureSpec
 
 ACROSS = 3  # panels beside each other, at most
-LETTER, LINE = 0.08, 0.17  # inches that a letter of a legend takes, and a line of letters
+LETTER = 0.08  # inches, the width of a letter of a legend
+LINE = 0.17  # inches, the height of a line of a legend
 KEY = 0.62  # inches that the line before its letters takes
 TICKED = 9  # values on an axis that may each have a tick
 
@@ -74,10 +75,8 @@ def _has_numbers(cells: Cells, panel: Place) -> bool:
 def legend(figure: Figure, handles: Sequence[Artist]) -> None:
     """Draw a legend below all panels; the figure grows by as much as it takes."""
     labels = [str(handle.get_label()) for handle in handles]
-    letters, lines = (
-        max(max(map(len, label.split("\n"))) for label in labels),
-        max(label.count("\n") for label in labels),
-    )
+    letters = max(max(map(len, label.split("\n"))) for label in labels)
+    lines = max(label.count("\n") for label in labels)
     columns = max(1, min(len(handles), int(figure.get_figwidth() / (KEY + LETTER * letters))))
     rows = math.ceil(len(handles) / columns)
     columns = math.ceil(len(handles) / rows)  # rows of the same length

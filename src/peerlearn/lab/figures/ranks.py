@@ -113,7 +113,8 @@ class _Diagram:
         axes.set_axis_off()
 
     def _name(self, axes: Axes, place: int, edge: float) -> None:
-        models, rank = len(self.names), self.found.ranks[self.found.order[place]]
+        models = len(self.names)
+        rank = self.found.ranks[self.found.order[place]]
         left = place < self.half
         down = -self.first - self.step * (place if left else models - 1 - place)
         end, side, shift = (1 - edge, "right", -4) if left else (models + edge, "left", 4)
@@ -132,7 +133,8 @@ class _Diagram:
 
     def _difference(self, axes: Axes) -> None:
         """Draw the critical difference at its length, and write what it follows from."""
-        found, high = self.found, 0.5
+        found = self.found
+        high = 0.5
         end = 1 + found.difference
         axes.plot([1, end], [high] * 2, color=VERMILION, linewidth=1.6, clip_on=False)
         for tip in (1, end):

@@ -20,8 +20,12 @@ from matplotlib.figure import Figure
 from peerlearn.arrays import Array
 from peerlearn.system.files import write
 
-BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
-INK, FAINT = "#222222", "#9a9a9a"
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
+ORANGE = "#E69F00"
+INK = "#222222"
+FAINT = "#9a9a9a"
 STYLE = {
     "font.size": 9.5,
     "axes.titlesize": 10.5,

@@ -21,10 +21,12 @@ WORDS: dict[Any, str] = {
 
 def make_from(kind: Any, table: TomlTable) -> Any:
     """Return an object of this dataclass; a key that is not one of its fields is refused."""
-    hints, given = get_type_hints(kind), {}
+    hints = get_type_hints(kind)
+    given = {}
     table.only(*(each.name for each in fields(kind)))
     for each in fields(kind):
-        hint, needed = hints[each.name], each.default is MISSING and each.default_factory is MISSING
+        hint = hints[each.name]
+        needed = each.default is MISSING and each.default_factory is MISSING
         value = table.take(each.name, object, ... if needed else MISSING, what=words(hint))
         if value is not MISSING:
             given[each.name] = _check_field(table, each.name, value, hint)
@@ -60,7 +62,8 @@ def _check_field(table: TomlTable, key: str, value: Any, hint: Any) -> Any:
 
 def fits(value: Any, hint: Any) -> bool:
     """Return whether a value is of this type; files write a tuple as a list."""
-    origin, inner = get_origin(hint) or hint, get_args(hint)
+    origin = get_origin(hint) or hint
+    inner = get_args(hint)
     if hint is Any:
         return True
     if origin is Literal:
@@ -78,7 +81,8 @@ def fits(value: Any, hint: Any) -> bool:
 
 def words(hint: Any) -> str:
     """Return what a value of this type is, for the end of a sentence."""
-    origin, inner = get_origin(hint) or hint, get_args(hint)
+    origin = get_origin(hint) or hint
+    inner = get_args(hint)
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
     if origin in (Union, UnionType):
@@ -93,7 +97,8 @@ def words(hint: Any) -> str:
 
 def _convert(value: Any, hint: Any) -> Any:
     """Return lists as tuples, and whole numbers as floats where those are meant: 1 is 1.0."""
-    origin, inner = get_origin(hint) or hint, get_args(hint)
+    origin = get_origin(hint) or hint
+    inner = get_args(hint)
     if origin in (Union, UnionType):
         return next(_convert(value, each) for each in inner if fits(value, each))
     if origin is tuple:

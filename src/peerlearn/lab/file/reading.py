@@ -64,7 +64,8 @@ def understand(values: dict[str, Any], file: TomlTable) -> tuple[Comparison, Ins
     top = TomlTable(values, file.path).only(*KEYS)
     for size in SIZES[1:]:
         top.table(size, needed=False)
-    title, about = top.take("title", str), top.take("about", str, "")
+    title = top.take("title", str)
+    about = top.take("about", str, "")
     numbers = {key: top.take(key, int, None) for key in ("seed", "folds", "repetitions")}
     numbers["test_fraction"] = top.take("test_fraction", toml_reader.NUMBER, None)
     metrics = top.take("metrics", list, [], what="a list of names")
@@ -131,11 +132,11 @@ def _swept(table: TomlTable, *whole: str) -> Iterator[tuple[TomlTable, Settings]
         raise table.wrong(
             key, "is an empty list, which leaves nothing to run: give one value or more"
         )
-    if (number := combinations(given)) > MOST_RUNS:
+    number = combinations(given)
+    if number > MOST_RUNS:
         raise InputError(
             f"{table.prefix.rstrip('.')} in {table.path} has lists that make {number:,} "
-            f"combinations, and "
-            f"{MOST_RUNS:,} are the most: give shorter lists"
+            f"combinations, and {MOST_RUNS:,} are the most: give shorter lists"
         )
     for key, value in find_repeated(given):
         raise table.wrong(
@@ -157,7 +158,8 @@ def _one_of(table: TomlTable, key: str, choices: Any, default: Any) -> Any:
 
 
 def _data(top: TomlTable) -> tuple[tuple[Data, ...], Instead]:
-    found, instead = [], {}
+    found = []
+    instead = {}
     for table in _entries(top, "data"):
         if "instead" in table.values:
             instead[table.values["name"]] = table.take("instead", str)
@@ -183,10 +185,8 @@ def _data(top: TomlTable) -> tuple[tuple[Data, ...], Instead]:
 
 def _own_table(entry: TomlTable) -> DataSet:
     """Read the rows of a file beside this one."""
-    path, target = (
-        _beside(entry),
-        entry.take("target", str, what="the name of the column to predict"),
-    )
+    path = _beside(entry)
+    target = entry.take("target", str, what="the name of the column to predict")
     if "source" in entry.values:
         raise entry.wrong("source", "stands beside a file: leave out one of them")
     with entry.about("file"):
@@ -224,18 +224,21 @@ def _networks(table: TomlTable) -> Iterator[Net]:
         name = entry.take("name", str)
         if "file" in entry.values:
             entry.only("name", "file", "weights")
-            path, weights = _beside(entry), entry.take("weights", str, "metropolis")
+            path = _beside(entry)
+            weights = entry.take("weights", str, "metropolis")
             with entry.about("file"):
                 graph = graphs.from_file(path)
             yield Net(name, weights=weights, fixed=graph, swept=swept)
             continue
         kind = entry.take("graph", str, what="a kind of graph, such as erdos_renyi")
-        agents, weights = entry.take("agents", int, 0), entry.take("weights", str, "metropolis")
+        agents = entry.take("agents", int, 0)
+        weights = entry.take("weights", str, "metropolis")
         yield Net(name, kind, agents, entry.rest(), weights, swept=swept)
 
 
 def _protocol(table: TomlTable) -> Any:
-    name, known = table.take("name", str, "rows"), protocols()
+    name = table.take("name", str, "rows")
+    known = protocols()
     if name not in known:
         raise table.wrong("name", f"is {name!r}, which is not known{near(name, known)}")
     settings = {key: value for key, value in table.values.items() if key != "name"}

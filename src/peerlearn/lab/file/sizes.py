@@ -32,9 +32,8 @@ PLAIN: dict[str, Any] = {
 }
 NAMED = ("data", "models")
 Values = dict[str, Any]
-Places = tuple[
-    tuple[str, str], ...
-]  # lists of the file, and which table of their entries; empty: the entry itself
+# Lists of the file, and which table of their entries; an empty name means the entry itself.
+Places = tuple[tuple[str, str], ...]
 PLACES: dict[str, Places] = {
     "networks": (("networks", ""),),
     "model": (("models", ""), ("data", "settings")),
@@ -47,13 +46,15 @@ def values_at_size(top: TomlTable, size: Size) -> Values:
     """Return the values of a file at this size."""
     if size not in SIZES:
         raise InputError(f"size is {size!r}{near(str(size), SIZES)}")
-    values, names = dict(top.values), dict[str, list[str]]()
+    values = dict(top.values)
+    names: dict[str, list[str]] = {}
     for name in SIZES[1 : SIZES.index(size) + 1]:
         if name in top.values:
             change = top.table(name).only(*KEYS)
-            names |= {
-                key: asked for key in NAMED if (asked := _names(values, change, key)) is not None
-            }
+            for key in NAMED:
+                asked = _names(values, change, key)
+                if asked is not None:
+                    names[key] = asked
             values = _apply_size(values, change)
         elif name == "quick":
             values |= {"repetitions": 1, "folds": min(values.get("folds", 1), 3)}
@@ -70,7 +71,8 @@ def about_size(top: TomlTable, size: Size) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        said, keys = str(error), list(_keys(top.values.get(size, {})))
+        said = str(error)
+        keys = list(_keys(top.values.get(size, {})))
         told = [key for key in keys if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", said)]
         what = f"{size}.{told[0]}" if told else f"[{size}]"
         raise InputError(f"{what} in {top.path} leads to what cannot be run: {said}") from None
@@ -120,7 +122,8 @@ def _set_everywhere(
         for entry in values.get(entries, []):
             within = entry.get(inner, {}) if inner else entry
             if isinstance(within, Mapping) and has_key(within, key):
-                found, within = True, with_key(within, key, _as_swept(within, key, value))
+                found = True
+                within = with_key(within, key, _as_swept(within, key, value))
                 entry = {**entry, inner: within} if inner else within
             chosen.append(entry)
         values = {**values, entries: chosen}

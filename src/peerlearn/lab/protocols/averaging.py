@@ -81,9 +81,12 @@ class Averages:
         assert network is not None
         averaging = Averaging.of(_solver(estimator_of(trial, network)).averaging)
         x = self._start(trial, network)
-        truth, mark, began = x.mean(axis=0), network.ledger.mark(), time.perf_counter()
+        truth = x.mean(axis=0)
+        mark = network.ledger.mark()
+        began = time.perf_counter()
         now = averaging.average(network, x)
-        seconds, sent = time.perf_counter() - began, network.ledger.since(mark)
+        seconds = time.perf_counter() - began
+        sent = network.ledger.since(mark)
         left = metrics.relative(
             float(np.linalg.norm(now - truth)), float(np.linalg.norm(x - truth))
         )
@@ -101,7 +104,8 @@ class Averages:
         )
 
     def _start(self, trial: Trial, network: SimulatedNetwork) -> Array:
-        fold, rng = fold_of(trial), np.random.default_rng(trial.seed("deal"))
+        fold = fold_of(trial)
+        rng = np.random.default_rng(trial.seed("deal"))
         chosen = rng.permutation(len(fold.y))[: self.rows or None]
         local = estimator_of(trial, network, solver=Local()).fit(fold.X[chosen], fold.y[chosen])
         readouts: Array = local.coefficients_
@@ -122,7 +126,8 @@ def disagreements(network: Network, x: Array, method: Method) -> Iterator[float]
     if method != "tree":
         for now in iterates(network, x, method):
             yield metrics.relative(float(np.linalg.norm(now - truth)), apart)
-    tree, exact = network.tree, average(network, x, method="tree")
+    tree = network.tree
+    exact = average(network, x, method="tree")
     for n in range(1, 2 * tree.height + 1):
         # The sum is at the root after `height` rounds; until it has come back down, an agent has
         # only its own x.

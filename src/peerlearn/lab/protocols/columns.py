@@ -68,7 +68,8 @@ class Columns:
         return find_objection(data, model)
 
     def run(self, trial: Trial) -> Outcome:
-        fold, best = fold_of(trial), best_settings(trial)
+        fold = fold_of(trial)
+        best = best_settings(trial)
         estimator = estimator_of(
             trial, network_of(trial) if trial.model.where == "network" else None, **best
         )
@@ -82,7 +83,8 @@ class Columns:
         blocks = partition.column_blocks(
             fold.X.shape[1], trial.network.agents, seed=trial.seed("deal")
         )
-        tables, tests = [fold.X[:, own] for own in blocks], [fold.X_test[:, own] for own in blocks]
+        tables = [fold.X[:, own] for own in blocks]
+        tests = [fold.X_test[:, own] for own in blocks]
         self._divide(estimator, len(blocks))
         if trial.model.where == "alone":
             found = fit_alone(estimator, [(own, fold.y) for own in tables], fold, tests)

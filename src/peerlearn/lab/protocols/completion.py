@@ -85,18 +85,18 @@ class Completions:
     def run(self, trial: Trial) -> Outcome:
         network = network_of(trial)
         assert network is not None
-        model, seed, shares = (
-            estimator_of(trial, network),
-            trial.seed("model"),
-            self._shares(trial, network.size),
-        )
-        sharing, completion = DISTANCES.of(model.distances), COMPLETION.of(model.completion)
+        model = estimator_of(trial, network)
+        seed = trial.seed("model")
+        shares = self._shares(trial, network.size)
+        sharing = DISTANCES.of(model.distances)
+        completion = COMPLETION.of(model.completion)
         ways = [sharing]
         if isinstance(sharing, Exchange) and self.rounds:
             ways = [replace(sharing, pattern_rounds=n, entry_rounds=n) for n in self.rounds]
         truth = squared_distances(np.vstack(shares))
         found = [_complete(network, shares, truth, way, completion, seed) for way in ways]
-        last, curves = found[-1], self._curves(found)
+        last = found[-1]
+        curves = self._curves(found)
         if self.by_iteration and last.known.mask is not None:
             watched = completion.complete(network, last.known, seed, truth).errors.mean(axis=1)
             curves["progress"] = ([float(n) for n in range(len(watched))], watched.tolist())
@@ -112,7 +112,8 @@ class Completions:
 
     def _shares(self, trial: Trial, agents: int) -> list[Array]:
         """Deal rows at random, scaled by themselves, evenly to all agents."""
-        X, rng = table_of(trial).X, np.random.default_rng(trial.seed("split"))
+        X = table_of(trial).X
+        rng = np.random.default_rng(trial.seed("split"))
         wanted = self.rows.get(trial.data.name, 0) if isinstance(self.rows, Mapping) else self.rows
         if wanted > len(X):
             raise InputError(
@@ -166,16 +167,17 @@ def _complete(
     completion: Completion,
     seed: int,
 ) -> _Found:
-    mark, start = network.ledger.mark(), time.perf_counter()
-    known, converged, iterations = sharing.share(network, shares, seed), True, 0
+    mark = network.ledger.mark()
+    start = time.perf_counter()
+    known = sharing.share(network, shares, seed)
+    converged = True
+    iterations = 0
     D = known.D
     if known.mask is not None:
         completed = completion.complete(network, known, seed)
-        D, converged, iterations = (
-            completed.D,
-            completed.report.converged,
-            completed.report.iterations,
-        )
+        D = completed.D
+        converged = completed.report.converged
+        iterations = completed.report.iterations
     seconds = time.perf_counter() - start
     return _Found(
         known,

@@ -72,7 +72,8 @@ class Convergence(Labelling):
         return find_objection(self.only(data), model)
 
     def run(self, trial: Trial) -> Outcome:
-        fold, found = self.fold(trial), list[tuple[float, float]]()
+        fold = self.fold(trial)
+        found: list[tuple[float, float]] = []
         for n in self.watched:
             estimator = self._make_stopped(trial, n)
             given = (

@@ -57,7 +57,8 @@ class FewLabels(Labelling):
         return why
 
     def run(self, trial: Trial) -> Outcome:
-        fold, best = self.fold(trial), best_settings(trial)
+        fold = self.fold(trial)
+        best = best_settings(trial)
         settings = {**self.settings(trial.data, trial.model), **best}
         if trial.model.where == "alone":
             return outcome_of(trial, fold, _train_alone(trial, fold, settings), best)

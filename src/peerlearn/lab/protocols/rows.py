@@ -78,7 +78,8 @@ class Rows:
         return find_objection(data, model)
 
     def run(self, trial: Trial) -> Outcome:
-        fold, best = fold_of(trial), best_settings(trial)
+        fold = fold_of(trial)
+        best = best_settings(trial)
         if trial.model.where == "alone":
             found = fit_alone(estimator_of(trial, **best), self._shares(trial, fold), fold)
             return outcome_of(trial, fold, found, best)
@@ -92,7 +93,9 @@ class Rows:
 
     def _shares(self, trial: Trial, fold: Fold) -> list[partition.Share]:
         assert trial.network is not None
-        how, agents, seed = self.deal, trial.network.agents, trial.seed("deal")
+        how = self.deal
+        agents = trial.network.agents
+        seed = trial.seed("deal")
         if how == "dirichlet":
             return partition.dirichlet(
                 fold.X, fold.y, agents, concentration=self.concentration, seed=seed

@@ -71,20 +71,25 @@ class Sequences:
         kind = kind_of(model, "regression")
         if what_it_takes(kind) != "sequences":
             return "learns rows, and these are sequences"
-        settings, length = settings_of(data, model, kind), options_of(data)["length"]
-        if is_whole(washout := settings.get("washout", 0)) and washout >= length:
+        settings = settings_of(data, model, kind)
+        length = options_of(data)["length"]
+        washout = settings.get("washout", 0)
+        if is_whole(washout) and washout >= length:
             raise InputError(
                 f"washout is {washout}, and sequences of {data.name} have {length} samples: give a "
-                f"smaller one"
+                "smaller one"
             )
         return ""
 
     def run(self, trial: Trial) -> Outcome:
-        train, test, network, best = *fold_of(trial), network_of(trial), best_settings(trial)
+        train, test = fold_of(trial)
+        network = network_of(trial)
+        best = best_settings(trial)
         model: Any = estimator_of(trial, network, **best)
         if trial.model.where == "alone":
             model.set_params(**model.alone)
-        if (observed := watch_solver(model.solver)) is not None:
+        observed = watch_solver(model.solver)
+        if observed is not None:
             model.set_params(solver=observed)
         shares = [train] if network is None else deal_sequences(trial, train, network.size)
         seconds = time_fit(model, shares)
@@ -123,7 +128,9 @@ def fold_of(trial: Trial) -> tuple[Series, Series]:
 
 
 def _all(trial: Trial) -> Series:
-    source, options, seed = source_of(trial.data), options_of(trial.data), trial.seed("data")
+    source = source_of(trial.data)
+    options = options_of(trial.data)
+    seed = trial.seed("data")
     return _draw_sequences(Asked(key_of(source, options, seed), (source, options, seed)))
 
 
@@ -158,7 +165,9 @@ def _distances(trial: Trial, model: Any, shares: list[Series]) -> list[float]:
 
 def _predict_all(model: Any, test: Series) -> Array:
     """Return what agents predict of all samples after the washout: agents x samples."""
-    (x, y), w, b = test, model.washout, model.coefficients_
+    x, y = test
+    w = model.washout
+    b = model.coefficients_
     known = [d[:w] for d in y]
     if (b == b[:1]).all():  # one closed loop tells it of all
         said = np.concatenate([one[w:] for one in model.predict(x, known)])

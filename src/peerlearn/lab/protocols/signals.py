@@ -105,7 +105,8 @@ class Signals:
             return "is no filter, and these are signals"
         if model.where == "centralised":
             return "would hear what only agents hear: give where = 'network' or 'alone'"
-        samples, most = options_of(data)["samples"], max(self.window, self.tail, self.early)
+        samples = options_of(data)["samples"]
+        most = max(self.window, self.tail, self.early)
         if samples < most:
             return (
                 f"has {samples} samples to hear, and the protocol looks at {most}: "
@@ -140,7 +141,8 @@ class Signals:
             for name in DEVIATIONS
             if name in found
         }
-        if (spline := model.spline()) is not None:
+        spline = model.spline()
+        if spline is not None:
             curves |= _nonlinearities(model, spline, heard, last["excess"])
         return Outcome(
             seconds,

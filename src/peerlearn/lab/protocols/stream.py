@@ -88,7 +88,9 @@ class Stream:
         return why
 
     def run(self, trial: Trial) -> Outcome:
-        fold, best, where = self._arriving(trial), best_settings(trial), trial.model.where
+        fold = self._arriving(trial)
+        best = best_settings(trial)
+        where = trial.model.where
         agents = (
             trial.network.agents if trial.network and where == "alone" else 1
         )  # who have a model each
@@ -132,7 +134,9 @@ class _Listeners:
     """Models that take turns at the rows of a stream, with their times and tests."""
 
     def __init__(self, models: Sequence[Any], fold: Fold, asked: Sequence[str]) -> None:
-        self.models, self.fold, self.asked = models, fold, asked
+        self.models = models
+        self.fold = fold
+        self.asked = asked
         classes = np.unique(np.concatenate([fold.y, fold.y_test]))
         self.given = {"classes": classes} if fold.task == "classification" else {}
         self.seconds = 0.0
@@ -142,7 +146,9 @@ class _Listeners:
 
     def learn(self, start: int, stop: int) -> None:
         """Learn one more chunk of rows; of several models, each gets the rows of its turn."""
-        X, y, several = self.fold.X, self.fold.y, len(self.models)
+        X = self.fold.X
+        y = self.fold.y
+        several = len(self.models)
         began = time.perf_counter()
         for k, model in enumerate(self.models):
             own = slice(start + (k - start) % several, stop, several)

@@ -43,16 +43,17 @@ def entries(results: Results, part: str) -> list[Entry]:
         if not entry:
             continue
         settings = found.setdefault(entry["name"], {})
-        for key, value in _flat(_settings_shown(part, entry)):
+        for key, value in _flat(_visible_settings(part, entry)):
             values = settings.setdefault(key, [])
             if value not in values:
                 values.append(value)
     order = results.order.get(part, [])
     names = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
-    return [
-        (name, "; ".join(f"{key} {', '.join(values)}" for key, values in found[name].items()))
-        for name in names
-    ]
+    listed = []
+    for name in names:
+        texts = [f"{key} {', '.join(values)}" for key, values in found[name].items()]
+        listed.append((name, "; ".join(texts)))
+    return listed
 
 
 def _identities(results: Results) -> Iterator[Mapping[str, Any]]:
@@ -66,7 +67,7 @@ def _identities(results: Results) -> Iterator[Mapping[str, Any]]:
             yield json.loads(row["settings"])
 
 
-def _settings_shown(part: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+def _visible_settings(part: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry's settings; those under settings or parameters come without a heading."""
     shown = {
         key: value for key, value in entry.items() if key not in (*HIDDEN, "settings", "parameters")
@@ -85,9 +86,10 @@ def common(results: Results) -> list[Entry]:
     """Return what all runs share: the protocol, and the grid search if there is one."""
     found = []
     for name in ("protocol", "search"):
-        if told := results.facts.get(name):
-            settings = {key: value for key, value in told.items() if key not in HIDDEN}
-            found.append((told.get("name", name), _join_settings(settings)))
+        described = results.facts.get(name)
+        if described:
+            settings = {key: value for key, value in described.items() if key not in HIDDEN}
+            found.append((described.get("name", name), _join_settings(settings)))
     return found
 
 
@@ -146,26 +148,27 @@ def _troubles(results: Results, rows: Sequence[Row], told: str) -> list[Trouble]
     nothing of those of 100.
     """
     fault = told == "failure"
-    every = Counter(
-        (row["model"], row["data"], "" if fault else _own_sweep(results, row))
-        for row in results.rows
-    )
+    every: Counter[tuple[str, str, str]] = Counter()
+    for each in results.rows:
+        own = "" if fault else _own_sweep(results, each)
+        every[each["model"], each["data"], own] += 1
     groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in rows:
         apart = (row["failure"], "") if fault else ("", _own_sweep(results, row))
         groups.setdefault((row["model"], row["data"], *apart), []).append(row)
-    return [
-        Trouble(
+    troubles = []
+    for (model, data, _, own), group in groups.items():
+        trouble = Trouble(
             model,
             data,
-            len(group),
-            every[model, data, own],
-            _first(group, told),
-            _first(group, "traceback"),
-            own,
+            runs=len(group),
+            of=every[model, data, own],
+            sentence=_first(group, told),
+            traceback=_first(group, "traceback"),
+            settings=own,
         )
-        for (model, data, _, own), group in groups.items()
-    ]
+        troubles.append(trouble)
+    return troubles
 
 
 def _own_sweep(results: Results, row: Row) -> str:
@@ -190,10 +193,13 @@ def by_model(troubles: Sequence[Trouble]) -> list[tuple[str, int]]:
 def say_unconverged(results: Results) -> list[str]:
     """Return a line with the runs that did not converge; none if all did."""
     found = by_model(find_unconverged(results))
-    told = ", ".join(
-        f"{count:,} {'run' if count == 1 else 'runs'} of {model}" for model, count in found
-    )
-    return [f"Did not converge: {told}"] if found else []
+    if not found:
+        return []
+    texts = []
+    for model, count in found:
+        runs = "run" if count == 1 else "runs"
+        texts.append(f"{count:,} {runs} of {model}")
+    return [f"Did not converge: {', '.join(texts)}"]
 
 
 def _first(rows: Sequence[Row], column: str) -> str:
@@ -210,14 +216,13 @@ def notes(results: Results) -> list[Entry]:
         if row["note"]:
             texts, models = found.setdefault(NUMBER.sub("#", row["note"]), ({}, {}))
             texts[row["note"]] = models[row["model"]] = None
-    return [
-        (
-            next(iter(texts)),
-            ", ".join(models)
-            + (f"; {len(texts) - 1} more with other numbers" if len(texts) > 1 else ""),
-        )
-        for texts, models in found.values()
-    ]
+    listed = []
+    for texts, models in found.values():
+        names = ", ".join(models)
+        if len(texts) > 1:
+            names += f"; {len(texts) - 1} more with other numbers"
+        listed.append((next(iter(texts)), names))
+    return listed
 
 
 def versions(results: Results) -> list[Entry]:

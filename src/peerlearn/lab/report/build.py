@@ -1,4 +1,4 @@
-"""The report of a result folder, from its files alone: tables, figures, and one page."""
+"""The report of a result folder: tables, figures and one page, made from its files alone."""
 
 from __future__ import annotations
 
@@ -28,22 +28,58 @@ ENDINGS = {"tables": tuple(f".{ending}" for ending in FORMS), "figures": (".png"
 
 @dataclass(frozen=True)
 class Report:
-    """The files of a report, and what readers of the terminal should know."""
+    """The files of a report, and sentences for the terminal.
 
-    files: list[Path]  # the page last
-    said: list[str]  # runs that did not converge, figures that were asked for and are not drawn
+    files: everything that was written, the page last.
+    said: sentences about runs that did not converge and about figures that could not be drawn.
+    """
+
+    files: list[Path]
+    said: list[str]
 
 
 def make_report(folder: str | os.PathLike[str]) -> list[Path]:
-    """Write tables/, figures/ and report.html, and return the files, the page last."""
+    """Write the tables, figures and page of a result folder, and return their paths.
+
+    Parameters
+    ----------
+    folder : str or path
+        A folder that `run` has left.
+
+    Returns
+    -------
+    list of Path
+        Files in tables/ and figures/, and report.html as the last.
+
+    Raises
+    ------
+    InputError
+        If the folder has no results, or files of something else.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from peerlearn.lab import Comparison, Data, Layout, Model, TableSpec, make_report, run
+    >>> comparison = Comparison(
+    ...     data=(Data("iris"),),
+    ...     models=(Model("majority", kind="sklearn.dummy.DummyClassifier"),),
+    ...     layout=Layout("One line", tables=(TableSpec("error", "error", rows=("data",)),)),
+    ... )
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = run(comparison, folder, jobs=1)
+    ...     files = make_report(folder)
+    >>> [path.name for path in files if path.suffix in (".md", ".html")]
+    ['error.md', 'report.html']
+    """
     return report_of(folder).files
 
 
 def report_of(folder: str | os.PathLike[str]) -> Report:
-    """Write the report, and return its files with what there is to say of it."""
+    """Write the report, and return its files and the sentences for the terminal."""
     results = Results.read(folder)
     tables = tables_of(results)
-    written, place = _write_tables(results, tables), result_folder(results.folder / "figures")
+    written = _write_tables(results, tables)
+    place = result_folder(results.folder / "figures")
     drawn = [_picture(results, spec, place) for spec in figures_to_show(results)]
     pictures = [picture for picture in drawn if picture is not None]
     networks = _networks(results, place)
@@ -61,7 +97,8 @@ def report_of(folder: str | os.PathLike[str]) -> Report:
 
 def _remove_earlier(folder: Path, written: list[Path]) -> None:
     """Delete files of an earlier report that this one did not write; other files stay."""
-    kept, names = folder / WRITTEN, {f"{path.parent.name}/{path.name}" for path in written}
+    kept = folder / WRITTEN
+    names = {f"{path.parent.name}/{path.name}" for path in written}
     before = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
     for name in before:
         place = Path(name)
@@ -71,7 +108,8 @@ def _remove_earlier(folder: Path, written: list[Path]) -> None:
 
 
 def _write_tables(results: Results, tables: list[MetricTable]) -> list[Path]:
-    place, written = result_folder(results.folder / "tables"), []
+    place = result_folder(results.folder / "tables")
+    written = []
     for table in tables:
         for ending, form in FORMS.items():
             path = place / f"{file_name(table.spec.name)}.{ending}"
@@ -134,9 +172,12 @@ def _captions(results: Results, spec: FigureSpec) -> tuple[str, str]:
 
 def _missing(cells: Cells) -> list[str]:
     """Return sentences on runs that are not drawn where others of the same cell are."""
-    every, failed, lost = Counter[Place](), Counter[Place](), Counter[Place]()
+    every = Counter[Place]()
+    failed = Counter[Place]()
+    lost = Counter[Place]()
     for row in cells.rows:
-        who, value = (row["model"], row["data"]), number(row, cells.metric)
+        who = (row["model"], row["data"])
+        value = number(row, cells.metric)
         every[who] += 1
         failed[who] += row["status"] == "failed"
         lost[who] += value is not None and not math.isfinite(value)

@@ -90,29 +90,23 @@ def _against(results: Results, metric: str, key: str) -> list[FigureSpec]:
     Shown are models that have the key and, as levels, those that have no swept key. A model that
     has another one only would be a mean over all its values, which says nothing here.
     """
-    whole, others = (
-        FigureSpec(f"{metric}-against-{key}", "lines", metric, key, unit=unit_of(metric)),
-        swept_keys(results),
-    )
+    whole = FigureSpec(f"{metric}-against-{key}", "lines", metric, key, unit=unit_of(metric))
+    others = swept_keys(results)
     of_network = any(row["network"] for row in results.rows if known_value(row, key) is not None)
     found = []
     for figure in _each_network(results, whole) if of_network else [whole]:
         rows = select_rows(results, figure.where)
-        own = {
-            model: [row for row in rows if row["model"] == model]
-            for model in results.order["model"]
-        }
-        shown = [
-            model
-            for model, rows in own.items()
-            if _several(rows, key) or not any(_several(rows, each) for each in ("network", *others))
-        ]
-        only = {} if len(shown) == len(own) else {"model": shown}
-        found += (
-            [replace(figure, where={**figure.where, **only})]
-            if _varies(rows, metric, key, others)
-            else []
-        )
+        if not _varies(rows, metric, key, others):
+            continue
+        models = results.order["model"]
+        shown = []
+        for model in models:
+            own = [row for row in rows if row["model"] == model]
+            is_level = not any(_several(own, each) for each in ("network", *others))
+            if _several(own, key) or is_level:
+                shown.append(model)
+        only = {} if len(shown) == len(models) else {"model": shown}
+        found.append(replace(figure, where={**figure.where, **only}))
     return found
 
 
@@ -140,9 +134,8 @@ def metrics_found(results: Results) -> list[str]:
     asked = [*results.facts.get("metrics", ()), *METRICS, *results.facts.get("words", {})]
     found = [name for name in dict.fromkeys(asked) if _has(results, name)]
     if not any(row["status"] == "done" for row in results.rows):
-        found = list(
-            results.facts.get("metrics", ())
-        )  # so that there is a place to say that all have failed
+        # All runs have failed. The metrics that were asked for are shown, to say so.
+        found = list(results.facts.get("metrics", ()))
     sent = any(row.get("bytes") for row in results.rows)
     return list(dict.fromkeys([*found, "seconds", *(("bytes",) if sent else ())]))
 
@@ -187,18 +180,21 @@ def _runs_per_cell(results: Results) -> int:
 def drawable(results: Results, spec: FigureSpec) -> tuple[FigureSpec, list[str]]:
     """Return the figure with the logarithmic axes it can have, and why others are linear."""
     drawn = {"x": _across, "y": _up}
-    linear = [
-        axis for axis in spec.log if any(number <= 0 for number in drawn[axis](results, spec))
-    ]
+    linear = []
+    for axis in spec.log:
+        numbers = drawn[axis](results, spec)
+        if any(number <= 0 for number in numbers):
+            linear.append(axis)
     kept = "".join(axis for axis in spec.log if axis not in linear)
-    why = "is linear, for a logarithm has no room for its values of zero or less"
+    why = "is linear, because it has values of zero or less"
     return replace(spec, log=kept), [f"The axis of {axis} {why}." for axis in linear]
 
 
 def _across(results: Results, spec: FigureSpec) -> Iterator[float]:
     if spec.kind == "curves":
         for row in _cells(results, spec).rows:
-            at, values = row.get(f"{_metric(spec)}.at"), row.get(_metric(spec))
+            at = row.get(f"{_metric(spec)}.at")
+            values = row.get(_metric(spec))
             yield from at or (range(1) if values else ())
     elif spec.kind == "lines":
         yield from (

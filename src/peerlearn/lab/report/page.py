@@ -79,7 +79,8 @@ _PARTS = {"Data sets": "data", "Models": "model", "Networks": "network"}
 
 
 def _facts(results: Results) -> list[tuple[str, str]]:
-    facts, found = results.facts, Counter(row["status"] for row in results.rows)
+    facts = results.facts
+    found = Counter(row["status"] for row in results.rows)
     runs = f"{found['done']:,} done" + "".join(
         f", {found[status]:,} {status}" for status in ("failed", "not applicable") if found[status]
     )

@@ -35,7 +35,8 @@ MARKDOWN = re.compile(r"([\\`*_\[\]<>|~&])")
 
 def print_table(console: Console, table: MetricTable) -> None:
     """Print a table; columns that do not fit follow below, with the labels of their lines."""
-    first, columns = 0, len(table.names)
+    first = 0
+    columns = len(table.names)
     while first < columns or first == 0:
         last = columns
         while last > first + 1 and _width(console, _grid(table, first, last)) > console.width:

@@ -39,7 +39,10 @@ def show(console: Console, results: Results) -> None:
     """Print all tables, what is missing in them, and the tests."""
     for table in tables_of(results):
         print_table(console, table)
-    for line in (*(missing := _failures(results.rows)), *([""] if missing else [])):
+    missing = _failures(results.rows)
+    if missing:
+        missing = [*missing, ""]
+    for line in missing:
         console.print(line, markup=False, style="dim", soft_wrap=True)
     for spec in results.layout.statistics:
         found = examine(results, spec)

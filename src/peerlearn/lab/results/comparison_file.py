@@ -43,10 +43,12 @@ def read_description(folder: Path) -> tuple[Layout, dict[str, list[Any]], dict[s
     file = folder / COMPARISON
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
-        shown, order = facts.pop("layout"), facts.pop("order")
+        shown = facts.pop("layout")
+        order = facts.pop("order")
         for name, kind in PARTS.items():
             shown[name] = tuple(_make_spec(kind, each) for each in shown[name])
-        layout, missing = _make_spec(Layout, shown), [name for name in FACTS if name not in facts]
+        layout = _make_spec(Layout, shown)
+        missing = [name for name in FACTS if name not in facts]
         missing += [name for name in NAMES if name not in order]
     except FileNotFoundError:
         way_out = "make it with peerlearn run FILE, or name the folder that a run has left"

@@ -1,4 +1,4 @@
-"""The rows of a comparison, read from its folder: all that is shown is made of them."""
+"""The rows of a comparison, read from its folder. Everything in a report is made from them."""
 
 from __future__ import annotations
 
@@ -31,26 +31,48 @@ from peerlearn.lab.results.parquet import (
 from peerlearn.toml_reader import near
 
 MOST_SHOWN = 30  # lines of the table in a notebook
-CHOSEN = "best."  # how columns with what a search chose begin
+CHOSEN = "best."  # prefix of the columns with the settings that a search chose
 PAGE = "report.html"
-MOST_TOLD = 10  # kinds of failure that are told one by one
+MOST_TOLD = 10  # kinds of failure that are listed one by one
 
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """One row per run, in the order of the file, and what is to be shown of them.
+    """The results of a comparison: one row per run, and what the report shows of them.
 
-    Attributes
+    `run` returns them, and `Results.read` reads them from a folder.
+
+    Parameters
     ----------
-    folder: where the files are.
-    rows: one dictionary per run, by column.
-    layout: the tables, figures, tests and expectations of the comparison.
-    order: the values of data, model, network and every swept key, as the file has them.
-    facts: seed, folds, test_fraction, repetitions, metrics (if the file names none, those that were
-        measured), protocol, search, swept, runs (how many there should be), words (of the
-        protocol's measures and curves) and graphs (of the first repetition: each with its file, its
-        network and the swept values of that).
-    columns: the names of the rows' columns, also where there are no rows.
+    folder : Path
+        Where the files are.
+    rows : list of dict
+        One dictionary per run, by column, in the order of the comparison.
+    layout : Layout
+        Tables, figures, tests and expectations of the comparison.
+    order : dict of str to list
+        Values of data, model, network and every swept key, in the order of the comparison.
+    facts : dict
+        seed, folds, test_fraction, repetitions, metrics (if none were asked for, those that were
+        measured), protocol, search, swept, runs (how many there should be), words (for the
+        protocol's measures and curves) and graphs (those of the first repetition, each with its
+        file, its network and the swept values of that network).
+    columns : tuple of str, default ()
+        Names of the columns, also if there are no rows.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from peerlearn.lab import Comparison, Data, Model, Results, run
+    >>> majority = Model("majority", kind="sklearn.dummy.DummyClassifier")
+    >>> comparison = Comparison(data=(Data("iris"), Data("wine")), models=(majority,), folds=3)
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = run(comparison, folder, jobs=1)
+    ...     results = Results.read(folder)
+    >>> len(results), len(results.where({"data": "iris"}))
+    (6, 3)
+    >>> round(results.where({"data": "iris"}).mean("error"), 2)
+    0.68
     """
 
     folder: Path
@@ -62,23 +84,24 @@ class Results:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Results:
-        """Read what `run` left in a folder."""
+        """Return the results that `run` left in a folder."""
         place = Path(folder).expanduser()
         layout, order, facts = read_description(place)
         file = place / ROWS
         if not file.exists():
             raise InputError(
-                f"{place} has no {ROWS}, for none of its runs has ended: give the same run command "
-                f"again"
+                f"{place} has no {ROWS}, because none of its runs has ended: give the same run "
+                "command again"
             )
         with open_parquet(file) as stored:
             names = stored.schema_arrow.names
-            if lacking := [name for name in (*TYPES, *SECONDS) if name not in names]:
-                raise _not_ours(file, f"it has no column {lacking[0]}")
+            for name in (*TYPES, *SECONDS):
+                if name not in names:
+                    raise _not_ours(file, f"it has no column {name}")
             rows: list[dict[str, Any]] = stored.read().to_pylist()
             measured = [name for name in names if _is_metric(name, order)]
         _check_rows(file, rows, names, order)
-        # What a search chose is shown though no file asks for it.
+        # Settings that a search chose are shown even if the file does not ask for them.
         chosen = [name for name in measured if name.startswith(CHOSEN)]
         metrics = list(dict.fromkeys([*(facts["metrics"] or measured), *chosen]))
         return cls(place, rows, layout, order, {**facts, "metrics": metrics}, tuple(names))
@@ -114,7 +137,7 @@ class Results:
         return f"<p>{escape(repr(self))}</p><table>{body}</table>{more}"
 
     def frame(self) -> Any:
-        """Return the rows as a data frame of pandas."""
+        """Return the rows as a pandas data frame."""
         try:
             import pandas
         except ImportError:
@@ -124,7 +147,7 @@ class Results:
         return pandas.DataFrame(self.rows, columns=list(self.columns) or None)
 
     def where(self, conditions: Conditions) -> Results:
-        """Return the rows that have these values; a list stands for any of its values."""
+        """Return the results of the runs with these values. A list means any of its values."""
         for column in conditions:
             self._check_known(column, "column")
         wanted = {
@@ -139,25 +162,23 @@ class Results:
         return replace(self, rows=kept)
 
     def values(self, metric: str, at: float | None = None) -> Array:
-        """Return one number per run that is done and has it.
+        """Return the metric of each run that is done and has it.
 
-        Of a curve it is the last point, or the one at or before `at`.
+        Of a curve it is the last point, or the last one up to `at`.
         """
         self._check_known(metric, "metric")
         if metric in TEXTS:
-            raise InputError(
-                f"{metric} is a text, of which there are no numbers: name a metric, such as seconds"
-            )
+            raise InputError(f"{metric} is text and has no numbers: name a metric, such as seconds")
         found = (_number(row, metric, at) for row in self.rows if row["status"] == "done")
         return np.array([number for number in found if number is not None], dtype=float)
 
     def mean(self, metric: str, at: float | None = None) -> float:
-        """Return the mean over runs; NaN if there is none."""
+        """Return the mean over runs; NaN if there are no runs."""
         values = self.values(metric, at)
         return float(values.mean()) if len(values) else float("nan")
 
     def spread(self, metric: str, at: float | None = None) -> float:
-        """Return the standard deviation over runs; 0 of a single one."""
+        """Return the standard deviation over runs; 0 for a single run."""
         values = self.values(metric, at)
         if not len(values):
             return float("nan")
@@ -166,7 +187,7 @@ class Results:
     def _check_known(self, name: str, what: str) -> None:
         """Check that a row or the description has this name.
 
-        At a smaller size a run may lack what others measure.
+        The description counts too, because runs at a smaller size may lack some columns.
         """
         if name in self.columns or any(name in row for row in self.rows):
             return
@@ -191,7 +212,7 @@ class Results:
 
 
 def deviation(values: Array) -> float:
-    """Return the standard deviation of a sample; exactly 0 of equal numbers."""
+    """Return the standard deviation of a sample; exactly 0 if all numbers are equal."""
     return 0.0 if (values == values[0]).all() else float(np.std(values, ddof=1))
 
 
@@ -201,11 +222,9 @@ def _count_runs(rows: list[dict[str, Any]]) -> str:
 
 def _count_statuses(rows: list[dict[str, Any]]) -> str:
     found = Counter(row["status"] for row in rows)
-    return (
-        ": " + ", ".join(f"{number:,} {status}" for status, number in found.items())
-        if found
-        else ""
-    )
+    if not found:
+        return ""
+    return ": " + ", ".join(f"{number:,} {status}" for status, number in found.items())
 
 
 def _check_rows(
@@ -214,18 +233,19 @@ def _check_rows(
     """Check that the rows are those of this description."""
     if not rows:
         raise _not_ours(file, "it has no rows")
-    if lacking := [key for key in order if key not in names]:
-        raise _not_ours(file, f"it has no column {lacking[0]}, which {COMPARISON} names")
+    for key in order:
+        if key not in names:
+            raise _not_ours(file, f"it has no column {key}, which {COMPARISON} names")
     for column in NAMES:
-        if strange := {row[column] for row in rows} - {"", *order[column]}:
+        strange = {row[column] for row in rows} - {"", *order[column]}
+        if strange:
             raise _not_ours(file, f"its {column} {min(map(repr, strange))} is not named there")
 
 
 def _not_ours(file: Path, why: str) -> InputError:
     return InputError(
         f"{file} does not hold the rows of {COMPARISON} beside it ({why}): name a folder that a "
-        f"run has left, or give "
-        "its run command again"
+        "run has left, or give its run command again"
     )
 
 
@@ -260,15 +280,15 @@ def counts(results: Results) -> str:
 
 
 def failures(results: Results) -> list[str]:
-    """Return a line for each kind of failure; of many, how many more there are."""
+    """Return a line for each kind of failure, and how many more there are after MOST_TOLD."""
     found = Counter(
         (row["model"], row["data"], row["network"], row["failure"])
         for row in results.rows
         if row["status"] == FAILED
     )
-    lines = [
-        f"{number:,} of {model} on {data}{f' over {network}' if network else ''}: {error}"
-        for (model, data, network, error), number in found.items()
-    ]
+    lines = []
+    for (model, data, network, error), number in found.items():
+        over = f" over {network}" if network else ""
+        lines.append(f"{number:,} of {model} on {data}{over}: {error}")
     more = [f"and {len(lines) - MOST_TOLD} more, in the report"] if len(lines) > MOST_TOLD else []
     return lines[:MOST_TOLD] + more

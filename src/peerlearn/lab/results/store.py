@@ -123,7 +123,9 @@ class ResultsFile:
     def __init__(
         self, folder: Path, keys: Sequence[str], columns: Sequence[Mapping[str, Any]]
     ) -> None:
-        self._file, self._keys, self._columns = folder / ROWS, keys, columns
+        self._file = folder / ROWS
+        self._keys = keys
+        self._columns = columns
         self._types = types_of(columns, columns[0])
         self._next = 0.0
 
@@ -131,7 +133,8 @@ class ResultsFile:
         """Write the rows that are of this comparison; delete the file if there is none."""
         start = time.monotonic()
         both = zip(self._keys, self._columns, strict=True)
-        if flat := [_flat(rows[key], swept) for key, swept in both if key in rows]:
+        flat = [_flat(rows[key], swept) for key, swept in both if key in rows]
+        if flat:
             write(self._file, content(flat, self._types))
         else:
             self._file.unlink(missing_ok=True)
@@ -165,6 +168,7 @@ def _keys(batch: Path) -> set[str]:
 def _flat(row: Row, swept: Mapping[str, Any]) -> Row:
     """Return a row with its swept keys behind the names; agents are there already."""
     names = list(row)
-    before, after = names[: names.index("repetition")], names[names.index("repetition") :]
+    before = names[: names.index("repetition")]
+    after = names[names.index("repetition") :]
     added = {key: value for key, value in swept.items() if key != "agents"}
     return {**{name: row[name] for name in before}, **added, **{name: row[name] for name in after}}

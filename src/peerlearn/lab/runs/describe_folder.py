@@ -33,7 +33,8 @@ def describe(
 
     Rows of another description are no longer results, though they stay in runs/.
     """
-    protocol, keys = comparison.protocol, list(columns[0])
+    protocol = comparison.protocol
+    keys = list(columns[0])
     facts = {
         "seed": comparison.seed,
         "folds": comparison.folds,
@@ -47,10 +48,8 @@ def describe(
         "words": {**protocol.measures, **protocol.curves},
         "graphs": _graphs(folder, trials),
     }
-    file, text = (
-        folder / COMPARISON,
-        description(comparison.layout, order_of(trials, columns, keys), facts),
-    )
+    file = folder / COMPARISON
+    text = description(comparison.layout, order_of(trials, columns, keys), facts)
     if file.exists() and file.read_bytes() == text.encode():
         return
     for made_of_them in (ROWS, PAGE):

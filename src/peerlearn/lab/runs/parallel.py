@@ -29,7 +29,8 @@ def iterate_finished(
     Where a process is ended from outside, the runs that it may have been at are made one by one
     when all others are done, and fail if it happens again.
     """
-    left, suspects = dict.fromkeys(numbers), list[int]()
+    left = dict.fromkeys(numbers)
+    suspects: list[int] = []
     if jobs > 1:
         shared.send()
     try:
@@ -39,11 +40,11 @@ def iterate_finished(
                     del left[number]
                     yield number, row
             except BrokenExecutor:
-                there = {
-                    number: found
-                    for number in left
-                    if (found := shared.store.find(shared.keys[number]))
-                }
+                there = {}
+                for number in left:
+                    found = shared.store.find(shared.keys[number])
+                    if found:
+                        there[number] = found
                 under_way = [number for number in left if number not in there][:jobs]
                 names = "; or ".join(describe_trial(shared.trials[number]) for number in under_way)
                 log.warning("a process was ended from outside, which may have run: %s", names)

@@ -67,7 +67,8 @@ class Progress:
 
 def describe_trial(trial: Trial) -> str:
     """Return a run in words: its names, what is swept, and which time it is."""
-    whole, names = trial.comparison, [trial.data.name, trial.model.name]
+    whole = trial.comparison
+    names = [trial.data.name, trial.model.name]
     if trial.network is not None:
         names.append(trial.network.name)
     names += [f"{key} {value}" for key, value in swept_of(trial).items()]

@@ -50,7 +50,8 @@ def describe_start(progress: Progress) -> str:
 
 def describe_progress(progress: Progress) -> str:
     """Return how far it is: "12 of 96 runs, 1 failed, 34 s, about 2 min left"."""
-    done, left = progress.kept + progress.done, progress.seconds_left()
+    done = progress.kept + progress.done
+    left = progress.seconds_left()
     parts = [f"{done:,} of {done + len(progress.left):,} runs"]
     if progress.failed:
         parts.append(f"{progress.failed:,} failed")

@@ -1,7 +1,8 @@
-"""Running a comparison: every run that has no row yet, in parallel, then all rows in file order.
+"""Running a comparison: make every run that has no row yet, in parallel, and write all rows.
 
-Numbers depend neither on the order of runs nor on how many there are at a time; only seconds do. A
-run that was done before, by this command or for a file that has changed since, is not made again.
+Rows are written in the order of the comparison. Numbers depend neither on the order in which runs
+end nor on how many there are at a time; only seconds do. A run that was done before is not made
+again, even if the file of the comparison has changed elsewhere since.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from peerlearn.system.folder_lock import lock_folder
 
 Watch = Callable[[Progress], None]
 log = logging.getLogger("peerlearn.lab")
-BATCH_SIZE = 500  # rows that are put together in one file while others are being made
+BATCH_SIZE = 500  # rows of finished runs that are merged into one file at a time
 
 
 def run(
@@ -44,18 +45,48 @@ def run(
     jobs: int | None = None,
     watch: Watch | None = None,
 ) -> Results:
-    """Check a comparison, make all runs that its folder lacks, and return the results of all.
+    """Check a comparison, make the runs that its folder lacks, and return the results of all runs.
 
-    A run that failed has a row that says why, and is tried again next time.
+    A run that failed has a row with the reason, and is tried again next time.
 
     Parameters
     ----------
-    comparison: what is compared, made in Python or by `read`.
-    output: the folder of the results.
-    jobs: runs at a time, each in a process of its own; if not given, as many as there are cores, or
-        as joblib's parallel_config says, whose back end is used. On a cluster of Dask or Ray all
-        machines have to see the folder.
-    watch: called before the first run and whenever one has ended.
+    comparison : Comparison
+        What is compared, made in Python or by `read`.
+    output : str or path
+        Folder of the results. It is made if it does not exist.
+    jobs : int, default None
+        Number of runs at a time, each in a process of its own. None: as many as joblib's
+        parallel_config sets, or as there are cores. The back end is joblib's too. On a cluster of
+        Dask or Ray all machines must see the folder.
+    watch : callable, default None
+        Called with the progress before the first run and after each run.
+
+    Returns
+    -------
+    Results
+        One row per run.
+
+    Raises
+    ------
+    InputError
+        If the comparison cannot be run. No run has been made then.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from peerlearn import RVFLClassifier, graphs
+    >>> from peerlearn.lab import Comparison, Data, Model, Net, run
+    >>> comparison = Comparison(
+    ...     data=(Data("iris"),),
+    ...     models=(Model("together", estimator=RVFLClassifier(20)),),
+    ...     networks=(Net("ring", fixed=graphs.ring(3)),),
+    ...     folds=3,
+    ... )
+    >>> with TemporaryDirectory() as folder:
+    ...     results = run(comparison, folder, jobs=1)
+    >>> results.mean("error") < 0.2
+    True
     """
     return make_runs(check_comparison(comparison), output, jobs=jobs, watch=watch)
 
@@ -68,14 +99,14 @@ def make_runs(
     watch: Watch | None = None,
     then: Callable[[Path], object] | None = None,
 ) -> Results:
-    """Do as `run` for a comparison that is checked, as one read from a file is.
+    """Do what `run` does, for a comparison that has been checked already.
 
-    then: called at the end with the folder, which no other process runs in meanwhile.
+    then: called at the end with the folder, while it is still locked.
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"there cannot be {jobs} jobs: choose 1 or more")
     keys = swept_keys(comparison)
-    place = Path(output).expanduser().absolute()  # other processes may stand elsewhere
+    place = Path(output).expanduser().absolute()  # other processes may have other working folders
     with lock_folder(result_folder(place), "a comparison"):
         for name in (ROWS, COMPARISON):
             clear(place / name)
@@ -85,12 +116,12 @@ def make_runs(
         written = ResultsFile(place, shared.keys, columns)
         describe(place, comparison, shared.trials, columns)
         written.write(rows)
-        kept = (rows[key] for key in shared.first if _is_kept(rows.get(key)))
+        kept = (rows[key] for key in shared.first if _is_final(rows.get(key)))
         for sentence in of_other_versions(kept, place):
             log.warning("%s", sentence)
         try:
             _run_missing(shared, rows, written, jobs, watch)
-        finally:  # also if it was stopped
+        finally:  # also if the run is interrupted
             written.write(rows)
         results = Results.read(place)
         if then is not None:
@@ -105,11 +136,11 @@ def _run_missing(
     jobs: int | None,
     watch: Watch | None,
 ) -> None:
-    """Make the runs that have no row, or one that failed, and add theirs."""
+    """Make the runs that have no row or a failed one, and add their rows."""
     progress = Progress(shared.trials)
-    fresh = dict[str, Row]()
+    fresh: dict[str, Row] = {}
     for key, number in shared.first.items():
-        if _is_kept(rows.get(key)):
+        if _is_final(rows.get(key)):
             progress.keep(number, rows[key])
         else:
             progress.left[number] = shared.trials[number]
@@ -122,7 +153,7 @@ def _run_missing(
         warnings.catch_warnings(),
         closing(iterate_finished(shared, list(progress.left), progress.jobs)) as runs,
     ):
-        # joblib warns of processes that end; we say ourselves what follows from that.
+        # joblib warns about processes that end. iterate_finished handles them.
         warnings.filterwarnings("ignore", module=r"joblib\.")
         for number, row in runs:
             key = shared.keys[number]
@@ -137,5 +168,5 @@ def _run_missing(
     shared.store.merge(fresh)
 
 
-def _is_kept(row: Row | None) -> bool:
+def _is_final(row: Row | None) -> bool:
     return row is not None and row["status"] != FAILED

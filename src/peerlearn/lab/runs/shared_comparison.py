@@ -27,7 +27,9 @@ class Shared:
     """The runs of a comparison and their store; pickled, it is only the name of a file."""
 
     def __init__(self, comparison: Comparison, store: Store, file: Path | None = None) -> None:
-        self.comparison, self.store, self.file = comparison, store, file
+        self.comparison = comparison
+        self.store = store
+        self.file = file
         self.trials: list[Trial] = list(comparison.trials())
 
     @cached_property

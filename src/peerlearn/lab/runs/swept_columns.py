@@ -48,11 +48,14 @@ def order_of(
     trials: Sequence[Trial], columns: Sequence[Mapping[str, Any]], keys: Iterable[str]
 ) -> dict[str, list[Any]]:
     """Return the values of names and swept keys, in the file's order."""
-    entries = {
-        name: [entry.name for trial in trials if (entry := getattr(trial, name))] for name in NAMES
-    }
-    swept = {key: [each[key] for each in columns if each[key] is not None] for key in keys}
-    return {name: list(dict.fromkeys(values)) for name, values in {**entries, **swept}.items()}
+    order: dict[str, list[Any]] = {}
+    for name in NAMES:
+        entries = [getattr(trial, name) for trial in trials]
+        order[name] = list(dict.fromkeys(entry.name for entry in entries if entry))
+    for key in keys:
+        values = [each[key] for each in columns]
+        order[key] = list(dict.fromkeys(value for value in values if value is not None))
+    return order
 
 
 def _word(value: Any) -> Any:

@@ -79,8 +79,13 @@ def chapter_of(name: str) -> int:
 
 def _describe(path: Path, took: Mapping[str, float]) -> Reproduction:
     values = toml_reader.read(path).values
-    expected, data = _tables(values, "expect"), _tables(values, "data")
-    needs = {source: "instead" in entry for entry in data if (source := _source(entry)) not in FREE}
+    expected = _tables(values, "expect")
+    data = _tables(values, "data")
+    needs = {}
+    for entry in data:
+        source = _source(entry)
+        if source not in FREE:
+            needs[source] = "instead" in entry
     return Reproduction(
         path.stem,
         path,

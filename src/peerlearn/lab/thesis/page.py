@@ -158,13 +158,15 @@ def _line(each: Judgement) -> tuple[str, ...]:
 
 def _shorten_reason(name: str, results: Results) -> str:
     """Return why a data set is absent, without the folder it was looked for in."""
-    known, other = KNOWN_FILES.get(name.casefold()), stand_in(results, name)
+    known = KNOWN_FILES.get(name.casefold())
+    other = stand_in(results, name)
     told = f"{name} was not at hand" + (f", {other} was used in its place" if other else "")
     return f"{told}; {known.came_from}" if known else told
 
 
 def _often(results: Results) -> str:
-    folds, repetitions = results.facts["folds"], results.facts["repetitions"]
+    folds = results.facts["folds"]
+    repetitions = results.facts["repetitions"]
     split = f"{folds} folds" if folds > 1 else "one split"
     return f"{split}, {repetitions} repetition{'s' if repetitions > 1 else ''}"
 

@@ -77,8 +77,10 @@ def reproduce(
 
     Data sets that are not at hand are fetched.
     """
-    start, folder = time.perf_counter(), Path(output).expanduser() / reproduction.name
-    comparison, reports = read(reproduction.path, size=size, without_missing=True), list[Report]()
+    start = time.perf_counter()
+    folder = Path(output).expanduser() / reproduction.name
+    comparison = read(reproduction.path, size=size, without_missing=True)
+    reports: list[Report] = []
     results = make_runs(
         comparison,
         folder,
@@ -94,16 +96,20 @@ def attempt(
     make: Callable[[], Reproduced], reproduction: Reproduction, output: Path, size: Size
 ) -> Reproduced:
     """Call `make`; an error becomes a result, so that other reproductions can follow."""
-    start, folder = time.perf_counter(), output.expanduser() / reproduction.name
+    start = time.perf_counter()
+    folder = output.expanduser() / reproduction.name
     try:
         return make()
     except DataError as error:
-        why, broken = str(error), False
+        why = str(error)
+        broken = False
     except PeerlearnError as error:
-        why, broken = str(error), True
+        why = str(error)
+        broken = True
     except Exception as error:
         write(result_folder(folder) / ERROR, traceback.format_exc())
-        why, broken = f"{type(error).__name__}: {error} ({folder / ERROR} has the traceback)", True
+        why = f"{type(error).__name__}: {error} ({folder / ERROR} has the traceback)"
+        broken = True
     return Reproduced(
         reproduction, size, folder, time.perf_counter() - start, why_not=why, broken=broken
     )

@@ -51,8 +51,10 @@ def _place(each: Reproduction) -> str:
     """Return tables or figures in words: "figures 4.3, 4.4"."""
     told = []
     for kind in ("table", "figure"):
-        if numbers := [shown.split()[1] for shown in each.shows if shown.startswith(kind)]:
-            told.append(f"{kind}{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}")
+        numbers = [shown.split()[1] for shown in each.shows if shown.startswith(kind)]
+        if numbers:
+            plural = "s" if len(numbers) > 1 else ""
+            told.append(f"{kind}{plural} {', '.join(numbers)}")
     return ", ".join(told)
 
 

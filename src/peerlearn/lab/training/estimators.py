@@ -28,7 +28,9 @@ OURS: dict[str, type[Any]] = {**models()}
 ENDINGS = {"classification": "Classifier", "regression": "Regressor"}
 FAMILIES = {name.removesuffix("Classifier").removesuffix("Regressor") for name in OURS} - set(OURS)
 DEEP = "__"  # of a parameter of an estimator within another
-SEEDED, OVER = "random_state", "network"  # parameters that a run gives to whoever has them
+# Parameters that a run sets in every estimator that has them.
+SEEDED = "random_state"
+OVER = "network"
 
 
 def kind_of(model: Model, task: Task) -> type[Any]:
@@ -37,9 +39,10 @@ def kind_of(model: Model, task: Task) -> type[Any]:
         return type(model.estimator)
     if model.kind in FAMILIES:
         asked = OURS.get(model.kind + ENDINGS[task])
-        return asked or next(
-            OURS[name] for ending in ENDINGS.values() if (name := model.kind + ending) in OURS
-        )
+        if asked is not None:
+            return asked
+        members = [model.kind + ending for ending in ENDINGS.values()]
+        return next(OURS[name] for name in members if name in OURS)
     return OURS[model.kind] if model.kind in OURS else import_class(model.kind)
 
 
@@ -117,7 +120,8 @@ def estimator_of(trial: Trial, network: SimulatedNetwork | None = None, **more: 
     Of the first and the last those that the estimator has: one search serves several models, as one
     data set does.
     """
-    given, kind = trial.model.estimator, kind_of(trial.model, facts_of(trial.data).task)
+    given = trial.model.estimator
+    kind = kind_of(trial.model, facts_of(trial.data).task)
     taken = parameters_of(kind)
     settings = settings_of(trial.data, trial.model, kind)
     for key, value in more.items():
@@ -150,7 +154,8 @@ def make_estimator(kind: type[Any], settings: Mapping[str, Any]) -> Any:
 
     Tables among them are algorithms of ours, or estimators by the import path `kind`.
     """
-    objects, own = _objects(kind, settings), parameters_of(kind)
+    objects = _objects(kind, settings)
+    own = parameters_of(kind)
     deep = {key: objects.pop(key) for key in list(objects) if DEEP in key and key not in own}
     estimator = kind(**objects)
     return estimator.set_params(**deep) if deep else estimator

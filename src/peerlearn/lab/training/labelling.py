@@ -95,7 +95,8 @@ class Labelling:
             kept = tuple(self.classes[entry.name])
             given = entry.given and of_classes(entry.given, kept)
             entry = replace(entry, given=given or _load_classes(source_of(entry), kept))
-        asked, rows = sum(self.count(key, entry) for key in LEAST), facts_of(entry).rows
+        asked = sum(self.count(key, entry) for key in LEAST)
+        rows = facts_of(entry).rows
         if asked > rows:
             raise InputError(
                 f"data set {entry.name} has {rows} rows, and the protocol asks for {asked}, "
@@ -106,11 +107,10 @@ class Labelling:
 
     def settings(self, entry: Data, model: Model) -> dict[str, Any]:
         """Return the model's settings for this data set alone, or refuse them."""
-        tuned, kind = (
-            dict(self.tuned.get(entry.name, {}).get(model.name, {})),
-            kind_of(model, "classification"),
-        )
-        settings, taken = dict(model.settings), parameters_of(kind)
+        tuned = dict(self.tuned.get(entry.name, {}).get(model.name, {}))
+        kind = kind_of(model, "classification")
+        settings = dict(model.settings)
+        taken = parameters_of(kind)
         for key, value in tuned.items():
             if key.partition(".")[0] not in taken:
                 whose = f"tuned.{entry.name}.{model.name} of the protocol"
@@ -134,7 +134,8 @@ class Labelling:
             table = of_classes(table, tuple(self.classes[trial.data.name]))
         codes = np.unique(table.y, return_inverse=True)[1]
         rng = np.random.default_rng((trial.seed("split"), trial.fold))
-        if tested := self.count("tested", trial.data):
+        tested = self.count("tested", trial.data)
+        if tested:
             test, train = np.split(rng.permutation(len(codes)), [tested])
         else:
             train, test = split(trial, codes, stratify=True)
@@ -155,7 +156,8 @@ class Labelling:
 
     def _choose_labelled(self, codes: Indices, entry: Data) -> Indices:
         """Return which training rows keep their label: the first, in their random order."""
-        wanted, classes = self.count("labelled", entry), int(codes.max()) + 1
+        wanted = self.count("labelled", entry)
+        classes = int(codes.max()) + 1
         if self.labels == "at random":
             parts = [np.arange(len(codes))[:wanted]]
         else:
@@ -177,7 +179,9 @@ def _of_the_labelled(trial: Trial, whole: Fold) -> Fold:
     One fold of the labelled rows is tested; the other labelled rows and those without a label are
     trained on. All stay as they were prepared, for rows without a label were there too.
     """
-    known, X, y = np.flatnonzero(whole.y != UNKNOWN), whole.X, whole.y
+    known = np.flatnonzero(whole.y != UNKNOWN)
+    X = whole.X
+    y = whole.y
     if np.unique(y[known], return_counts=True)[1].min() < 2:
         raise DataError(
             f"a class of {trial.data.name} has one labelled row, which a search cannot both learn "
@@ -195,10 +199,11 @@ def _of_the_labelled(trial: Trial, whole: Fold) -> Fold:
 def of_classes(table: DataSet, kept: tuple[Any, ...]) -> DataSet:
     """Return only the rows of these classes."""
     there = np.unique(table.y).tolist()
-    if missing := [label for label in kept if label not in there]:
-        raise DataError(
-            f"data set {table.name} has no class {missing[0]!r} to be told apart: it has {there}"
-        )
+    for label in kept:
+        if label not in there:
+            raise DataError(
+                f"data set {table.name} has no class {label!r} to be told apart: it has {there}"
+            )
     own = np.isin(table.y, kept)
     return DataSet(table.name, table.X[own], table.y[own], table.task, table.source, table.scaling)
 

@@ -48,7 +48,8 @@ def fold_of(trial: Trial) -> Fold:
 
 def fold_key(trial: Trial) -> str:
     """Return a text that training and test rows follow from: equal keys, equal rows."""
-    whole, rows_alone = trial.comparison, replace(trial.data, settings={}, swept={})
+    whole = trial.comparison
+    rows_alone = replace(trial.data, settings={}, swept={})
     drawn = (whole.seed, whole.protocol, whole.folds, whole.test_fraction)
     outer = None if trial.within is None else fold_key(trial.within)
     return key_of(*drawn, rows_alone, trial.repetition, trial.fold, outer)
@@ -90,7 +91,8 @@ def _load(name: str, seed: int) -> DataSet:
 
 def split(trial: Trial, y: Any, *, stratify: bool) -> tuple[Rows, Rows]:
     """Return training and test rows of the trial's fold; the same for every model and network."""
-    whole, seed = trial.comparison, trial.seed("split")
+    whole = trial.comparison
+    seed = trial.seed("split")
     if whole.folds == 1:
         kind = StratifiedShuffleSplit if stratify else ShuffleSplit
         splitter = kind(1, test_size=whole.test_fraction, random_state=seed)

@@ -20,7 +20,8 @@ def network_of(trial: Trial) -> SimulatedNetwork | None:
     """Return the network of a run, its graph drawn from the run's seed; None: centralised."""
     if trial.network is None:
         return None
-    net, seed = trial.network, trial.seed("graph")
+    net = trial.network
+    seed = trial.seed("graph")
     graph = graph_of(net, seed)
     weights = _fastest(Asked(key_of(net, seed), graph)) if net.weights == "fastest" else net.weights
     return SimulatedNetwork(graph, weights)

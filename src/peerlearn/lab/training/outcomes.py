@@ -73,7 +73,9 @@ def outcome_of(trial: Trial, fold: Fold, found: Trained, best: Mapping[str, Any]
 
     best: settings that a search found.
     """
-    asked, agents, report = trial.comparison.metrics, len(found.predictions), found.report
+    asked = trial.comparison.metrics
+    agents = len(found.predictions)
+    report = found.report
     values, own = metrics.measure(
         asked, fold.task, fold.y_test, found.predictions, trial.model.name
     )
@@ -100,7 +102,8 @@ def outcome_of(trial: Trial, fold: Fold, found: Trained, best: Mapping[str, Any]
 
 def curves_of(report: Report, vote_every: int) -> dict[str, Curve]:
     """Return the residuals against iterations, one per vote of a solver that votes."""
-    n, residuals = report.iterations, report.residuals
+    n = report.iterations
+    residuals = report.residuals
     if not residuals:
         return {}
     step = 1 if len(residuals) == n else vote_every
@@ -144,7 +147,9 @@ def fit_alone(
 
     tests: what each agent sees of the test rows, if not all of them.
     """
-    predictions, seconds, sure = [], 0.0, 0
+    predictions = []
+    seconds = 0.0
+    sure = 0
     for (X, y), X_test in zip(shares, tests or [fold.X_test] * len(shares), strict=True):
         one_class = fold.task == "classification" and len(np.unique(y)) == 1
         own = DummyClassifier() if one_class else clone(estimator)

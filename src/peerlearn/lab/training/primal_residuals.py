@@ -78,10 +78,12 @@ class _Steps(LeastSquares):
     def proximal(self, rho: float) -> PerAgent:
         nearest = super().proximal(rho)
 
-        def noted(p: Array) -> Array:
+        def solve_and_note(p: Array) -> Array:
             if self._begun:
                 self.note((self._z + self._b + p - self._p) / 2)
-            self._begun, self._p, self._b = True, p, nearest(p)
+            self._begun = True
+            self._p = p
+            self._b = nearest(p)
             return self._b
 
-        return noted
+        return solve_and_note

@@ -37,9 +37,11 @@ def cases() -> dict[str, Case]:
 
 def entries(hosted: Sequence[int], shape: tuple[int, ...]) -> Array:
     """Return an entry of this shape for each of these agents."""
-    return np.stack(
-        [np.random.default_rng((agent, len(shape))).standard_normal(shape) for agent in hosted]
-    )
+    own = []
+    for agent in hosted:
+        rng = np.random.default_rng((agent, len(shape)))
+        own.append(rng.standard_normal(shape))
+    return np.stack(own)
 
 
 def _each_shape(network: Network, call: str) -> Arrays:
@@ -89,10 +91,10 @@ def _pass_on_integers(network: Network) -> Arrays:
 def integers(hosted: Sequence[int], kind: type[Any]) -> Any:
     """Return integers of any size for each of these agents."""
     limits = np.iinfo(kind)
-    own = [
-        np.random.default_rng(agent).integers(limits.min, limits.max, (2, 3), kind)
-        for agent in hosted
-    ]
+    own = []
+    for agent in hosted:
+        rng = np.random.default_rng(agent)
+        own.append(rng.integers(limits.min, limits.max, (2, 3), kind))
     return np.stack(own)
 
 

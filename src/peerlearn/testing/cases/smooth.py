@@ -79,7 +79,9 @@ def logistic(network: Network) -> LogisticLosses:
 
 def _inputs(agent: int) -> Any:
     rows = np.random.default_rng(agent).standard_normal((ROWS[agent], 5)) + 0.1 * agent
-    return sp.csr_array(np.where(np.abs(rows) > 0.5, rows, 0.0)) if agent % 2 else rows
+    if agent % 2 == 0:
+        return rows
+    return sp.csr_array(np.where(np.abs(rows) > 0.5, rows, 0.0))
 
 
 def _targets(agent: int) -> Array:
@@ -90,10 +92,11 @@ def _targets(agent: int) -> Array:
 
 
 def _minimise(network: Network, solver: Any, losses: Any = s3vm) -> Arrays:
-    start = np.stack(
-        [0.1 * np.random.default_rng((agent, 3)).standard_normal(5) for agent in network.hosted]
-    )
-    found = solver.minimise(network, losses(network), 1.0, start)
+    start = []
+    for agent in network.hosted:
+        rng = np.random.default_rng((agent, 3))
+        start.append(0.1 * rng.standard_normal(5))
+    found = solver.minimise(network, losses(network), 1.0, np.stack(start))
     # Agents agree on the residuals, so that all have the same bits.
     residuals = np.tile(found.report.residuals, (len(network.hosted), 1))
     return {"coefficients": found.coefficients, "residuals": residuals}
