@@ -60,6 +60,7 @@ def test_a_package_that_moved_has_its_names_and_modules():
     assert described is describe
 
 
+@pytest.mark.processes
 def test_the_warning_is_about_the_line_that_imports(tmp_path):
     """Python shows a DeprecationWarning of the program that is run, not one of a package."""
     program = tmp_path / "program.py"
