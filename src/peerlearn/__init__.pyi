@@ -37,6 +37,7 @@ from peerlearn.algorithms.streaming.consensus import StreamConsensus as StreamCo
 from peerlearn.algorithms.streaming.diffusion_lms import DiffusionLMS as DiffusionLMS
 from peerlearn.algorithms.streaming.diffusion_rls import DiffusionRLS as DiffusionRLS
 from peerlearn.algorithms.streaming.exact import StreamExact as StreamExact
+from peerlearn.local.gradient_check import check_gradient as check_gradient
 from peerlearn.local.privacy import RandomProjection as RandomProjection
 from peerlearn.local.privacy import TanhTransform as TanhTransform
 from peerlearn.models.anchor_lap import AnchorLapClassifier as AnchorLapClassifier

@@ -25,6 +25,8 @@ from peerlearn.local.losses import Losses, are_convex
 # A gradient that has fallen by this factor counts as small, whatever the unit of the losses: it is
 # near what rounding leaves of it.
 RELATIVE = 1e-10
+# A first gradient of this factor times the tolerance vanishes: the start may be a saddle.
+VANISHED = 1e-6
 NOT_CONVEX = "the losses are not known to be convex: `converged` is about the gradient"
 NO_CURVATURE = "no lower bound of the curvature is known: `converged` is about the gradient"
 TOO_CLOSE_TO_ZERO = "the answer cannot be told from zero, or the gradient is too large"
@@ -100,6 +102,15 @@ class Goal:
         """The size of a gradient that is small enough."""
         first = self.loop.residuals[0] if self.loop.residuals else 0.0
         return max(self.loop.tolerance, RELATIVE * first)
+
+    @property
+    def starts_stationary(self) -> bool:
+        """Whether the gradient vanished at the start, which may then be a saddle or a maximum."""
+        return bool(self.loop.residuals) and self.vanishes(self.loop.residuals[0])
+
+    def vanishes(self, size: float) -> bool:
+        """Return whether a gradient of this size vanishes, of losses that may have saddles."""
+        return not self.convex and size <= VANISHED * self.loop.tolerance
 
     def is_reached(self, size: float, bound: float) -> bool:
         """Return whether the run can end at a point with this gradient and this bound."""

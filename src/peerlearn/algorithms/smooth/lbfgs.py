@@ -29,6 +29,7 @@ from peerlearn.algorithms.smooth.minimum import (
     check_limits,
     check_start,
     slopes_and_values,
+    step_off,
     with_errors,
 )
 from peerlearn.algorithms.sums import broadcast_from_root, sum_to_root
@@ -121,6 +122,12 @@ class _Search:
 
     def steer(self, w: Array) -> None:
         """Search for a minimum, in the process of the agent in the middle."""
+        self._descend(w)
+        if len(self._loop.residuals) == 1 and self._goal.starts_stationary:
+            self._descend(step_off(w))
+        self._broadcast(self.w[0], DONE)
+
+    def _descend(self, w: Array) -> None:
         most = self._loop.max_iterations
         # Without scipy's own tolerances: our gradient decides when to stop.
         limits = {"maxfun": most, "maxiter": most, "ftol": 0.0, "gtol": 0.0}
@@ -131,7 +138,6 @@ class _Search:
             self._evaluate(found.x)  # the last point that was evaluated need not be the best
         except _Found:
             pass
-        self._broadcast(self.w[0], DONE)
 
     def follow(self) -> None:
         """Evaluate where the agent in the middle looks, in all other processes."""

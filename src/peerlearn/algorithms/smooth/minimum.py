@@ -30,6 +30,7 @@ from peerlearn.local.losses import ROUNDING, Losses, are_convex, gradient_errors
 from peerlearn.network.base import Network
 
 WAY_OUT = "raise max_iterations or tolerance, or scale the columns"
+SMALL_STEP = 0.1  # per coefficient, off a start where the gradient vanishes
 SUMMING = Averaging(tolerance=1e-9)  # over a tree; by gossip where messages get lost
 
 
@@ -152,30 +153,40 @@ def slopes_and_values(network: Network, losses: Losses, w: Array) -> Array:
     """
     slopes = losses.gradient(w)
     values = losses.value(w)
-    odd = np.isnan(slopes).any(axis=1) != np.isnan(values)
-    if odd.any():
-        raise _not_a_number(network, losses, slopes, int(np.argmax(odd)), "on the way")
+    for k, (slope, value) in enumerate(zip(slopes, values, strict=True)):
+        if np.isnan(value) != np.isnan(np.linalg.norm(slope)):
+            raise _not_a_number(network, losses, slopes, k, "on the way")
     return np.column_stack([slopes, values])
 
 
 def _check_finite(network: Network, losses: Losses, w: Array) -> None:
     """Refuse losses or gradients that are not finite at the start, and name the agent."""
     slopes = losses.gradient(w)
-    odd = ~(np.isfinite(slopes).all(axis=1) & np.isfinite(losses.value(w)))
-    if odd.any():
-        raise _not_a_number(network, losses, slopes, int(np.argmax(odd)), "at the start")
+    values = losses.value(w)
+    for k, (slope, value) in enumerate(zip(slopes, values, strict=True)):
+        if not (np.isfinite(value) and all_finite(slope)):
+            raise _not_a_number(network, losses, slopes, k, "at the start")
 
 
 def _not_a_number(
     network: Network, losses: Losses, slopes: Array, k: int, where: str
 ) -> InputError:
     """Return the error about the k-th hosted agent, whose loss or gradient is not finite."""
-    method = "value" if np.isfinite(slopes[k]).all() else "gradient"
+    method = "value" if all_finite(slopes[k]) else "gradient"
     return InputError(
         f"agent {network.names[network.hosted[k]]}: {type(losses).__name__}.{method} is NaN or "
         f"infinite {where}: check its rows and the loss (peerlearn.check_gradient compares value "
         "and gradient), or give another start"
     )
+
+
+def step_off(w: Array) -> Array:
+    """Return w after a small step in a direction drawn at random, always the same for all agents.
+
+    w: agents x d, or one agent's d numbers.
+    """
+    direction: Array = np.random.default_rng(0).standard_normal((w.shape[-1],))
+    return w + SMALL_STEP * direction
 
 
 def rounds_to_meet(network: Network) -> int:

@@ -31,6 +31,7 @@ from peerlearn.algorithms.smooth.minimum import (
     check_limits,
     check_start,
     slopes_and_values,
+    step_off,
 )
 from peerlearn.algorithms.sums import broadcast_from_root, sum_to_root
 from peerlearn.algorithms.unexpected import LIKELY_CAUSE
@@ -144,7 +145,7 @@ class _Point:
             away = self.V[:, 0] * max(1.0, float(np.linalg.norm(self.w)))
             return away if self.g @ away <= 0 else -away
         sizes = np.abs(self.D)
-        least = max(FLAT * float(sizes.max()), np.finfo(np.float64).tiny)
+        least = max(FLAT * float(max(sizes[0], sizes[-1])), np.finfo(np.float64).tiny)
         step: Array = -self.V @ ((self.V.T @ self.g) / np.maximum(sizes, least))
         return step
 
@@ -171,6 +172,8 @@ class _Search:
     def steer(self, w: Array) -> None:
         """Search for a minimum, in the process of the root."""
         point = self._evaluate(w)
+        if self._goal.starts_stationary and not self._is_exhausted():
+            point = self._evaluate(step_off(w))
         while not self._is_over(point):
             found = self._look_along(point, point.direction(self._goal.size))
             if found is None:
@@ -236,7 +239,7 @@ class _Search:
         if self._goal.certifies:
             # Sums and eigenvalues are rounded too.
             error += ROUNDING * self._alpha * length
-            mu = float(D[0]) - 2 * ROUNDING * float(np.abs(D).sum())
+            mu = float(D[0]) - 2 * ROUNDING * float(np.linalg.norm(D, 1))
             bound = relative_bound(size + error, length, self._alpha, mu, math.sqrt(R2))
         value += self._alpha / 2 * length**2
         return _Point(w, value, g, D, V, size, bound)

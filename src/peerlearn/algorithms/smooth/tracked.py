@@ -33,6 +33,7 @@ from peerlearn.algorithms.smooth.minimum import (
     check_start,
     meet,
     slopes_and_values,
+    step_off,
 )
 from peerlearn.algorithms.smooth.mixing import Kind, Mixing
 from peerlearn.algorithms.smooth.steps import AutomaticSteps, StepRule
@@ -97,10 +98,13 @@ class TrackingRun:
         # If the agents converged, they met: all took one agent's w.
         return Minimum(w, ends.report(change, point.bound), apart=0.0 if reached else None)
 
-    def _descend(self, w: Array, loop: Iterations, ends: Goal) -> tuple[Array, OnePoint]:
+    def _descend(
+        self, w: Array, loop: Iterations, ends: Goal, left_start: bool = False
+    ) -> tuple[Array, OnePoint]:
         """Return where each agent is in the end, and the point of the last meeting.
 
-        The last residual is that of the meeting.
+        The last residual is that of the meeting. left_start: whether agents stepped off a start
+        where the gradient vanished.
         """
         network = self.network
         mix = Mixing.of(network, self.mixing)
@@ -134,6 +138,9 @@ class TrackingRun:
                 point = meet(network, self.losses, self.alpha, state.w)
                 loop.record(point.size)
                 if ends.is_reached(point.size, point.bound):
+                    if ends.starts_stationary and not left_start and not loop.exhausted:
+                        w = step_off(point.w)
+                        return self._descend(w, loop, ends, left_start=True)
                     return point.w, point
                 goal *= STRICTER
                 state = best = self._at(point.w, point.total / network.size, point.own)
