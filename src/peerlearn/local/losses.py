@@ -15,7 +15,7 @@ from peerlearn.errors import InputError
 
 EPS = float(np.finfo(np.float64).eps)
 # A number of a gradient is a sum of many rounded terms. Most errors cancel: 16 eps times the sum of
-# the terms' sizes is more than was ever seen.
+# the terms' sizes is a model with a margin, not a proof.
 ROUNDING = 16.0 * EPS
 
 Product = Callable[[Array], Array]  # (agents, d) -> (agents, d), each agent on its own
