@@ -30,12 +30,14 @@ from peerlearn.algorithms.report import Report as Report
 from peerlearn.algorithms.smooth.diffusion import Diffusion as Diffusion
 from peerlearn.algorithms.smooth.gradient_tracking import GradientTracking as GradientTracking
 from peerlearn.algorithms.smooth.lbfgs import LBFGS as LBFGS
+from peerlearn.algorithms.smooth.newton import Newton as Newton
 from peerlearn.algorithms.smooth.next import NEXT as NEXT
 from peerlearn.algorithms.smooth.steps import StepRule as StepRule
 from peerlearn.algorithms.streaming.consensus import StreamConsensus as StreamConsensus
 from peerlearn.algorithms.streaming.diffusion_lms import DiffusionLMS as DiffusionLMS
 from peerlearn.algorithms.streaming.diffusion_rls import DiffusionRLS as DiffusionRLS
 from peerlearn.algorithms.streaming.exact import StreamExact as StreamExact
+from peerlearn.local.gradient_check import check_gradient as check_gradient
 from peerlearn.local.privacy import RandomProjection as RandomProjection
 from peerlearn.local.privacy import TanhTransform as TanhTransform
 from peerlearn.models.anchor_lap import AnchorLapClassifier as AnchorLapClassifier

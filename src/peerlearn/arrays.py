@@ -14,6 +14,8 @@ from peerlearn.errors import InputError
 Array: TypeAlias = NDArray[np.float64]
 HUGE = 1e150  # its square does not overflow
 
+SMALLEST_NORM = 1e-145  # squares of smaller numbers lose digits, or all of them
+
 Indices: TypeAlias = NDArray[np.intp]
 # Types that the network can add: floating-point numbers, and integers modulo 2^64.
 Addends: TypeAlias = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64]
@@ -32,6 +34,11 @@ def is_whole(value: Any) -> bool:
 
 def per_agent(x: Any, hosted: int, what: str = "x") -> Array:
     """Return x as float64, or raise InputError if its leading axis is not the hosted agents."""
+    if np.iscomplexobj(x):
+        raise InputError(
+            f"{what} has complex numbers, and agents send real ones: give real and imaginary parts "
+            "side by side (average and total take complex numbers as they are)"
+        )
     array = np.asarray(x, dtype=np.float64)
     if array.ndim == 0 or array.shape[0] != hosted:
         raise InputError(
@@ -62,8 +69,16 @@ def all_finite(x: np.ndarray[Any, Any]) -> bool:
 
 
 def norms(x: Array) -> Array:
-    """Return the Euclidean (Frobenius) norm of each agent's entry, with shape (agents,)."""
-    return np.sqrt(dots(x, x))
+    """Return the Euclidean (Frobenius) norm of each agent's entry: shape (agents,).
+
+    Numbers whose squares underflow are scaled first.
+    """
+    found: Array = np.sqrt(dots(x, x))
+    for k in np.flatnonzero(found < SMALLEST_NORM):
+        largest = np.abs(x[k]).max(initial=0.0)
+        if largest > 0:
+            found[k] = largest * np.sqrt(np.sum((x[k] / largest) ** 2))
+    return found
 
 
 def dots(x: Array, y: Array) -> Array:

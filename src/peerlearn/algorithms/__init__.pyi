@@ -26,6 +26,7 @@ from peerlearn.algorithms.report import Report as Report
 from peerlearn.algorithms.smooth.diffusion import Diffusion as Diffusion
 from peerlearn.algorithms.smooth.gradient_tracking import GradientTracking as GradientTracking
 from peerlearn.algorithms.smooth.lbfgs import LBFGS as LBFGS
+from peerlearn.algorithms.smooth.newton import Newton as Newton
 from peerlearn.algorithms.smooth.next import NEXT as NEXT
 from peerlearn.algorithms.smooth.steps import StepRule as StepRule
 from peerlearn.algorithms.streaming.consensus import StreamConsensus as StreamConsensus

@@ -13,6 +13,10 @@ messages and needs about the square root of the rounds (Montijano, Montijano and
 polynomials in distributed consensus applications, 2013). A tree sums towards its root and sends
 the sum back: exact.
 
+Where messages get lost, rho^2 is the contraction of the mean of |e|^2 over all losses. By Markov's
+inequality |e[n]| exceeds tolerance |e[0]| with probability (rho^n / tolerance)^2 at most. So many
+rounds are made that this is FAILURE or less.
+
 When to stop. A round count that follows from the weights is known to all agents before they start:
 stopping="bound". With "messages" they may stop earlier. Each message carries one more number, the
 largest residual |C x - x| that its sender knows. After as many rounds as the graph is wide, or
@@ -28,16 +32,17 @@ its random graphs and with 139 % on a line of 50 agents.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.sums import sum_everywhere
-from peerlearn.arrays import Array, norms, per_agent
+from peerlearn.arrays import SMALLEST_NORM, Array, norms, per_agent
 from peerlearn.errors import InputError, NetworkError, warn_not_converged
 from peerlearn.network.base import Network
 from peerlearn.rounds import chebyshev_interval, chebyshev_rounds, plain_rounds
@@ -48,6 +53,7 @@ Method = Literal["auto", "plain", "chebyshev", "tree"]
 Stopping = Literal["bound", "messages", "oracle", "thesis"]
 METHODS = ("auto", "plain", "chebyshev", "tree")
 STOPPINGS = ("bound", "messages", "oracle", "thesis")
+FAILURE = 1e-4  # largest probability that an average is not within tolerance, if messages get lost
 CHECK_EVERY = 10  # least number of rounds between checks: a residual costs as much as a round
 
 
@@ -62,7 +68,8 @@ class Averaging:
         exact and sends least. "auto" is "tree" if every message arrives, max_rounds allow it and
         stopping is "bound", else "plain".
     tolerance : float, default 1e-6
-        Distance of every agent from the true average, relative to the initial spread.
+        Distance of every agent from the true average, relative to the initial spread. Where
+        messages get lost, it is exceeded with a probability of 1e-4 at most (`failure_on`).
     max_rounds : int or None, default None
         Limit of rounds; an average that needs more warns. None sets no limit.
     stopping : {"bound", "messages", "oracle", "thesis"}, default "bound"
@@ -122,7 +129,12 @@ class Averaging:
         return network.size == 1 or self.method_on(network) == "tree"
 
     def average(self, network: Network, x: ArrayLike) -> Array:
-        """Return the mean of all agents' x at every agent: the same shape as x."""
+        """Return the mean of all agents' x at every agent: the same shape as x.
+
+        Complex numbers are averaged as pairs of real ones.
+        """
+        if np.iscomplexobj(x):
+            return _from_pairs(self.average(network, _to_pairs(x)))
         rows = per_agent(x, len(network.hosted))
         if network.size == 1:
             return rows.copy()
@@ -138,6 +150,8 @@ class Averaging:
 
     def total(self, network: Network, x: ArrayLike) -> Array:
         """Return the sum of all agents' x at every agent: see sums.py."""
+        if np.iscomplexobj(x):
+            return _from_pairs(self.total(network, _to_pairs(x)))
         sums: Array = sum_everywhere(network, x, self)
         return sums
 
@@ -149,7 +163,9 @@ class Averaging:
         if method == "tree" and network.reliable:
             return 2 * network.tree.height
         if method == "plain":
-            return plain_rounds(network.contraction, self.tolerance)
+            failure = self.failure_on(network)
+            spare = math.sqrt(failure) if failure > 0 else 1.0
+            return plain_rounds(network.contraction, min(self.tolerance, 1.0) * spare)
         if not network.reliable:
             way = "a tree" if method == "tree" else "Chebyshev polynomials"
             raise NetworkError(
@@ -157,6 +173,13 @@ class Averaging:
                 "use method='plain'"
             )
         return chebyshev_rounds(*network.spectrum, self.tolerance)
+
+    def failure_on(self, network: Network) -> float:
+        """Return the largest probability that an average is not within tolerance.
+
+        It is 0 where every message arrives.
+        """
+        return 0.0 if network.reliable or network.size == 1 else FAILURE
 
     def suffices_on(self, network: Network) -> bool:
         """Return whether max_rounds and the stopping rule allow the tolerance to be reached."""
@@ -234,14 +257,14 @@ class Averaging:
                 "can: use stopping='bound' or 'messages'"
             )
         truth = x.mean(axis=0)  # the oracle, and nobody else, may reduce over the agent axis
-        goal = self.tolerance * np.linalg.norm(x - truth)
+        goal = self.tolerance * _length(x - truth)
         limit = self.max_rounds or 100_000
         before = x
         for now in islice(iterates(network, x, self.method_on(network)), limit):
             if self.stopping == "thesis":
                 done = norms(now - before).max() ** 2 < self.tolerance  # the oracle sees all agents
             else:
-                done = np.linalg.norm(now - truth) <= goal
+                done = _length(now - truth) <= goal
             before = now
             if done:
                 return now
@@ -272,9 +295,10 @@ def average(
     network : Network
         The network of the agents.
     x : array-like
-        One row (or number) for each agent hosted here.
+        One row (or number) for each agent hosted here. Complex numbers are averaged as pairs.
     tolerance : float, default 1e-6
-        Distance of every agent from the true average, relative to the initial spread.
+        Distance of every agent from the true average, relative to the initial spread. Where
+        messages get lost, it is exceeded with a probability of 1e-4 at most.
     max_rounds : int or None, default None
         Limit of rounds; an average that needs more warns.
     method : {"auto", "plain", "chebyshev", "tree"}, default "auto"
@@ -335,6 +359,23 @@ def total(
     array([12., 12., 12., 12.])
     """
     return Averaging(method, tolerance, max_rounds, stopping).total(network, x)
+
+
+def _to_pairs(x: ArrayLike) -> Array:
+    """Return complex numbers as pairs of real ones, along a new last axis."""
+    numbers = np.asarray(x)
+    return np.stack([numbers.real, numbers.imag], axis=-1).astype(np.float64)
+
+
+def _from_pairs(pairs: Array) -> Array:
+    """Return the complex numbers of pairs; `Array` stands for their type too."""
+    return cast(Array, pairs[..., 0] + 1j * pairs[..., 1])
+
+
+def _length(x: Array) -> float:
+    """Return the Frobenius norm over all agents, which only an oracle may look at."""
+    length = float(np.linalg.norm(x))
+    return length if length > SMALLEST_NORM else float(norms(x.reshape(1, -1))[0])
 
 
 def iterates(network: Network, x: ArrayLike, method: Method = "plain") -> Iterator[Array]:

@@ -34,6 +34,10 @@ class Report:
         Rounds, messages and bytes of the hosted agents.
     note : str, default ""
         What the solver chose by itself.
+    bound : float, default inf
+        Upper bound of the relative distance |w - w*| / |w*| to the pooled answer w*.
+    bound_reason : str, default ""
+        Why there is no finite bound, and what `converged` is about instead.
 
     Examples
     --------
@@ -53,6 +57,8 @@ class Report:
     residuals: tuple[float, ...]
     sent: Counts = field(default_factory=Counts)
     note: str = ""
+    bound: float = math.inf
+    bound_reason: str = ""
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{value}" for name, value in self._lines())

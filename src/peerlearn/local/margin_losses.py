@@ -21,7 +21,7 @@ Logistic regression:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -101,6 +101,8 @@ class LogisticLosses(RowLosses):
     inputs: n_k x d per hosted agent, dense or sparse. targets: -1 or +1.
     """
 
+    convex: ClassVar = True
+
     def __init__(self, inputs: Sequence[Any], targets: Sequence[Any]) -> None:
         super().__init__(inputs, targets)
         _check_among(self.y, (-1, 1), "-1 or +1")
@@ -115,6 +117,12 @@ class LogisticLosses(RowLosses):
     def _bend(self, f: Array) -> Array:
         bend: Array = expit(f) * expit(-f)
         return bend
+
+    def self_concordance(self) -> Array:
+        """Return the length of each agent's longest row, since |phi'''| <= phi''."""
+        longest = np.zeros(self.agents)
+        np.maximum.at(longest, self._owner, self.row_lengths())
+        return longest
 
 
 def _check_among(

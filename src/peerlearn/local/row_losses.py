@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from peerlearn.arrays import Array, dots
+from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import DataError
-from peerlearn.local.losses import Product
+from peerlearn.local.losses import ROUNDING, Product
 
 
 class RowLosses(ABC):
@@ -82,6 +82,22 @@ class RowLosses(ABC):
         """Return the product with a positive semidefinite approximation of h_k's Hessian at w_k."""
         c = self._bend(self.outputs(w))
         return lambda p: self._back(c * self._forth(p))
+
+    def gradient_error(self, w: Array) -> Array:
+        """Return a bound of the rounding error of `gradient` at w_k, if all phi_i are convex.
+
+        Two errors are added: that of the sum over rows, and that of phi' where f is rounded.
+        """
+        lengths = self.row_lengths()
+        f = self.outputs(w)
+        reach = lengths * norms(w)[self._owner] + abs(self._b)
+        sizes = np.abs(self._slope(f)) + self._bend(f) * reach
+        return ROUNDING * self._sums(sizes * lengths)
+
+    def row_lengths(self) -> Array:
+        """Return |x_i| + |m| of all rows, agent by agent."""
+        squares: Array = np.asarray(self._X.multiply(self._X).sum(axis=1)).ravel()
+        return np.sqrt(squares) + norms(self._m)[self._owner]
 
     def outputs(self, w: Array) -> Array:
         """Return f of all rows, agent by agent."""

@@ -86,8 +86,8 @@ class S3VMClassifier(PartlyLabelled):
         labelled rows of the network. Give it if it is known: on G50C with 40 labels the error is
         9.2 % with the counted share and 6.3 % with the known one.
     solver : str or SmoothSolver, default "lbfgs"
-        How agents minimise together: "lbfgs", "next", "tracking", "diffusion", or an object with
-        settings. All except "diffusion" need a network that delivers every message.
+        How agents minimise together: "lbfgs", "newton", "next", "tracking", "diffusion", or an
+        object with settings. All except "diffusion" need a network that delivers every message.
     network : Network or None, default None
         The graph of agents. None trains on all rows in one place, the centralised baseline.
     random_state : int, RandomState or None, default None

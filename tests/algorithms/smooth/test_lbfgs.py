@@ -23,7 +23,17 @@ def test_an_evaluation_is_w_down_the_tree_and_sums_up():
     links, height, evaluations = 6, network.tree.height, report.iterations
     assert report.sent.rounds == (2 * evaluations + 1) * height  # and where it ended, down the tree
     assert report.sent.messages == (2 * evaluations + 1) * links
-    assert report.sent.bytes == 8 * links * (evaluations * (4 + 3 + 4 + 1) + 4 + 3)
+    # Down: w and four numbers. Up: the gradient, the value and a bound of rounding.
+    assert report.sent.bytes == 8 * links * (evaluations * (4 + 4 + 4 + 2) + 4 + 4)
+
+
+def test_losses_that_are_not_convex_send_no_bounds():
+    losses, _ = g50c_over(7)
+    report = LBFGS().minimise(SimulatedNetwork(GRAPH), losses, 1.0).report
+    d = losses.dimension
+    assert report.sent.bytes == 8 * 6 * (report.iterations * (d + 3 + d + 1) + d + 3)
+    assert report.bound == np.inf
+    assert report.bound_reason.startswith("the losses are not known to be convex")
 
 
 def test_it_sends_far_less_than_gossip():

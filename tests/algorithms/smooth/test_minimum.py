@@ -17,6 +17,7 @@ from peerlearn.algorithms.smooth import (
     NEXT,
     Diffusion,
     GradientTracking,
+    Newton,
     StepRule,
     smooth_solver_of,
     smooth_solvers,
@@ -47,6 +48,7 @@ SOLVERS = [
     GradientTracking(),
     GradientTracking("plain"),
     LBFGS(),
+    Newton(),
     Diffusion(tolerance=0.05),
     Diffusion("combine-then-adapt", tolerance=0.05),
 ]
@@ -73,7 +75,7 @@ def test_logistic_regression_reaches_the_centralised_minimum(solver, graph):
 
 
 @pytest.mark.parametrize("skewed", [False, True])
-@pytest.mark.parametrize("solver", SOLVERS[:7], ids=str)
+@pytest.mark.parametrize("solver", SOLVERS[:8], ids=str)
 def test_s3vm_reaches_a_stationary_point(solver, skewed, graph):
     losses, everything = g50c_over(graph.number_of_nodes(), skewed)
     found = solver.minimise(SimulatedNetwork(graph), losses, 1.0)
@@ -294,7 +296,7 @@ def test_agents_apart_have_the_same_bits(case):
 
 
 @pytest.mark.parametrize(
-    "solver", [NEXT(), GradientTracking(), LBFGS(), Diffusion(tolerance=0.5)], ids=str
+    "solver", [NEXT(), GradientTracking(), LBFGS(), Newton(), Diffusion(tolerance=0.5)], ids=str
 )
 def test_agents_apart_stop_in_the_same_round(solver):
     """Also when sums have other bits than in simulation. Different calls in one round would fail in
@@ -314,7 +316,7 @@ def test_agents_apart_stop_in_the_same_round(solver):
 def test_where_messages_get_lost():
     X, y = rows(7)
     lossy = SimulatedNetwork(GRAPH, faults=Faults(0.1, seed=1))
-    for solver in (NEXT(), GradientTracking(), LBFGS()):
+    for solver in (NEXT(), GradientTracking(), LBFGS(), Newton()):
         with pytest.raises(
             NetworkError, match="needs every message to arrive, and this network loses some"
         ):
@@ -331,7 +333,7 @@ def test_where_messages_get_lost():
 
 
 def test_solvers_are_found_by_name():
-    assert set(smooth_solvers()) == {"diffusion", "lbfgs", "next", "tracking"}
+    assert set(smooth_solvers()) == {"diffusion", "lbfgs", "newton", "next", "tracking"}
     assert smooth_solver_of("NEXT") == NEXT()
     assert smooth_solver_of(Diffusion(tolerance=0.5)).tolerance == 0.5
     with pytest.raises(InputError, match="did you mean 'tracking'"):

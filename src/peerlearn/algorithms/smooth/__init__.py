@@ -13,6 +13,7 @@ from peerlearn.algorithms.smooth.minimum import (
     smooth_solver_of,
     smooth_solvers,
 )
+from peerlearn.algorithms.smooth.newton import Newton
 from peerlearn.algorithms.smooth.next import NEXT
 from peerlearn.algorithms.smooth.steps import StepRule
 
@@ -23,6 +24,7 @@ __all__ = [
     "Diffusion",
     "GradientTracking",
     "Minimum",
+    "Newton",
     "SmoothSolver",
     "StepRule",
     "smooth_solver_of",

@@ -28,17 +28,19 @@ import numpy as np
 
 from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.smooth.distance import Goal
 from peerlearn.algorithms.smooth.minimum import (
     Minimum,
     check_limits,
     check_start,
     meet,
     rounds_to_meet,
+    step_off,
 )
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
 from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.errors import InputError
-from peerlearn.local.losses import Losses
+from peerlearn.local.losses import Losses, are_convex
 from peerlearn.local.surrogates import largest_curvatures
 from peerlearn.network.base import Network
 
@@ -118,6 +120,7 @@ class Diffusion:
             measure="gradient",
             recovers=automatic,
         )
+        ends = Goal(loop, are_convex(losses), curved=False)
         w = kept = check_start(network, losses, alpha, start)
         step = self.step or _Halving(network, losses, alpha, w)
         # Divergence is noticed by the size of the gradient.
@@ -127,6 +130,12 @@ class Diffusion:
                 if not loop.due:
                     continue
                 point = meet(network, losses, alpha, w)
+                if not loop.residuals and ends.vanishes(point.size) and not loop.exhausted:
+                    # The start may be a saddle: leave it.
+                    loop.record(point.size)
+                    w = kept = step_off(point.w)
+                    step = self.step or _Halving(network, losses, alpha, w)
+                    continue
                 loop.judge(point.size)  # the same bits at every agent
                 if loop.converged:
                     w = point.w
@@ -136,7 +145,7 @@ class Diffusion:
             "raise max_iterations or tolerance, or use solver='tracking', which is much quicker"
         )
         # If the agents converged, they met: all took one agent's w.
-        return Minimum(w, loop.report(change), apart=0.0 if loop.converged else None)
+        return Minimum(w, ends.report(change, math.inf), apart=0.0 if loop.converged else None)
 
     def _iterate(self, network: Network, losses: Losses, beta: float, w: Array, a: float) -> Array:
         """Return w after one step and one round of mixing."""

@@ -13,6 +13,7 @@ far less than by gossip, but every message must arrive.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,16 +21,20 @@ import numpy as np
 import scipy.optimize
 
 from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.smooth.distance import Goal
 from peerlearn.algorithms.smooth.minimum import (
     WAY_OUT,
     Minimum,
+    bound_at,
     check_limits,
     check_start,
     slopes_and_values,
+    step_off,
+    with_errors,
 )
 from peerlearn.algorithms.sums import broadcast_from_root, sum_to_root
 from peerlearn.algorithms.unexpected import LIKELY_CAUSE
-from peerlearn.arrays import Array, sendable
+from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.errors import NetworkError, WireError
 from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network
@@ -51,7 +56,8 @@ class LBFGS:
     Parameters
     ----------
     tolerance : float, default 1e-5
-        Size of |grad F| at which to stop.
+        Size of |grad F| at which to stop. For convex losses and alpha above 0 also the largest
+        relative distance to the minimum, which `report.bound` certifies.
     max_iterations : int, default 10000
         Limit of evaluations, each of which is one sum over the tree.
 
@@ -83,14 +89,15 @@ class LBFGS:
                 "use solver='diffusion'"
             )
         loop = Iterations(network, "LBFGS", self.tolerance, self.max_iterations, measure="gradient")
-        search = _Search(losses, alpha, loop)
+        goal = Goal.of(loop, losses, alpha)
         w = check_start(network, losses, alpha, start)
+        search = _Search(losses, alpha, goal)
         if network.tree.root in network.hosted:
             search.steer(w[network.hosted.index(network.tree.root)])
         else:
             search.follow()
         loop.count = len(loop.residuals)  # an iteration is an evaluation
-        return Minimum(search.w, loop.report(WAY_OUT), apart=0.0)
+        return Minimum(search.w, goal.report(WAY_OUT, search.bound), apart=0.0)
 
 
 class _Found(Exception):
@@ -100,18 +107,27 @@ class _Found(Exception):
 class _Search:
     """The hosted agents' view of the search: where it is, and the sizes of earlier gradients."""
 
-    def __init__(self, losses: Losses, alpha: float, loop: Iterations) -> None:
-        self._network = loop.network
+    def __init__(self, losses: Losses, alpha: float, goal: Goal) -> None:
+        self._network = goal.loop.network
         self._losses = losses
         self._alpha = alpha
-        self._loop = loop
+        self._goal = goal
+        self._loop = goal.loop
         root = self._network.tree.root
         hosted = self._network.hosted
         self._leader = hosted.index(root) if root in hosted else None
+        self._beside_w = 4 if goal.certifies else 3  # numbers
         self.w = np.zeros((losses.agents, losses.dimension))
+        self.bound = math.inf
 
     def steer(self, w: Array) -> None:
         """Search for a minimum, in the process of the agent in the middle."""
+        self._descend(w)
+        if len(self._loop.residuals) == 1 and self._goal.starts_stationary:
+            self._descend(step_off(w))
+        self._broadcast(self.w[0], DONE)
+
+    def _descend(self, w: Array) -> None:
         most = self._loop.max_iterations
         # Without scipy's own tolerances: our gradient decides when to stop.
         limits = {"maxfun": most, "maxiter": most, "ftol": 0.0, "gtol": 0.0}
@@ -122,7 +138,6 @@ class _Search:
             self._evaluate(found.x)  # the last point that was evaluated need not be the best
         except _Found:
             pass
-        self._broadcast(self.w[0], DONE)
 
     def follow(self) -> None:
         """Evaluate where the agent in the middle looks, in all other processes."""
@@ -136,27 +151,40 @@ class _Search:
         self._broadcast(w, ON)
         sums = self._sum()
         assert self._leader is not None
-        h = float(sums[self._leader, -1])
-        gradient = sums[self._leader, :-1] + self._alpha * w
-        self._loop.record(float(np.linalg.norm(gradient)))
-        if self._loop.converged:
+        d = self._losses.dimension
+        own = sums[self._leader]
+        h = float(own[d])
+        gradient = own[:d] + self._alpha * w
+        size = float(np.linalg.norm(gradient))
+        self._loop.record(size)
+        if self._goal.certifies:
+            self.bound = bound_at(w, size, float(own[d + 1]), self._alpha)
+        if self._goal.is_reached(size, self.bound):
             raise _Found
         return h + self._alpha / 2 * float(w @ w), gradient
 
     def _broadcast(self, w: Array | None, what: float) -> float:
-        """Send w, ON or DONE, and the size of the last gradient down the tree."""
-        rows = np.zeros((self._losses.agents, self._losses.dimension + 3))
+        """Send w, ON or DONE, the size of the last gradient and the bound down the tree."""
+        d = self._losses.dimension
+        rows = np.zeros((self._losses.agents, d + self._beside_w))
         if w is not None and self._leader is not None:
             last = self._loop.residuals[-1] if self._loop.residuals else 0.0
-            rows[self._leader] = [*w, what, float(len(self._loop.residuals)), last]
+            bound = min(self.bound, HUGE)  # infinite numbers are not sent
+            beside = [what, float(len(self._loop.residuals)), last, bound]
+            rows[self._leader] = [*w, *beside[: self._beside_w]]
         rows = broadcast_from_root(self._network, rows)
-        self.w = rows[:, :-3].copy()
-        what, count, last = rows[0, -3:].tolist()  # the same at every agent
+        self.w = rows[:, :d].copy()
+        what, count, last = rows[0, d : d + 3].tolist()  # the same at every agent
+        if self._goal.certifies:
+            bound = float(rows[0, d + 3])
+            self.bound = bound if bound < HUGE else math.inf
         if count > len(self._loop.residuals):
             self._loop.record(last)
         return what
 
     def _sum(self) -> Array:
         """Sum values and gradients at w up the tree: only the root's row is complete."""
-        sums: Array = sum_to_root(self._network, sendable(slopes_and_values(self._losses, self.w)))
+        own = slopes_and_values(self._network, self._losses, self.w)
+        rows = with_errors(self._losses, self.w, own) if self._goal.certifies else own
+        sums: Array = sum_to_root(self._network, sendable(rows))
         return sums

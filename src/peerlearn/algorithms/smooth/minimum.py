@@ -4,12 +4,14 @@
 
 h_k is smooth, known to agent k alone, and need not be convex. A solver is a frozen dataclass of
 settings. It stops when messages have shown that |grad F| is within tolerance at the answer: all
-agents take one agent's w, and add up their gradients there over a tree, which is exact. The
-tolerance is a size, not a fraction: it should follow the scale of the losses.
+agents take one agent's w, and add up their gradients there over a tree, which is exact. For convex
+losses the certified distance to the minimum must be within tolerance too (distance.py). A gradient
+of 1e-10 times the first one is small in any unit.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol
@@ -20,13 +22,15 @@ from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.report import Report, check_tolerance
+from peerlearn.algorithms.smooth.distance import relative_bound
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent, sendable
 from peerlearn.errors import InputError
-from peerlearn.local.losses import Losses
+from peerlearn.local.losses import ROUNDING, Losses, are_convex, gradient_errors
 from peerlearn.network.base import Network
 
 WAY_OUT = "raise max_iterations or tolerance, or scale the columns"
+SMALL_STEP = 0.1  # per coefficient, off a start where the gradient vanishes
 SUMMING = Averaging(tolerance=1e-9)  # over a tree; by gossip where messages get lost
 
 
@@ -72,7 +76,7 @@ def check_start(network: Network, losses: Losses, alpha: float, start: Any) -> A
         )
     _check_shapes(losses)
     if start is None:
-        return np.zeros((losses.agents, losses.dimension))
+        start = np.zeros((losses.agents, losses.dimension))
     # In C order: sums of rows in another order have other bits.
     w = per_agent(start, losses.agents, "start").copy(order="C")
     if w.shape != (losses.agents, losses.dimension) or not all_finite(w):
@@ -80,6 +84,7 @@ def check_start(network: Network, losses: Losses, alpha: float, start: Any) -> A
             f"start must be {losses.agents} agents x {losses.dimension} finite numbers, "
             f"and has shape {w.shape}"
         )
+    _check_finite(network, losses, w)
     return w
 
 
@@ -100,26 +105,88 @@ class OnePoint:
     """A point where all agents met, and the gradients there, with the same bits at all agents.
 
     w: the point. own: (grad h_k, h_k) of each agent. total: the sum of these. size: |grad F|.
+    bound: of the relative distance to the minimum, if the losses are convex (distance.py).
     """
 
     w: Array
     own: Array
     total: Array
     size: float
+    bound: float
 
 
 def meet(network: Network, losses: Losses, alpha: float, w: Array) -> OnePoint:
     """Move all agents to the w of one of them, and sum the gradient of the whole problem there."""
     w = broadcast_from_center(network, sendable(w))
-    own = slopes_and_values(losses, w)
-    total = sum_alike(network, sendable(own), SUMMING)
-    gradient = total[:, :-1] + alpha * w
-    return OnePoint(w, own, total, float(norms(gradient)[0]))
+    own = slopes_and_values(network, losses, w)
+    d = losses.dimension
+    sums = sum_alike(network, sendable(with_errors(losses, w, own)), SUMMING)
+    total = sums[:, : d + 1]
+    size = float(norms(total[:, :d] + alpha * w)[0])
+    bound = math.inf
+    if are_convex(losses):
+        bound = bound_at(w[0], size, float(sums[0, d + 1]), alpha)
+    return OnePoint(w, own, total, size, bound)
 
 
-def slopes_and_values(losses: Losses, w: Array) -> Array:
-    """Return (grad h_k, h_k) at w_k: agents x (d + 1)."""
-    return np.column_stack([losses.gradient(w), losses.value(w)])
+def with_errors(losses: Losses, w: Array, own: Array) -> Array:
+    """Return (grad h_k, h_k) and, if losses are convex, a bound of the gradient's rounding error.
+
+    own: (grad h_k, h_k) at w_k.
+    """
+    if not are_convex(losses):
+        return own
+    return np.column_stack([own, gradient_errors(losses, w, own[:, :-1])])
+
+
+def bound_at(w: Array, size: float, error: float, alpha: float) -> float:
+    """Return the bound that the penalty gives at w. error: the sum of all agents' errors."""
+    length = float(np.linalg.norm(w))
+    return relative_bound(size + error + ROUNDING * alpha * length, length, alpha)
+
+
+def slopes_and_values(network: Network, losses: Losses, w: Array) -> Array:
+    """Return (grad h_k, h_k) at w_k: agents x (d + 1).
+
+    NaN in one of them is an error of the losses. NaN in both may come from a step that was too
+    long, from which solvers come back.
+    """
+    slopes = losses.gradient(w)
+    values = losses.value(w)
+    for k, (slope, value) in enumerate(zip(slopes, values, strict=True)):
+        if np.isnan(value) != np.isnan(np.linalg.norm(slope)):
+            raise _not_a_number(network, losses, slopes, k, "on the way")
+    return np.column_stack([slopes, values])
+
+
+def _check_finite(network: Network, losses: Losses, w: Array) -> None:
+    """Refuse losses or gradients that are not finite at the start, and name the agent."""
+    slopes = losses.gradient(w)
+    values = losses.value(w)
+    for k, (slope, value) in enumerate(zip(slopes, values, strict=True)):
+        if not (np.isfinite(value) and all_finite(slope)):
+            raise _not_a_number(network, losses, slopes, k, "at the start")
+
+
+def _not_a_number(
+    network: Network, losses: Losses, slopes: Array, k: int, where: str
+) -> InputError:
+    """Return the error about the k-th hosted agent, whose loss or gradient is not finite."""
+    method = "value" if all_finite(slopes[k]) else "gradient"
+    return InputError(
+        f"agent {network.names[network.hosted[k]]}: {type(losses).__name__}.{method} is NaN or "
+        f"infinite {where}: check its rows and the loss (peerlearn.check_gradient compares value "
+        "and gradient), or give another start"
+    )
+
+
+def step_off(w: Array) -> Array:
+    """Return w after a small step in a direction drawn at random, always the same for all agents.
+
+    w: agents x d, or one agent's d numbers.
+    """
+    direction: Array = np.random.default_rng(0).standard_normal((w.shape[-1],))
+    return w + SMALL_STEP * direction
 
 
 def rounds_to_meet(network: Network) -> int:

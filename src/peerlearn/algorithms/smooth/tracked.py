@@ -25,12 +25,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.smooth.distance import Goal
 from peerlearn.algorithms.smooth.minimum import (
     WAY_OUT,
     Minimum,
+    OnePoint,
     check_start,
     meet,
     slopes_and_values,
+    step_off,
 )
 from peerlearn.algorithms.smooth.mixing import Kind, Mixing
 from peerlearn.algorithms.smooth.steps import AutomaticSteps, StepRule
@@ -87,19 +90,27 @@ class TrackingRun:
         )
         w = check_start(self.network, self.losses, self.alpha, start)
         # Divergence is noticed by the size of the gradient.
+        ends = Goal.of(loop, self.losses, self.alpha)
         with np.errstate(over="ignore", invalid="ignore"):
-            w = self._descend(w, loop)
+            w, point = self._descend(w, loop, ends)
         change = WAY_OUT if self.step is None else "choose another step"
+        reached = ends.is_reached(point.size, point.bound)
         # If the agents converged, they met: all took one agent's w.
-        return Minimum(w, loop.report(change), apart=0.0 if loop.converged else None)
+        return Minimum(w, ends.report(change, point.bound), apart=0.0 if reached else None)
 
-    def _descend(self, w: Array, loop: Iterations) -> Array:
-        """Return where each agent is in the end. The last residual is that of one point for all."""
+    def _descend(
+        self, w: Array, loop: Iterations, ends: Goal, left_start: bool = False
+    ) -> tuple[Array, OnePoint]:
+        """Return where each agent is in the end, and the point of the last meeting.
+
+        The last residual is that of the meeting. left_start: whether agents stepped off a start
+        where the gradient vanished.
+        """
         network = self.network
         mix = Mixing.of(network, self.mixing)
         steps = AutomaticSteps(mix.sigma, self.largest_step, self.metric)
         window = mix.window(network)
-        own = slopes_and_values(self.losses, w)
+        own = slopes_and_values(self.network, self.losses, w)
         state = self._at(w, own, own)
         if self.step is None:
             state = self._listen(state, steps, mix, window)
@@ -121,11 +132,16 @@ class TrackingRun:
                 ahead = size * min(1.0, size / loop.residuals[-1])
             loop.record(size)
             before = first
+            if len(loop.residuals) == 1:
+                goal = ends.size  # in the unit of the first gradient
             if ahead <= goal:
                 point = meet(network, self.losses, self.alpha, state.w)
                 loop.record(point.size)
-                if loop.converged:
-                    return point.w
+                if ends.is_reached(point.size, point.bound):
+                    if ends.starts_stationary and not left_start and not loop.exhausted:
+                        w = step_off(point.w)
+                        return self._descend(w, loop, ends, left_start=True)
+                    return point.w, point
                 goal *= STRICTER
                 state = best = self._at(point.w, point.total / network.size, point.own)
                 before = None
@@ -144,7 +160,8 @@ class TrackingRun:
         state = state if outlook == "better" else best
         point = meet(network, self.losses, self.alpha, state.w)
         loop.record(point.size)
-        return point.w if loop.converged else state.w
+        reached = ends.is_reached(point.size, point.bound)
+        return point.w if reached else state.w, point
 
     def _at(self, w: Array, v: Array, own: Array) -> State:
         """Return the state at w, with G and p computed."""
@@ -156,7 +173,7 @@ class TrackingRun:
         z = sendable(np.hstack([state.w + a * state.p, state.v]))
         mixed, heard = mix(self.network, z, heard)
         w, v = np.hsplit(mixed, [state.w.shape[1]])
-        own = slopes_and_values(self.losses, w)
+        own = slopes_and_values(self.network, self.losses, w)
         return self._at(w, v + own - state.own, own), heard
 
     def _listen(self, state: State, steps: AutomaticSteps, mix: Mixing, window: int) -> State:

@@ -1,0 +1,135 @@
+"""The distance to the minimum that a gradient certifies, and the end of a run.
+
+For convex losses F has one minimum w*. With g = |grad F(w)|, rounding included,
+
+    |w - w*| <= g / alpha                                          by the penalty alone
+    |w - w*| <= -log(1 - q) / R,   q = R g / mu < 1                by the Hessian at w
+
+where mu is the least eigenvalue of the Hessian of F at w. R bounds how fast Hessians change: by a
+factor of exp(-R |v|) at least over a step v. (The gradient falls by mu (1 - exp(-R t)) / R at least
+along a way of length t; Bach, Self-concordant analysis for logistic regression, 2010. With R = 0 it
+is g / mu.) The bound of a report is relative to |w*|, which is |w| - |w - w*| at least.
+
+Losses that do not declare `convex = True` have no bound: then only the gradient is known.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.report import Report
+from peerlearn.local.losses import Losses, are_convex
+
+# A gradient that has fallen by this factor counts as small, whatever the unit of the losses: it is
+# near what rounding leaves of it.
+RELATIVE = 1e-10
+# A first gradient of this factor times the tolerance vanishes: the start may be a saddle.
+VANISHED = 1e-6
+NOT_CONVEX = "the losses are not known to be convex: `converged` is about the gradient"
+NO_CURVATURE = "no lower bound of the curvature is known: `converged` is about the gradient"
+TOO_CLOSE_TO_ZERO = "the answer cannot be told from zero, or the gradient is too large"
+
+
+def relative_bound(
+    size: float, length: float, alpha: float, mu: float = 0.0, R: float = math.inf
+) -> float:
+    """Return an upper bound of |w - w*| / |w*| of a convex problem, or inf if there is none.
+
+    Parameters
+    ----------
+    size : float
+        |grad F(w)|, rounding included.
+    length : float
+        |w|.
+    alpha : float
+        Weight of the penalty.
+    mu : float, default 0.0
+        Lower bound of the eigenvalues of the Hessian of F at w, penalty included.
+    R : float, default inf
+        How fast Hessians change (see above).
+
+    Examples
+    --------
+    >>> relative_bound(1e-6, 2.0, alpha=0.5)
+    1.000001000001e-06
+    """
+    distance = size / alpha if alpha > 0 else math.inf
+    q = R * size / mu if mu > 0 and size > 0 else math.inf
+    if q < 1:
+        growth = -math.log1p(-q) / q if q > 0 else 1.0
+        distance = min(distance, size / mu * growth)
+    if size == 0 and max(alpha, mu) > 0:
+        return 0.0
+    return distance / (length - distance) if distance < length else math.inf
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When a run ends, and what its report says.
+
+    Parameters
+    ----------
+    loop : Iterations
+        The iterations of the run. Its residuals are sizes of gradients.
+    convex : bool
+        Whether the losses are convex.
+    curved : bool
+        Whether a lower bound of the curvature is known. If both are true, the bound decides.
+    hint : str, default ""
+        What else may help if the bound is too large.
+    """
+
+    loop: Iterations
+    convex: bool
+    curved: bool
+    hint: str = ""
+
+    @classmethod
+    def of(cls, loop: Iterations, losses: Losses, alpha: float) -> Goal:
+        """Return the goal of a solver that knows no curvature except the penalty's."""
+        hint = ", or use solver='newton', which knows the curvature"
+        return cls(loop, are_convex(losses), alpha > 0, hint)
+
+    @property
+    def certifies(self) -> bool:
+        """Whether the bound decides, and not the gradient alone."""
+        return self.convex and self.curved
+
+    @property
+    def size(self) -> float:
+        """The size of a gradient that is small enough."""
+        first = self.loop.residuals[0] if self.loop.residuals else 0.0
+        return max(self.loop.tolerance, RELATIVE * first)
+
+    @property
+    def starts_stationary(self) -> bool:
+        """Whether the gradient vanished at the start, which may then be a saddle or a maximum."""
+        return bool(self.loop.residuals) and self.vanishes(self.loop.residuals[0])
+
+    def vanishes(self, size: float) -> bool:
+        """Return whether a gradient of this size vanishes, of losses that may have saddles."""
+        return not self.convex and size <= VANISHED * self.loop.tolerance
+
+    def is_reached(self, size: float, bound: float) -> bool:
+        """Return whether the run can end at a point with this gradient and this bound."""
+        near = bound <= self.loop.tolerance or not self.certifies
+        return size <= self.size and near
+
+    def report(self, change: str, bound: float, note: str = "") -> Report:
+        """Return the report, and warn if the answer is not as exact as asked for.
+
+        change: what the user can do about it. bound: that of the answer.
+        """
+        loop = self.loop
+        if not self.certifies:
+            last = loop.residuals[-1]
+            report = loop.report(change, note, residual=0.0 if last <= self.size else last)
+            reason = NO_CURVATURE if self.convex else NOT_CONVEX
+            return replace(report, bound_reason=reason)
+        if bound > loop.tolerance:
+            loop.fall_short(bound, change + self.hint, measure="distance")
+        report = loop.report(change, note, residual=0.0)
+        reason = "" if math.isfinite(bound) else TOO_CLOSE_TO_ZERO
+        return replace(report, bound=bound, bound_reason=reason)
