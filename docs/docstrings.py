@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 SECTIONS = {"Parameters", "Attributes", "Returns", "Raises"}
-ITEM = re.compile(r"^(\w[\w, *]*): +(\S.*)$")
+ITEM = re.compile(r"^(\w(?:[\w, *]*\w)?): +(\S.*)$")  # `name : type` is left to numpydoc
 CODE = re.compile(r"(`[^`]*`+|``[^`]+``)")
 MARKUP = re.compile(r"(\||(?<=\w)_(?!\w))")
 
