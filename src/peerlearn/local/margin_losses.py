@@ -13,6 +13,11 @@ gradient of l_k is wrong (I(1 - m) m (1 - m), a scalar). The right one is
 
 The printed gradient of g_k is right:  -s C2/U sum of exp(-s f^2) f (x - m).
 
+For M classes one against the rest, w is M vectors one after another, and the losses are added up:
+
+    h_k(w) = sum_c h_k,c(w_c),     C1/L in h_k,c is C1/2P for the P rows of class c
+                                   and C1/2(L - P) for the other labelled rows
+
 Logistic regression:
 
     h_k = sum over rows of log(1 + exp(-y w'x))                        convex; a sum, not a mean
@@ -20,14 +25,16 @@ Logistic regression:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
 
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError
+from peerlearn.local.losses import Product
 from peerlearn.local.row_losses import RowLosses
 
 
@@ -67,10 +74,26 @@ class S3VMLosses(RowLosses):
                 "rows of all agents"
             )
         self._s = float(s)
+        self._L = labelled
         # One factor per row: C1/L or C2/U. If there is no row of a kind, its factor is never used.
         c_labelled = C1 / max(labelled, 1)
         c_unlabelled = C2 / max(unlabelled, 1)
         self._c = np.where(self._labelled, c_labelled, c_unlabelled)
+
+    def of_class(self, targets: Sequence[Array], b: float, positive: float) -> Self:
+        """Return the losses of the same rows for one class against the rest.
+
+        Both sides weigh C1/2: with equal weights of all rows, the rest would decide alone. The rows
+        are shared, not copied. targets: signs, of the same rows as before. positive: how many rows
+        of the whole network have the sign +1.
+        """
+        other = copy(self)
+        other.y = np.concatenate(targets)
+        other._b = float(b)
+        rest = self._L - positive
+        weights = np.where(other.y > 0, 0.5 * self._L / positive, 0.5 * self._L / rest)
+        other._c = np.where(self._labelled, self._c * weights, self._c)
+        return other
 
     def _phi(self, f: Array) -> Array:
         values = np.where(self._labelled, self._short(f) ** 2, self._bell(f))
@@ -93,6 +116,57 @@ class S3VMLosses(RowLosses):
 
     def _bell(self, f: Array) -> Array:
         return np.exp(-self._s * f**2)
+
+
+class SeparateLosses:
+    """Sum of losses that each have coefficients of their own: here one per class.
+
+    w is hosted agents x (M d): the coefficients of the first losses, of the second, and so on.
+    """
+
+    def __init__(self, parts: Sequence[RowLosses]) -> None:
+        self._parts = list(parts)
+        self.agents = parts[0].agents
+        self.dimension = sum(part.dimension for part in parts)
+
+    def value(self, w: Array) -> Array:
+        """Return h_k(w_k): shape (agents,)."""
+        values = np.zeros(self.agents)
+        for part, own in zip(self._parts, self.split(w), strict=True):
+            values += part.value(own)
+        return values
+
+    def gradient(self, w: Array) -> Array:
+        """Return grad h_k(w_k): shape (agents, M d)."""
+        return self._join(lambda part, own: part.gradient(own), w)
+
+    def convex_gradient(self, w: Array) -> Array:
+        """Return the gradient of the convex part of h_k."""
+        return self._join(lambda part, own: part.convex_gradient(own), w)
+
+    def curvature(self, w: Array) -> Product:
+        """Return the product with a positive semidefinite approximation of h_k's Hessian at w_k."""
+        pairs = zip(self._parts, self.split(w), strict=True)
+        products = [part.curvature(own) for part, own in pairs]
+
+        def product(p: Array) -> Array:
+            pieces = zip(products, self.split(p), strict=True)
+            return np.hstack([of_part(own) for of_part, own in pieces])
+
+        return product
+
+    def outputs(self, w: Array) -> Array:
+        """Return f of all rows, agent by agent: rows x M."""
+        pairs = zip(self._parts, self.split(w), strict=True)
+        return np.column_stack([part.outputs(own) for part, own in pairs])
+
+    def split(self, w: Array) -> list[Array]:
+        """Return the coefficients of each of the losses: agents x d."""
+        return [np.ascontiguousarray(own) for own in np.split(w, len(self._parts), axis=1)]
+
+    def _join(self, compute: Callable[[RowLosses, Array], Array], w: Array) -> Array:
+        pairs = zip(self._parts, self.split(w), strict=True)
+        return np.hstack([compute(part, own) for part, own in pairs])
 
 
 class LogisticLosses(RowLosses):
