@@ -173,7 +173,8 @@ class Anchoring:
 def _anchors_for(network: Network, inputs: Sequence[Any]) -> int:
     """Return the default number of anchors for the rows of the whole network."""
     own = np.array([[float(X.shape[0])] for X in inputs])
-    rows = sum_alike(network, own, Averaging(tolerance=1e-9))[0, 0]  # the same at all agents
+    sums = sum_alike(network, own, Averaging(tolerance=1e-9))
+    rows = float(sums[0, 0])  # the same at all agents
     if not 0.5 < rows < MOST:
         raise unexpected_message(network.tree.root, "a number of rows")
     return min(max(round(rows) // ROWS_PER_ANCHOR, FEWEST), ANCHORS)
@@ -237,8 +238,8 @@ def _spread(X: Any, weights: Array, count: int, rng: np.random.Generator) -> Arr
 def _squares_to(X: Any, place: int) -> Array:
     """Return the squared distances of all rows from one of them."""
     if sp.issparse(X):
-        return squared_distances(X, _dense(X[[place]]))[:, 0]
-    return squared_distances(X[[place]], X)[0]
+        return np.asarray(squared_distances(X, _dense(X[[place]]))[:, 0])
+    return np.asarray(squared_distances(X[[place]], X)[0])
 
 
 def _squares_from(X: Any, C: Array, owner: Indices) -> Array:
