@@ -95,7 +95,7 @@ def errors_of_draw(X: Array, y: Array, labels: int, seed: int) -> dict[str, floa
 
 
 def excess(errors: dict[str, Array], name: str) -> tuple[float, float]:
-    """Return how much worse a model is than the better labelled-only one, and the standard error."""
+    """Return how much worse a model is than the better labelled-only one, with standard error."""
     better = min(LABELLED_ONLY, key=lambda rival: errors[rival].mean())
     difference = errors[name] - errors[better]
     return float(difference.mean()), spread(difference)

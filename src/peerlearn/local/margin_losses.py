@@ -155,6 +155,13 @@ class SeparateLosses:
 
         return product
 
+    def gradient_error(self, w: Array) -> Array:
+        """Return a bound of the rounding error of `gradient` at w_k: the sum over the losses."""
+        errors = np.zeros(self.agents)
+        for part, own in zip(self._parts, self.split(w), strict=True):
+            errors += part.gradient_error(own)
+        return errors
+
     def outputs(self, w: Array) -> Array:
         """Return f of all rows, agent by agent: rows x M."""
         pairs = zip(self._parts, self.split(w), strict=True)

@@ -38,9 +38,10 @@ The step counts all rows, because the share among a few unlabelled rows means li
 unlabelled and 395 labelled rows: 34.1 if only those 5 are counted, 11.5 if all are).
 
 For M > 2 classes all of this is done for each class against the rest. The labelled rows of the
-class and those of the rest weigh the same: otherwise the rest decides alone. The M machines are trained at
-once, as one problem with M d coefficients, and the class with the largest f is predicted. r of a
-class is (U_c + 1/2) / (U + M/2), with U_c the unlabelled rows for which its f is the largest.
+class and those of the rest weigh the same: otherwise the rest decides alone. The M machines are
+trained at once, as one problem with M d coefficients, and the class with the largest f is
+predicted. r of a class is (U_c + 1/2) / (U + M/2), with U_c the unlabelled rows for which its f is
+the largest.
 
 A saved model has the arrays
 
