@@ -37,20 +37,18 @@ without and with it, 40 labels:
 The step counts all rows, because the share among a few unlabelled rows means little (G50C with 5
 unlabelled and 395 labelled rows: 34.1 if only those 5 are counted, 11.5 if all are).
 
-For M > 2 classes all of this is done for each class against the rest. The labelled rows of the
-class and those of the rest weigh the same: otherwise the rest decides alone. The M machines are
-trained at once, as one problem with M d coefficients, and the class with the largest f is
-predicted. r of a class is (U_c + 1/2) / (U + M/2), with U_c the unlabelled rows for which its f is
-the largest.
+M > 2 classes have one f each, f_c(x) = w_c'(x - m) + b_c, and the class with the largest f is
+predicted. All f are trained at once, as one problem with M (d + 1) coefficients, whose losses
+`peerlearn.local.margin_losses` describes. The labelled rows determine the b_c, so neither r nor the
+last step is needed.
 
 A saved model has the arrays
 
     coefficients    w, one per column; of more than two classes M x columns
     mean            m, one per column
     intercept       b, a single number, or M of them
-    positive_shares r, one per class; only with more than two classes
 
-and, for two classes, the entry positive_share in its text.
+and, in its text, the entry positive_share for two classes and outputs, M, for more.
 """
 
 from __future__ import annotations
@@ -73,13 +71,13 @@ from peerlearn.arrays import Array, dots
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.local.losses import CurvedLosses
-from peerlearn.local.margin_losses import S3VMLosses, SeparateLosses
+from peerlearn.local.margin_losses import MulticlassS3VMLosses, S3VMLosses
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import Setup
 from peerlearn.models.fitted_model import Answer
 from peerlearn.models.settings import RandomState, one_agent
 from peerlearn.models.targets import LARGEST, check_finite_rows
-from peerlearn.models.unlabelled import PartlyLabelled, is_labelled, is_unlabelled
+from peerlearn.models.unlabelled import Marks, PartlyLabelled, is_labelled, is_unlabelled
 from peerlearn.network import Network
 
 __all__ = ["S3VMClassifier"]
@@ -88,7 +86,7 @@ SUMS = Averaging(tolerance=1e-9)  # exact, except where messages get lost
 
 
 class S3VMClassifier(PartlyLabelled):
-    """Semi-supervised linear support vector machine, one class against the rest.
+    """Semi-supervised linear support vector machine, for any number of classes.
 
     Rows without a label have -1 in y. An agent may have only labelled rows, only unlabelled ones,
     or none. X may be sparse. If an agent has a single labelled row, that row can be computed from
@@ -105,8 +103,8 @@ class S3VMClassifier(PartlyLabelled):
     positive_share : float or None, default None
         r, the share of unlabelled rows of class classes_[1], between 0 and 1. None estimates it
         over the network: a machine of the labelled rows alone classifies the unlabelled rows, and
-        they are counted. That costs a second training, of fewer rows. Give r if it is known; for
-        more than two classes it is always estimated.
+        they are counted. That costs a second training, of fewer rows. Give r if it is known. With
+        more than two classes it is not needed.
     solver : str or SmoothSolver, default "lbfgs"
         How agents minimise together: "lbfgs", "newton", "next", "tracking", "diffusion", or an
         object with settings. All except "diffusion" need a network that delivers every message.
@@ -126,8 +124,8 @@ class S3VMClassifier(PartlyLabelled):
         m of each hosted agent.
     intercept_ : ndarray of shape (n_hosted_agents,)
         b of each hosted agent; (n_hosted_agents, n_classes) for more than two classes.
-    positive_share_ : float or ndarray of shape (n_classes,)
-        r; for more than two classes one per class.
+    positive_share_ : float or None
+        r; None for more than two classes.
     report_ : Report
         What the solver did and what was sent. It prints as a small table.
 
@@ -151,7 +149,7 @@ class S3VMClassifier(PartlyLabelled):
     coefficients_: Array
     mean_: Array
     intercept_: Array
-    positive_share_: float | Array
+    positive_share_: float | None
 
     def __init__(
         self,
@@ -198,54 +196,51 @@ class S3VMClassifier(PartlyLabelled):
                 f"{', '.join(map(str, self.classes_)):.200}: set positive_share to None"
             )
         labels = count_labels(network, outputs)
-        L = labels.L
-        P = labels.P
-        U = labels.U
-        if self.positive_share is not None:
-            r = np.array([float(self.positive_share)])
-        elif U == 0:
-            r = P / L
-        else:
-            r = _estimate_shares(network, solver, inputs, labels, self.C1)
         m = _mean(network, inputs, labels)
+        r = None if len(self.classes_) > 2 else self._share(network, solver, inputs, labels)
         losses = self._losses(inputs, labels, m, r)
         found = solver.minimise(network, losses, 1.0)
-        # Checked here, before the threshold is computed from them.
+        # Checked here, before anything is computed from them.
         check_coefficients(network, found.coefficients, found.apart)
-        ends = np.cumsum([X.shape[0] for X in inputs])
-        f = np.split(losses.outputs(found.coefficients), ends[:-1])
-        t = [
-            threshold(network, [own[:, c] for own in f], L - P[c] + (1 - r[c]) * U, L + U)
-            for c in range(len(P))
-        ]
-        b = np.tile(2 * r - 1 - np.array(t), (len(m), 1))
         w = found.coefficients
         self.mean_ = m
-        if len(P) == 1:
-            self.positive_share_ = float(r[0])
-            self.intercept_ = b[:, 0]
+        self.positive_share_ = r
+        if r is None:
+            each = w.reshape(len(m), len(self.classes_), -1)
+            w = each[:, :, :-1].copy()
+            self.intercept_ = each[:, :, -1].copy()
         else:
-            self.positive_share_ = r
-            self.intercept_ = b
-            w = w.reshape(len(m), len(P), -1)
+            ends = np.cumsum([len(own) for own in labels.targets])
+            f = np.split(losses.outputs(w), ends[:-1])
+            below = labels.L - labels.P + (1 - r) * labels.U
+            t = threshold(network, f, below, count=labels.L + labels.U)
+            self.intercept_ = np.full(len(m), 2 * r - 1 - t)
         answer: Answer = replace(found, coefficients=w, apart=None)
         return answer
 
-    def _losses(self, inputs: list[Any], labels: Labels, m: Array, r: Array) -> SeparateLosses:
-        """Return the losses of all classes."""
-        b = 2 * r - 1
-        first = S3VMLosses(
-            inputs,
-            labels.signs[0],
-            m,
-            b[0],
-            self.C1,
-            self.C2,
-            self.s,
-            labelled=labels.L,
-            unlabelled=labels.U,
+    def _share(
+        self, network: Network, solver: SmoothSolver, inputs: list[Any], labels: Labels
+    ) -> float:
+        """Return r of two classes."""
+        if self.positive_share is not None:
+            return float(self.positive_share)
+        if labels.U == 0:
+            return labels.P / labels.L
+        return _estimate_share(network, solver, inputs, labels, self.C1)
+
+    def _losses(
+        self, inputs: list[Any], labels: Labels, m: Array, r: float | None
+    ) -> S3VMLosses | MulticlassS3VMLosses:
+        """Return the losses of two classes, or, if r is None, of more."""
+        weights = (self.C1, self.C2, self.s)
+        counts = {"labelled": labels.L, "unlabelled": labels.U}
+        if r is not None:
+            return S3VMLosses(inputs, labels.targets, m, 2 * r - 1, *weights, **counts)
+        rows = [_with_constant(X) for X in inputs]
+        means = np.pad(m, ((0, 0), (0, 1)))  # the constant column is not centred
+        return MulticlassS3VMLosses(
+            rows, labels.targets, means, *weights, classes=len(self.classes_), **counts
         )
-        return _by_class(first, labels.signs, b, labels.P)
 
     def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
@@ -266,34 +261,29 @@ class S3VMClassifier(PartlyLabelled):
         known = ~is_unlabelled(y)
         outputs = self._encode_labels(y[known], known)
         labels = count_labels(one_agent(), [outputs])
-        r = np.atleast_1d(self.positive_share_)
         m = self.mean_[:1]  # the same at all agents
-        return self._losses([X], labels, m, r), 1.0
+        return self._losses([X], labels, m, self.positive_share_), 1.0
 
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         arrays = {"mean": self.mean_[0], "intercept": np.asarray(self.intercept_[0])}
-        if isinstance(self.positive_share_, float):
-            return arrays, {"positive_share": self.positive_share_}
-        return {**arrays, "positive_shares": self.positive_share_}, {}
+        if self.positive_share_ is None:
+            return arrays, {"outputs": len(self.classes_)}
+        return arrays, {"positive_share": self.positive_share_}
 
     def from_archive(self, reader: ArchiveReader) -> None:
         inputs = self.n_features_in_
-        many = "positive_shares" in reader.arrays
-        shape = (None, inputs) if many else (inputs,)
-        coefficients = reader.numbers("coefficients", *shape, largest=LARGEST)
-        outputs = len(coefficients) if many else 1
-        per_class = (outputs,) if many else ()
+        outputs = reader.entry("outputs", int) if "outputs" in reader.about else 1
+        per_class = (outputs,) if outputs > 1 else ()
+        coefficients = reader.numbers("coefficients", *per_class, inputs, largest=LARGEST)
         self.coefficients_ = coefficients[None]
         self.mean_ = reader.numbers("mean", inputs, largest=LARGEST)[None]
         self.intercept_ = reader.numbers("intercept", *per_class, largest=LARGEST)[None]
         self.restore_targets(reader, outputs)
-        if many:
-            self.positive_share_ = reader.numbers("positive_shares", outputs)
-        else:
-            self.positive_share_ = reader.entry("positive_share", float)
-        if not np.all(
-            (np.asarray(self.positive_share_) > 0) & (np.asarray(self.positive_share_) < 1)
-        ):
+        self.positive_share_ = None
+        if outputs > 1:
+            return
+        self.positive_share_ = reader.entry("positive_share", float)
+        if not 0 < self.positive_share_ < 1:
             raise reader.wrong(
                 f"its positive_share is {self.positive_share_}, which is not between 0 and 1"
             )
@@ -311,83 +301,67 @@ def _as_number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels as signs of each class against the rest, counted over the whole network.
+    """Targets of the hosted agents, and counts of the whole network.
 
-    signs: of each class, the targets of each hosted agent: +1, -1, and 0 for rows without a label.
-    Two classes have a single entry. L, U: rows with and without a label. P: rows with the sign +1,
-    one number per entry.
+    targets: of two classes -1, +1, and 0 for rows without a label; of more the number of the class,
+    and -1 for rows without one. marks: which rows have a label. L, U: rows with and without one.
+    P: rows with a label of the last class.
     """
 
-    signs: list[list[Array]]
+    targets: list[Array]
+    marks: list[Marks]
     L: int
-    P: Array
+    P: int
     U: int
 
 
 def count_labels(network: Network, outputs: Sequence[Array]) -> Labels:
     """Return the labels of the whole network, from the encoded targets of the hosted agents."""
-    signs = [[Y[:, 0] for Y in outputs]]
+    marks = [is_labelled(Y) for Y in outputs]
+    targets = [Y[:, 0] for Y in outputs]
     if outputs[0].shape[1] > 1:
-        against = [np.where(is_labelled(Y)[:, None], 2 * Y - 1, 0.0) for Y in outputs]
-        signs = [[own[:, c] for own in against] for c in range(outputs[0].shape[1])]
-    counts = []
-    for of_agent in zip(*signs, strict=True):
-        labelled = np.count_nonzero(of_agent[0])
-        positive = [np.count_nonzero(y > 0) for y in of_agent]
-        counts.append([labelled, *positive, len(of_agent[0]) - labelled])
+        pairs = zip(outputs, marks, strict=True)
+        targets = [np.where(own, Y.argmax(axis=1), -1.0) for Y, own in pairs]
+    counts = [
+        [np.count_nonzero(own), np.count_nonzero(Y[:, -1] > 0), np.count_nonzero(~own)]
+        for Y, own in zip(outputs, marks, strict=True)
+    ]
     sums = sum_alike(network, np.array(counts, dtype=np.float64), SUMS)[0]  # the same at all agents
-    L = sums[0]
-    P = sums[1:-1]
-    U = sums[-1]
-    if not (np.isfinite(sums).all() and np.all((P > 0.5) & (P < L - 0.5)) and U > -0.5):
-        listed = ", ".join(f"{count:g}" for count in P)
+    L, P, U = sums
+    if not (np.isfinite(sums).all() and 0.5 < P < L - 0.5 and U > -0.5):
         raise WireError(
-            f"all agents together count {L:g} labelled rows, {listed} of them positive, and {U:g} "
+            f"all agents together count {L:g} labelled rows, {P:g} of them positive, and {U:g} "
             "others, which cannot be right: one of them probably runs another version or "
             "configuration"
         )
-    return Labels(signs, round(L), np.rint(P), round(U))
+    return Labels(targets, marks, round(L), round(P), round(U))
 
 
-def _by_class(
-    first: S3VMLosses, signs: Sequence[Sequence[Array]], b: Array, P: Array
-) -> SeparateLosses:
-    """Return the losses of every class. first: those of the first class, without weights."""
-    if len(P) == 1:
-        return SeparateLosses([first])
-    each = zip(signs, b, P, strict=True)
-    return SeparateLosses([first.of_class(*of_class) for of_class in each])
-
-
-def _estimate_shares(
+def _estimate_share(
     network: Network, solver: SmoothSolver, inputs: Sequence[Any], labels: Labels, C1: float
-) -> Array:
-    """Return r of each class: how a machine of the labelled rows classifies the unlabelled ones."""
-    known = [y != 0 for y in labels.signs[0]]
-    labelled = [_with_constant(X[own]) for X, own in zip(inputs, known, strict=True)]
-    signs = [[y[own] for y, own in zip(each, known, strict=True)] for each in labels.signs]
+) -> float:
+    """Return r, by how a machine of the labelled rows classifies the unlabelled ones."""
+    pairs = list(zip(inputs, labels.marks, strict=True))
+    labelled = [_with_constant(X[own]) for X, own in pairs]
+    signs = [y[own] for y, own in zip(labels.targets, labels.marks, strict=True)]
     own_sums = np.stack([np.asarray(X.sum(axis=0)).ravel() for X in labelled])
     n = sum_alike(network, own_sums, SUMS) / labels.L
     n[:, -1] = 0.0  # the constant column is not centred
-    first = S3VMLosses(labelled, signs[0], n, C1=C1, C2=0.0, labelled=labels.L, unlabelled=0)
-    losses = _by_class(first, signs, np.zeros(len(signs)), labels.P)
+    losses = S3VMLosses(labelled, signs, n, C1=C1, C2=0.0, labelled=labels.L, unlabelled=0)
     found = solver.minimise(network, losses, 1.0)
     check_coefficients(network, found.coefficients, found.apart)
-    v = found.coefficients.reshape(len(inputs), len(signs), -1)
     counts = []
-    for k, (X, own) in enumerate(zip(inputs, known, strict=True)):
-        f = _with_constant(X[~own]) @ v[k].T - v[k] @ n[k]
-        if len(signs) == 1:
-            counts.append([np.count_nonzero(f > 0)])
-        else:
-            counts.append(np.bincount(f.argmax(axis=1), minlength=len(signs)).tolist())
-    sums = sum_alike(network, np.array(counts, dtype=np.float64), SUMS)[0]  # the same at all
-    sides = max(len(signs), 2)
-    r: Array = (np.rint(sums) + 0.5) / (labels.U + sides / 2)
-    if not np.all((r > 0) & (r < 1)):
+    for v, centre, (X, own) in zip(found.coefficients, n, pairs, strict=True):
+        f = _with_constant(X[~own]) @ v - v @ centre
+        counts.append([np.count_nonzero(f > 0)])
+    sums = sum_alike(network, np.array(counts, dtype=np.float64), SUMS)
+    positive = float(sums[0, 0])  # the same at all agents
+    r = (round(positive) + 0.5) / (labels.U + 1)
+    if not 0 < r < 1:
         raise WireError(
-            f"all agents together predict {sums} of {labels.U} unlabelled rows, which cannot be "
-            "right: one of them probably runs another version or configuration"
+            f"all agents together predict {positive:g} of {labels.U} unlabelled rows to be "
+            "positive, which cannot be right: one of them probably runs another version or "
+            "configuration"
         )
     return r
 
@@ -403,7 +377,7 @@ def _mean(network: Network, inputs: Sequence[Any], labels: Labels) -> Array:
 
     If all rows have labels, it is the mean of all rows.
     """
-    pairs = zip(inputs, labels.signs[0], strict=True)
-    rows = [X[y == 0] if labels.U else X for X, y in pairs]
+    pairs = zip(inputs, labels.marks, strict=True)
+    rows = [X[~own] if labels.U else X for X, own in pairs]
     own_sums = np.stack([np.asarray(own.sum(axis=0)).ravel() for own in rows])
     return sum_alike(network, own_sums, SUMS) / (labels.U or labels.L)
