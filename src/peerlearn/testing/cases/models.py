@@ -56,7 +56,9 @@ def _ways(model: Any) -> Iterator[tuple[str, Way]]:
     if model.takes == "signals":
         yield "", _listen
         return
-    yield "", _fit
+    # The share of positive rows is a setting for two classes only.
+    has_share = getattr(model, "positive_share", None) is not None
+    yield "", partial(_fit, two_classes=True) if has_share else _fit
     tags = get_tags(model)
     many_classes = tags.classifier_tags is not None and tags.classifier_tags.multi_class
     if model.takes == "rows" and many_classes:
