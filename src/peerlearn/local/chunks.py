@@ -8,7 +8,7 @@ alone, so its bits do not depend on which agents live in the same process.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,11 @@ class Chunk:
             H[np.arange(H.shape[1]) >= rows[:, None]] = 0.0
             chunks.append(cls(agents, rows, H, targets))
         return chunks
+
+    def with_constant(self) -> Chunk:
+        """Return the chunk with a feature that is 1 in every row, before all others."""
+        constant = np.arange(self.H.shape[1]) < self.rows[:, None]
+        return replace(self, H=np.concatenate([constant[:, :, None], self.H], axis=2))
 
 
 def _stack(

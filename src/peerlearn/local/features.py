@@ -71,6 +71,7 @@ class RandomFeatures:
     b: Array  # hidden units
     activation: str = "sigmoid"
     direct_links: bool = False
+    center: Array | None = None  # subtracted from all features; None subtracts nothing
 
     @classmethod
     def draw(
@@ -102,6 +103,8 @@ class RandomFeatures:
             ACTIVATIONS[self.activation](H[start : start + IN_CACHE, :hidden], self.b)
         if self.direct_links:
             H[:, hidden:] = X
+        if self.center is not None:
+            H -= self.center
         return H
 
     def map_stack(self, X: Array) -> Array:
@@ -118,6 +121,8 @@ class RandomFeatures:
             ACTIVATIONS[self.activation](H[start : start + at_once, :, :hidden], self.b)
         if self.direct_links:
             H[..., hidden:] = X
+        if self.center is not None:
+            H -= self.center
         return H
 
     def blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:

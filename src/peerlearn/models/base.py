@@ -59,6 +59,7 @@ class NetworkModel(ABC, BaseEstimator):
         the model at each agent does the same.
     seeds: names of the seeds drawn from random_state, in this order. Error messages use the names.
     own: parameters that may differ between agents.
+    before_files: parameters that older files lack, with the values that older releases meant.
     """
 
     parts: ClassVar[Mapping[str, Family[Any]]] = {}
@@ -69,6 +70,7 @@ class NetworkModel(ABC, BaseEstimator):
     alone: ClassVar[Mapping[str, Any]] = {}
     seeds: ClassVar[tuple[str, ...]] = ()
     own: ClassVar[tuple[str, ...]] = ("network", "random_state")
+    before_files: ClassVar[Mapping[str, Any]] = {}
 
     network: Network | None
     random_state: Any

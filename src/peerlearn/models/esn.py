@@ -6,8 +6,9 @@ Thesis, chapter 9:
     s y[n] = b'[1; x[n]; h[n]]
 
 a is the leak, s the scaling of the teacher, v noise that is added in training only. All agents draw
-the same W_in, W and W_fb. b is the ridge or lasso solution over the time steps of all agents; a
-solver of `peerlearn.algorithms` finds it while the sequences stay at their agents.
+the same W_in, W and W_fb. b is the ridge or lasso solution over the time steps of all agents; with
+fit_intercept the constant has no penalty. A solver of `peerlearn.algorithms` finds b while the
+sequences stay at their agents.
 
 If outputs are fed back, training feeds back the known outputs (teacher forcing), times s (Jaeger,
 Adaptive nonlinear system identification with echo state networks, 2003).
@@ -20,19 +21,22 @@ This file has the parameters, and how states become a least-squares problem.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from dataclasses import replace
+from typing import ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.agreement import Drawn, probe
 from peerlearn.algorithms.averaging import total
+from peerlearn.algorithms.means import common_means
 from peerlearn.algorithms.readout.auto import READOUT
 from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, warn_caller
-from peerlearn.local.harvest import harvest_problems
+from peerlearn.local.centred import intercepts
+from peerlearn.local.harvest import Blocks, harvest_problems, harvest_uncentred
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 from peerlearn.local.readouts import run_forced
@@ -41,11 +45,34 @@ from peerlearn.models.base import DEALING, Setup
 from peerlearn.models.fitted_model import Answer
 from peerlearn.models.reservoir_archive import ReservoirArchive
 from peerlearn.models.sequence_shares import Sequences
-from peerlearn.models.settings import RandomState, check_whole_number, number_between
+from peerlearn.models.settings import (
+    Intercept,
+    RandomState,
+    check_intercept,
+    check_whole_number,
+    number_between,
+)
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 
 __all__ = ["ESNRegressor"]
+
+Problems = TypeVar("Problems", covariant=True)
+
+
+class Harvest(Protocol[Problems]):
+    """How states become problems: `harvest_problems`, or `harvest_uncentred`."""
+
+    def __call__(
+        self,
+        blocks: Blocks,
+        targets: Sequence[Array],
+        owners: Sequence[int],
+        *,
+        washout: int,
+        width: int,
+    ) -> tuple[Problems, list[Array]]: ...
+
 
 PENALTIES: dict[str, type[Ridge] | type[Lasso]] = {"ridge": Ridge, "lasso": Lasso}
 RESERVOIR = "the reservoir"
@@ -81,6 +108,10 @@ class ESNRegressor(ReservoirArchive):
         Weight of the penalty.
     penalty : {"ridge", "lasso"}, default "ridge"
         Penalty on the coefficients. With "lasso" many of them are 0.
+    fit_intercept : bool or "auto", default "auto"
+        Whether the coefficient of the constant is free of the penalty. The means of states and
+        outputs over the network then cost one more sum, of a row of the readout's problem. "auto"
+        is True, except for streams whose learner cannot have a free constant: all but "exact".
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
         "cg", or an object with settings such as ADMM(tolerance=1e-6). For lasso "auto", "gram",
@@ -122,6 +153,7 @@ class ESNRegressor(ReservoirArchive):
     parts: ClassVar = {"solver": READOUT, "stream": STREAMING}
     seeds: ClassVar = (RESERVOIR, DEALING)
     alone: ClassVar = {"solver": "local"}
+    adds_constant: ClassVar = False
 
     def __init__(
         self,
@@ -137,6 +169,7 @@ class ESNRegressor(ReservoirArchive):
         alpha: float = 1e-3,
         *,
         penalty: Literal["ridge", "lasso"] = "ridge",
+        fit_intercept: Intercept = "auto",
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
         network: Network | None = None,
@@ -153,6 +186,7 @@ class ESNRegressor(ReservoirArchive):
         self.washout = washout
         self.alpha = alpha
         self.penalty = penalty
+        self.fit_intercept = fit_intercept
         self.solver = solver
         self.stream = stream
         self.network = network
@@ -201,6 +235,7 @@ class ESNRegressor(ReservoirArchive):
         if self.penalty not in PENALTIES:
             raise InputError(f"penalty is {self.penalty!r}: choose one of {', '.join(PENALTIES)}")
         PENALTIES[self.penalty](self.alpha)
+        check_intercept(self.fit_intercept)
 
     def check_use_in_files(self) -> None:
         if self.feedback_scaling:
@@ -245,14 +280,27 @@ class ESNRegressor(ReservoirArchive):
         return Drawn("the reservoir", positive, rows)
 
     def train(self, setup: Setup, sequences: Sequences) -> Answer:
-        problems = self._harvest(setup.network, sequences)
-        if self.alpha == 0:
-            self._check_determined(setup.network, problems)
+        network = setup.network
         solver: Solver = setup.parts["solver"]
-        return solver.solve(setup.network, problems, self._penalty())
+        # Without a penalty the constant among the features is the intercept already.
+        if not self.fit_intercept or self.alpha == 0:
+            problems = self._harvest(network, sequences, harvest_problems)
+            if self.alpha == 0:
+                self._check_determined(network, problems)
+            return solver.solve(network, problems, self._penalty())
+        uncentred = self._harvest(network, sequences, harvest_uncentred)
+        means = common_means(network, solver, uncentred.sums())
+        means[:, 0] = 1.0  # of the constant, which sums by gossip may miss by rounding
+        answer = solver.solve(network, uncentred.about(means), self._penalty())
+        coefficients = answer.coefficients.copy()
+        # The constant is 0 about its mean, so that its own coefficient is 0 too.
+        coefficients[:, 0] = intercepts(means[:, 1:], answer.coefficients[:, 1:])
+        return replace(answer, coefficients=coefficients)
 
-    def _harvest(self, network: Network, sequences: Sequences) -> LeastSquares:
-        """Return the least-squares problems of states and scaled targets of the hosted agents.
+    def _harvest(
+        self, network: Network, sequences: Sequences, harvest: Harvest[Problems]
+    ) -> Problems:
+        """Return what `harvest` makes of the states and scaled targets of the hosted agents.
 
         The end of the last sequence is remembered: forecasts continue from there.
         """
@@ -266,9 +314,7 @@ class ESNRegressor(ReservoirArchive):
         blocks = self.reservoir_.blocks(
             sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners
         )
-        problems, ends = harvest_problems(
-            blocks, teachers, owners, washout=self.washout, width=width
-        )
+        problems, ends = harvest(blocks, teachers, owners, washout=self.washout, width=width)
         self._end = self._end_of(sequences, teachers, ends)
         sizes = [float(np.abs(d).max(initial=0.0)) for d in sequences.targets]
         self._largest_fitted = max(sizes)

@@ -157,7 +157,12 @@ def test_the_solver_takes_the_rounds_that_are_told():
     for solver in (Local(), Consensus(RULE, variant="thesis")):
         network = SimulatedNetwork(LINE.fixed, "max-degree")
         model = RVFLClassifier(
-            B, 0.5, solver=solver, network=network, random_state=trial.seed("model")
+            B,
+            0.5,
+            fit_intercept=False,
+            solver=solver,
+            network=network,
+            random_state=trial.seed("model"),
         )
         rounds[solver.name] = model.fit(fold.X[order], fold.y[order]).report_.sent.rounds
     assert rounds["consensus"] - rounds["local"] == trial.comparison.protocol.run(trial).sent.rounds
