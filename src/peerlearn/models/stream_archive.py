@@ -90,7 +90,7 @@ def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel:
     _check_network(reader, here)
     learner = _read_learner(reader)
     kind = known[reader.one_of("class", known)]
-    given = reader.parameters(kind().get_params())
+    given = reader.parameters(kind().get_params(deep=False))
     parameters = {**kind.before_files, PART: learner, **given, "network": network}
     alpha = parameters.get("alpha")
     if not isinstance(alpha, int | float) or not 0 < alpha < np.inf:

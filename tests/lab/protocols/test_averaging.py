@@ -33,7 +33,10 @@ def table(seed=0):
 
 def trial_of(averaging, protocol, net=LINE, **more):
     model = Model(
-        "m", estimator=RVFLClassifier(B, 0.5, solver=Consensus(averaging, variant="thesis"))
+        "m",
+        estimator=RVFLClassifier(
+            B, 0.5, fit_intercept=False, solver=Consensus(averaging, variant="thesis")
+        ),
     )
     return next(
         Comparison((Data("points", given=table()),), (model,), (net,), protocol, 3, **more).trials()
