@@ -28,11 +28,19 @@ def common_means(network: Network, solver: Any, sums: Array) -> Array:
     sums: n_k and s_k of each hosted agent, agents x (1 + numbers). With the solver Local, agents
     send nothing, and each has the means of its own rows.
     """
+    return _means(common_sums(network, solver, sums))
+
+
+def common_sums(network: Network, solver: Any, numbers: Array) -> Array:
+    """Return sums over all agents, with the same bits at each; with Local, an agent's own numbers.
+
+    numbers: of each hosted agent, along the first axis.
+    """
     if isinstance(solver, Local):
-        return _means(sums)
+        return numbers
     chosen = Averaging.of(getattr(solver, "averaging", "auto"))
     averaging = Averaging(chosen.method_on(network), TOLERANCE)
-    return _means(sum_alike(network, sums, averaging))
+    return sum_alike(network, numbers, averaging)
 
 
 def _means(sums: Array) -> Array:

@@ -20,9 +20,9 @@ the kind of target.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,13 +30,13 @@ from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.averaging import total
-from peerlearn.algorithms.means import common_means
+from peerlearn.algorithms.means import common_means, common_sums
 from peerlearn.algorithms.readout.auto import READOUT
 from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array
 from peerlearn.data.dataset import AnyArray
-from peerlearn.errors import DataError
+from peerlearn.errors import DataError, InputError
 from peerlearn.local.centred import UncentredProblems, intercepts
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures, check_activation
@@ -50,8 +50,9 @@ from peerlearn.models.label_targets import LabelTargets
 from peerlearn.models.number_targets import NumberTargets
 from peerlearn.models.row_model import RowModel
 from peerlearn.models.row_shares import chunk_of, encode_shares
-from peerlearn.models.settings import Intercept, RandomState, check_intercept
+from peerlearn.models.settings import Intercept, RandomState, check_intercept, number_between
 from peerlearn.models.streams import PART, Rows, Stream, StreamModel
+from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
@@ -115,21 +116,74 @@ class _RVFL(StreamModel, RowModel):
         )
         return (Drawn.of_features(self.features_),)
 
-    def train(self, setup: Setup, inputs: list[Array], outputs: list[Array]) -> Answer:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | Sequence[ArrayLike] | None = None,
+    ) -> Self:
+        """Train on rows and their targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+            The rows. If all agents are hosted here, the rows are dealt to them. A process that
+            hosts one agent gives that agent's rows. A list of shares, as `peerlearn.partition`
+            makes it, has one (X_k, y_k) per hosted agent.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs), default None
+            The targets of the rows; None if X is a list of shares.
+        sample_weight : array-like of shape (n_rows,), list of them, or None, default None
+            Factors of the rows' squared errors, 0 or more. With shares, a list with the weights of
+            each share's rows. None weighs all rows 1.
+
+        Returns
+        -------
+        self : the model
+        """
+        return self.fit_over_network(X, y, sample_weight)
+
+    def learn(self, setup: Setup, *given: Any) -> Answer:
+        setup = self.without_stream(setup)
+        inputs, outputs, weights = self.checked_rows(setup, *given)
+        given_weights = () if weights is None else (weights,)
+        answer = self.train(setup, inputs, outputs, *given_weights)
+        self.end_stream()
+        return answer
+
+    def train(
+        self,
+        setup: Setup,
+        inputs: list[Array],
+        outputs: list[Array],
+        weights: list[Array] | None = None,
+    ) -> Answer:
         network = setup.network
         solver: Solver = setup.parts["solver"]
         if self.alpha == 0:
             self._check_determined(network, inputs)
-        if not self.fit_intercept:
+        weights = self.weigh_rows(network, solver, outputs, weights)
+        if not self.fit_intercept and weights is None:
             problems = LeastSquares.of_inputs(self.features_, inputs, outputs)
             answer = solver.solve(network, problems, Ridge(self.alpha))
             self.intercept_ = np.zeros((len(inputs), outputs[0].shape[1]))
             return answer
-        uncentred = UncentredProblems.of_inputs(self.features_, inputs, outputs)
-        means = common_means(network, solver, uncentred.sums())
+        uncentred = UncentredProblems.of_inputs(self.features_, inputs, outputs, weights)
+        means = np.zeros((len(inputs), sum(uncentred.shape)))
+        if self.fit_intercept:
+            means = common_means(network, solver, uncentred.sums())
         answer = solver.solve(network, uncentred.about(means), Ridge(self.alpha))
         self.intercept_ = intercepts(means, answer.coefficients)
         return answer
+
+    def weigh_rows(
+        self,
+        network: Network,
+        solver: Solver,
+        outputs: list[Array],
+        weights: list[Array] | None,
+    ) -> list[Array] | None:
+        """Return the weights of all rows, from those that were given; None if all are 1."""
+        return weights
 
     def _check_determined(self, network: Network, inputs: list[Array]) -> None:
         rows = np.array([X.shape[0] for X in inputs])
@@ -247,6 +301,10 @@ class RVFLClassifier(LabelTargets, _RVFL):
         Whether f(x) has a constant that is not penalised. The means of features and targets over
         the network then cost one more sum, of B + M + 1 numbers. "auto" is True, except for streams
         whose learner cannot have a constant: all but "exact".
+    class_weight : "balanced", dict of label: weight, or None, default None
+        Factors of the squared errors of each class's rows. With "balanced", all classes have the
+        same weight together: a class weighs the more the fewer rows the whole network has of it.
+        That costs one more sum, of as many numbers as there are classes. Streams take no weights.
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
         "cg", or an object with settings such as ADMM(tolerance=1e-6).
@@ -283,6 +341,71 @@ class RVFLClassifier(LabelTargets, _RVFL):
     >>> bool(model.score(digits.X[1500:], digits.y[1500:]) > 0.9)
     True
     """
+
+    def __init__(
+        self,
+        n_hidden: int = 200,
+        alpha: float = 1.0,
+        *,
+        activation: str = "sigmoid",
+        direct_links: bool = False,
+        fit_intercept: Intercept = "auto",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        solver: Solver | str = "auto",
+        stream: Learner | str = "consensus",
+        network: Network | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            n_hidden,
+            alpha,
+            activation=activation,
+            direct_links=direct_links,
+            fit_intercept=fit_intercept,
+            solver=solver,
+            stream=stream,
+            network=network,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        given = self.class_weight
+        if given is None or given == "balanced":
+            return
+        if not isinstance(given, Mapping):
+            raise InputError(
+                f"class_weight is {given!r:.60}: give 'balanced', None, or a dict of label: weight"
+            )
+        for label, weight in given.items():
+            number_between(weight, f"class_weight of {label!r:.60}", 0.0, LARGEST)
+
+    def weigh_rows(
+        self,
+        network: Network,
+        solver: Solver,
+        outputs: list[Array],
+        weights: list[Array] | None,
+    ) -> list[Array] | None:
+        """Return the given weights, times those of classes.
+
+        If balanced, a class with n of all N rows of the network weighs N / (C n), C classes.
+        """
+        if self.class_weight is None:
+            return weights
+        members = [np.hstack([Y < 0, Y > 0]) if Y.shape[1] == 1 else Y > 0 for Y in outputs]
+        if isinstance(self.class_weight, Mapping):
+            of_classes = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
+            factors = np.tile(np.array(of_classes, dtype=np.float64), (len(members), 1))
+        else:
+            counts = np.stack([own.sum(axis=0).astype(np.float64) for own in members])
+            rows = common_sums(network, solver, counts)
+            factors = rows.sum(axis=1, keepdims=True) / (rows.shape[1] * np.maximum(rows, 1.0))
+        own_weights = [member @ w for member, w in zip(members, factors, strict=True)]
+        if weights is None:
+            return own_weights
+        return [own * w for own, w in zip(own_weights, weights, strict=True)]
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None

@@ -139,10 +139,18 @@ class StreamModel(FittedModel):
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
         """Train on the arguments of `fit`. A running stream ends here."""
-        others = {name: part for name, part in setup.parts.items() if name != PART}
-        answer = super().learn(replace(setup, parts=others), *given)
-        self.__dict__.pop("_stream", None)
+        answer = super().learn(self.without_stream(setup), *given)
+        self.end_stream()
         return answer
+
+    def without_stream(self, setup: Setup) -> Setup:
+        """Return the setup without the learner, which `fit` does not use."""
+        others = {name: part for name, part in setup.parts.items() if name != PART}
+        return replace(setup, parts=others)
+
+    def end_stream(self) -> None:
+        """Forget the running stream, if any."""
+        self.__dict__.pop("_stream", None)
 
     @property
     def stream_under_way(self) -> Stream | None:
