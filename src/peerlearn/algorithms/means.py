@@ -1,6 +1,6 @@
 """Means of features and targets over the network, for readouts with an intercept.
 
-    m = sum_k s_k / sum_k n_k       n_k: rows (or weight) of agent k, s_k: its sums; over the network
+    m = sum_k s_k / sum_k n_k      n_k: rows or weight of agent k, s_k: its sums; over the network
 
 One sum of B + M + 1 numbers per agent, before any solver begins. All agents end with the same bits:
 the problem about any common point m + d has the coefficients of the one about m up to |d|^2, but

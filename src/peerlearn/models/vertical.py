@@ -8,8 +8,8 @@ Random vector functional-link networks over columns (thesis, chapter 6):
 
 All agents know y. A solver of `peerlearn.algorithms.columns` finds b_1 .. b_L while the columns
 stay at their agents. Every agent has all rows of its own features, and y: it subtracts their means
-itself, and the intercept c costs no message. Agents also predict together: each computes its part, and the network sums
-the parts.
+itself, and the intercept c costs no message. Agents also predict together: each computes its part,
+and the network sums the parts.
 
     deal       columns to the hosted agents, or check their tables               alone
     compare    settings, identifiers of rows, targets                            over the network
