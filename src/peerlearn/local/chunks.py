@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import issparse
 
 from peerlearn.arrays import Array, Indices
 from peerlearn.local.features import RandomFeatures
@@ -42,6 +43,8 @@ class Chunk:
         Y: Sequence[Array],
     ) -> list[Chunk]:
         """Return the chunks of each agent's inputs and targets."""
+        if any(issparse(x) for x in X):
+            return cls.of_rows([features(x) for x in X], Y)
         chunks = []
         for agents, rows, (inputs, targets) in _stack(X, Y):
             H = features.map_stack(inputs)

@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.agreement import Drawn
@@ -126,10 +127,11 @@ class _RVFL(StreamModel, RowModel):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+        X : array-like or sparse matrix of shape (n_rows, n_columns), or list of (X_k, y_k)
             The rows. If all agents are hosted here, the rows are dealt to them. A process that
             hosts one agent gives that agent's rows. A list of shares, as `peerlearn.partition`
-            makes it, has one (X_k, y_k) per hosted agent.
+            makes it, has one (X_k, y_k) per hosted agent. Sparse rows never become dense all at
+            once: only the features of some rows do.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs), default None
             The targets of the rows; None if X is a list of shares.
         sample_weight : array-like of shape (n_rows,), list of them, or None, default None
@@ -199,14 +201,24 @@ class _RVFL(StreamModel, RowModel):
 
     def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
-        H = self.features_(rows)
         b = self.coefficients_[agents]
         L, B, M = b.shape
         # One matrix product for all agents: rows x B times B x (L M).
         side_by_side = b.transpose(1, 0, 2).reshape(B, -1)
-        outputs = (H @ side_by_side).reshape(len(H), L, M)
+        if issparse(rows):  # never as dense as the features of all rows
+            outputs = np.empty((rows.shape[0], L * M))
+            for block, H in self.features_.blocks(rows):
+                outputs[block] = H @ side_by_side
+        else:
+            outputs = self.features_(rows) @ side_by_side
+        outputs = outputs.reshape(-1, L, M)
         outputs += self.intercept_[agents]
         return outputs.transpose(1, 0, 2)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     # Streams: see `StreamModel`
 
@@ -414,7 +426,7 @@ class RVFLClassifier(LabelTargets, _RVFL):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+        X : array-like or sparse matrix of shape (n_rows, n_columns), or list of (X_k, y_k)
             The new rows. If all agents are hosted here, row i of the stream goes to agent i mod L.
             A process that hosts one agent gives that agent's rows. A list of shares has one
             (X_k, y_k) per hosted agent. A chunk may have one row, or none at some agents (a table
@@ -490,7 +502,7 @@ class RVFLRegressor(NumberTargets, _RVFL):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+        X : array-like or sparse matrix of shape (n_rows, n_columns), or list of (X_k, y_k)
             The new rows, as in `RVFLClassifier.partial_fit`.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs), default None
             The targets of the rows; None if X is a list of shares.

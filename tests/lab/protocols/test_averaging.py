@@ -49,7 +49,12 @@ def readouts(trial, rows=None):
     chosen = np.random.default_rng(trial.seed("deal")).permutation(len(fold.y))[:rows]
     network = SimulatedNetwork(graphs.complete(L))
     model = RVFLClassifier(
-        B, 0.5, solver=Local(), network=network, random_state=trial.seed("model")
+        B,
+        0.5,
+        fit_intercept=False,
+        solver=Local(),
+        network=network,
+        random_state=trial.seed("model"),
     )
     return model.fit(fold.X[chosen], fold.y[chosen]).coefficients_
 
