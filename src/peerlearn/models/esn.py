@@ -29,9 +29,10 @@ from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.agreement import Drawn, probe
 from peerlearn.algorithms.averaging import total
-from peerlearn.algorithms.means import common_means
 from peerlearn.algorithms.readout.auto import READOUT
-from peerlearn.algorithms.readout.solver import Solver, must_take
+from peerlearn.algorithms.readout.chosen_alpha import solve_with_chosen_alpha
+from peerlearn.algorithms.readout.means import common_means
+from peerlearn.algorithms.readout.solver import Solution, Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, warn_caller
@@ -104,8 +105,11 @@ class ESNRegressor(ReservoirArchive):
     washout : int, default 0
         Number of samples at the beginning of each sequence that only set the state. They are
         neither learned from nor scored.
-    alpha : float, default 1e-3
-        Weight of the penalty.
+    alpha : float or "auto", default 1e-3
+        Weight of the penalty. "auto" chooses it by generalised cross-validation from the sums over
+        all agents, for ridge and not for streams. The report says what was chosen. It costs as
+        much as the solver "gram" sends towards its root, and pays for closed loops: they follow a
+        chaotic series for longer.
     penalty : {"ridge", "lasso"}, default "ridge"
         Penalty on the coefficients. With "lasso" many of them are 0.
     fit_intercept : bool or "auto", default "auto"
@@ -127,6 +131,9 @@ class ESNRegressor(ReservoirArchive):
 
     Attributes
     ----------
+    alpha_ : ndarray of shape (n_hosted_agents,)
+        The weight of the penalty of each hosted agent; one number per agent, all the same except
+        for the solver "local" with alpha="auto".
     reservoir_ : Reservoir
         The weights W_in, W and W_fb, the same at every agent.
     coefficients_ : ndarray of shape (n_hosted_agents, 1 + n_inputs + n_reservoir, n_outputs)
@@ -166,7 +173,7 @@ class ESNRegressor(ReservoirArchive):
         leak: float = 1.0,
         noise: float = 0.0,
         washout: int = 0,
-        alpha: float = 1e-3,
+        alpha: float | Literal["auto"] = 1e-3,
         *,
         penalty: Literal["ridge", "lasso"] = "ridge",
         fit_intercept: Intercept = "auto",
@@ -210,6 +217,11 @@ class ESNRegressor(ReservoirArchive):
         -------
         self : ESNRegressor
         """
+        if self.alpha == "auto":
+            raise InputError(
+                "alpha is 'auto', which fit chooses from all samples, and a stream has them one by "
+                "one: set alpha to a number, such as the alpha_ of a model that was fitted"
+            )
         return self.learn_chunk(X, y)
 
     def check_settings(self) -> Setup:
@@ -234,7 +246,9 @@ class ESNRegressor(ReservoirArchive):
             number_between(getattr(self, name), name, 1 / LARGEST, most)
         if self.penalty not in PENALTIES:
             raise InputError(f"penalty is {self.penalty!r}: choose one of {', '.join(PENALTIES)}")
-        PENALTIES[self.penalty](self.alpha)
+        if self.alpha == "auto" and self.penalty != "ridge":
+            raise InputError("alpha is 'auto', which is for penalty='ridge' only: set a number")
+        self._penalty()
         check_intercept(self.fit_intercept)
 
     def check_use_in_files(self) -> None:
@@ -247,7 +261,8 @@ class ESNRegressor(ReservoirArchive):
             )
 
     def _penalty(self) -> Ridge | Lasso:
-        return PENALTIES[self.penalty](float(self.alpha))
+        """Return the penalty; if alpha is "auto", any one of its kind."""
+        return PENALTIES[self.penalty](1.0 if self.alpha == "auto" else self.alpha)
 
     def draw(self, setup: Setup, columns: int, outputs: int) -> tuple[Drawn, ...]:
         self._seed = setup.seeds[RESERVOIR]
@@ -287,15 +302,32 @@ class ESNRegressor(ReservoirArchive):
             problems = self._harvest(network, sequences, harvest_problems)
             if self.alpha == 0:
                 self._check_determined(network, problems)
-            return solver.solve(network, problems, self._penalty())
+            return self._solve(setup, problems, sequences, None)
         uncentred = self._harvest(network, sequences, harvest_uncentred)
         means = common_means(network, solver, uncentred.sums())
         means[:, 0] = 1.0  # of the constant, which sums by gossip may miss by rounding
-        answer = solver.solve(network, uncentred.about(means), self._penalty())
+        answer = self._solve(setup, uncentred.about(means), sequences, means)
         coefficients = answer.coefficients.copy()
         # The constant is 0 about its mean, so that its own coefficient is 0 too.
         coefficients[:, 0] = intercepts(means[:, 1:], answer.coefficients[:, 1:])
         return replace(answer, coefficients=coefficients)
+
+    def _solve(
+        self, setup: Setup, problems: LeastSquares, sequences: Sequences, means: Array | None
+    ) -> Solution:
+        """Solve the problems, with alpha as it was given or chosen. means: None if not centred."""
+        network = setup.network
+        solver: Solver = setup.parts["solver"]
+        if self.alpha != "auto":
+            self.alpha_ = np.full(problems.agents, float(self.alpha))
+            return solver.solve(network, problems, self._penalty())
+        squares = np.zeros(problems.agents)
+        for k, d in zip(sequences.owners, sequences.targets, strict=True):
+            mean = 0.0 if means is None else means[k, problems.shape[0] :]
+            squares[k] += np.sum((self._scaling * d[self.washout :] - mean) ** 2)
+        free = 0 if means is None else 1
+        answer, self.alpha_ = solve_with_chosen_alpha(network, problems, solver, squares, free=free)
+        return answer
 
     def _harvest(
         self, network: Network, sequences: Sequences, harvest: Harvest[Problems]

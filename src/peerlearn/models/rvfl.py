@@ -31,8 +31,8 @@ from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.averaging import total
-from peerlearn.algorithms.means import common_means, common_sums
 from peerlearn.algorithms.readout.auto import READOUT
+from peerlearn.algorithms.readout.means import common_means, common_sums
 from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array

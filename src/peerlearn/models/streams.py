@@ -95,7 +95,7 @@ class StreamModel(FittedModel):
     adds_constant: ClassVar[bool] = True
     before_files: ClassVar = {"fit_intercept": False}
 
-    alpha: float
+    alpha: Any  # a number above 0 when a stream begins
     fit_intercept: Intercept
     _stream: Stream  # not set if no stream is running
 
