@@ -203,3 +203,25 @@ def test_lorenz_is_scaled_and_to_be_predicted_a_second_ahead():
 def test_what_cannot_be_drawn_is_refused(draw, settings, sentence):
     with pytest.raises(DataError, match=sentence):
         draw(**settings)
+
+
+def test_mackey_glass_as_the_equation_has_it():
+    raw, target = mackey_glass(2, 300, tau=17.0, scale=None)
+    scaled, _ = mackey_glass(2, 300, tau=17.0)
+    assert 0.2 < min(x.min() for x in raw) < max(x.max() for x in raw) < 1.5
+    slopes = [np.ptp(x) / np.ptp(z) for x, z in zip(raw, scaled, strict=True)]
+    assert slopes[0] == pytest.approx(slopes[1])  # scaled together
+    np.testing.assert_array_equal(raw[0][10:, 0], target[0][:-10])
+    with pytest.raises(DataError, match="scale of mackey_glass must be 'unit' or None, not 2"):
+        mackey_glass(scale=2)
+
+
+def test_lorenz_in_small_steps():
+    (x,), (y,) = lorenz(1, 400, dt=0.02)
+    assert np.abs(np.diff(x, axis=0)).max() < 0.4  # smooth, where one sample a second is not
+    (rough,), _ = lorenz(1, 400)
+    assert np.abs(np.diff(rough, axis=0)).max() > 0.5
+    np.testing.assert_array_equal(x[1:, 0], y[:-1])
+    for dt in (0, -1.0, np.nan, "1", 1e9):
+        with pytest.raises(DataError, match="dt of lorenz must be a number above 0"):
+            lorenz(1, 10, dt=dt)

@@ -250,7 +250,10 @@ def test_files_that_are_missing_or_may_not_be_read(file, tmp_path, monkeypatch):
         ),
         ({"classes": np.array([b"a", b"b", b"c"])}, "it has 0 classes"),
         ({"classes": np.array([1])}, "it has 1 classes"),
-        ({"about": {"class": "RVFLRegressor", "single_output": True}}, "it should have one output"),
+        (
+            {"about": {"class": "RVFLRegressor", "single_output": True, "parameters": {}}},
+            "it should have one output",
+        ),
     ],
 )
 def test_archives_whose_parts_do_not_fit(file, tmp_path, change, sentence):

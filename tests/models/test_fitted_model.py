@@ -71,7 +71,7 @@ def test_regressors(name, outputs):
 
 
 def test_each_line_is_of_one_agents_coefficients():
-    model = RVFLRegressor(10, solver="local", **OURS).fit(X, X[:, 0])
+    model = RVFLRegressor(10, solver="local", fit_intercept=False, **OURS).fit(X, X[:, 0])
     H = model.features_(X)
     np.testing.assert_allclose(
         model.agent_predictions(X), np.stack([(H @ b)[:, 0] for b in model.coefficients_])

@@ -27,7 +27,7 @@ from tests.support.readout_problems import closed_form
 
 
 def test_centralised_is_the_closed_form_and_scikit_learns_ridge(g50c):
-    model = RVFLRegressor(60, alpha=3.0, random_state=1).fit(g50c.X, g50c.y)
+    model = RVFLRegressor(60, alpha=3.0, fit_intercept=False, random_state=1).fit(g50c.X, g50c.y)
     H = model.features_(g50c.X)
     np.testing.assert_allclose(
         model.coefficients_[0], closed_form(H, g50c.y[:, None], 3.0), atol=1e-10
@@ -311,7 +311,7 @@ class TestBadInput:
     def test_no_penalty_and_too_few_rows(self):
         for network in (None, self.network()):
             with pytest.raises(
-                DataError, match=r"the 20 rows .* do not determine 50 coefficients when alpha is 0"
+                DataError, match=r"the 20 rows .* do not determine 51 coefficients when alpha is 0"
             ):
                 RVFLClassifier(50, alpha=0.0, network=network).fit(self.X, self.y)
 

@@ -28,7 +28,7 @@ WAYS = {  # hidden units are fewer only to be quick
 
 def checked():
     for kind in KINDS:
-        known = kind().get_params()
+        known = kind().get_params(deep=False)
         for way, settings in WAYS.items():
             if way != "linked" or "direct_links" in known:
                 yield (

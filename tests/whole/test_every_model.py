@@ -98,7 +98,7 @@ def comparison_of(kind):
     small = {
         name: value
         for name, value in SMALL.items()
-        if name in kind().get_params() and name != "rows"
+        if name in kind().get_params(deep=False) and name != "rows"
     }
     protocol, data = kind.takes, DATA["rows" if kind.takes == "columns" else kind.takes]
     if protocol in ("rows", "columns"):
@@ -142,7 +142,7 @@ class TestFinding:
 
     def test_a_model_states_nothing_that_contradicts_itself(self):
         for kind in models().values():
-            parameters = kind().get_params()
+            parameters = kind().get_params(deep=False)
             assert {*kind.parts, *kind.alone} <= set(parameters), kind
             assert kind.predicts_alone or not kind.can_be_saved(), kind
             assert not kind.partly_labelled or is_classifier(kind()), kind

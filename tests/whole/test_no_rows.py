@@ -9,7 +9,10 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from click.testing import CliRunner
+from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 
 from peerlearn import (
     AnchorLapClassifier,
@@ -23,8 +26,10 @@ from peerlearn import (
     RVFLRegressor,
     S3VMClassifier,
     SimulatedNetwork,
+    VerticalRVFLRegressor,
     graphs,
 )
+from peerlearn.algorithms.columns.auto import COLUMNS
 from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS
 from peerlearn.algorithms.readout.solver import must_take
@@ -37,11 +42,16 @@ from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 from peerlearn.models import archive
+from peerlearn.models.registry import models
+from peerlearn.testing import model_data
+from peerlearn.testing.model_settings import make_small, stream_variants, variants
 from tests.support.site_processes import write_sites
 from tests.support.split_network import run_apart
 
 GRAPHS = {"ring": graphs.ring(4), "star": graphs.star(4), "line": graphs.line(4)}
 EMPTY = {"the first": (0,), "another": (2,), "all but one": (0, 1, 3)}
+# Where agent 0 has one row, agent 2 four, and some have no labels.
+EMPTY_OF_CASES = {"the first": (0,), "another": (2,), "all but one": (0, 2, 3)}
 FEATURES = RandomFeatures.draw(3, 12, seed=0)
 TABLES = [
     np.random.default_rng(k).standard_normal((rows, 3)) for k, rows in enumerate((15, 40, 7, 20))
@@ -353,6 +363,67 @@ def test_nobody_has_rows(model):
         match=r"no agent of the network has a row|no row of the whole network has a label",
     ):
         model(network=SimulatedNetwork(graphs.ring(4)), random_state=0).fit(given)
+
+
+VARIANTS = [
+    pytest.param(kind, settings, id=f"{name} {words}")
+    for name, kind in models().items()
+    if kind.takes in ("rows", "sequences")
+    for words, settings in variants(kind)
+    if "n_anchors" not in settings  # more anchors than one agent has rows are refused
+]
+STREAMS = [
+    pytest.param(kind, settings, id=f"{name} {words}")
+    for name, kind in models().items()
+    for words, settings in stream_variants(kind)
+]
+
+
+@pytest.mark.parametrize("empty", EMPTY)
+@pytest.mark.parametrize(("kind", "settings"), VARIANTS)
+def test_every_model_with_every_algorithm(kind, settings, empty):
+    """Agents without rows train with the others, and have coefficients like them."""
+    for form in (np.asarray, sp.csr_array):
+        model = make_small(kind, settings, SimulatedNetwork(graphs.ring(4)))
+        if form is sp.csr_array and not get_tags(model).input_tags.sparse:
+            continue
+        model_data.fit(model, range(4), two_classes=True, form=form, empty=EMPTY_OF_CASES[empty])
+        assert len(model.coefficients_) == 4
+        for own in model.coefficients_:
+            assert np.isfinite(own).all()
+
+
+@pytest.mark.parametrize(("kind", "settings"), STREAMS)
+def test_every_stream_whose_first_chunk_is_empty(kind, settings):
+    answers = []
+    for nothing_first in (True, False):
+        model = make_small(kind, settings, SimulatedNetwork(graphs.ring(4)))
+        first = {"classes": model_data.METALS} if is_classifier(model) else {}
+        given = [
+            model_data.sequences(k) if kind.takes == "sequences" else model_data.rows(k)
+            for k in range(4)
+        ]
+        if kind.takes == "sequences":
+            given = [(x[0], y[0]) for x, y in given]
+        else:
+            given = [(X, model_data.targets(model, k)) for k, X in enumerate(given)]
+        if nothing_first:
+            model.partial_fit([(X[:0], y[:0]) for X, y in given], **first)
+        given[2] = tuple(part[:0] for part in given[2])
+        answers.append(model.partial_fit(given, **first).coefficients_)
+    np.testing.assert_allclose(*answers, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", sorted(COLUMNS.kinds()))
+def test_agents_without_columns(solver):
+    """Agents with columns have the same rows: one of them may have no columns."""
+    rng = np.random.default_rng(0)
+    tables = [rng.standard_normal((60, columns)) for columns in (2, 0, 1, 3)]
+    y = tables[0][:, 0] + 10
+    network = SimulatedNetwork(graphs.ring(4))
+    model = VerticalRVFLRegressor(10, solver=solver, network=network, random_state=0)
+    assert all(np.isfinite(own).all() for own in model.fit(tables, y).coefficients_)
+    assert np.isfinite(model.predict(tables)).all()
 
 
 @pytest.mark.parametrize("model", [RVFLRegressor, ESNRegressor])

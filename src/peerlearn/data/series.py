@@ -7,6 +7,7 @@ the model and not of the data.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -24,6 +25,8 @@ ALPHA = 0.2
 BETA = -0.1
 GAMMA = 10
 LONGEST_DELAY = 10_000.0
+LONGEST_STEP = 100.0  # seconds between samples of lorenz
+Scale: TypeAlias = Literal["unit"] | None
 # The equations of Lorenz.
 SIGMA = 10.0
 ETA = 28.0
@@ -163,7 +166,13 @@ def extended_polynomial(
 
 
 def mackey_glass(
-    sequences: int = 50, length: int = 2000, *, tau: float = 30.0, ahead: int = 10, seed: int = 0
+    sequences: int = 50,
+    length: int = 2000,
+    *,
+    tau: float = 30.0,
+    ahead: int = 10,
+    scale: Scale = "unit",
+    seed: int = 0,
 ) -> Series:
     """Draw a chaotic series to predict `ahead` samples before it comes.
 
@@ -174,8 +183,7 @@ def mackey_glass(
     half way through a step comes from the cubic through the values and slopes at the step's ends
     (Hermite), so the whole is of order four. With a value that is constant over a step, as often
     done, it would be of order one. Sequences start from constants uniform on [0.5, 1.5], and their
-    first 1000 samples are left out. All are scaled to [-1, 1] together. The series is chaotic for
-    tau above 16.8.
+    first 1000 samples are left out. The series is chaotic for tau above 16.8.
 
     Parameters
     ----------
@@ -187,6 +195,8 @@ def mackey_glass(
         The delay, a multiple of 0.1.
     ahead : int, default 10
         How many samples ahead the target is.
+    scale : "unit" or None, default "unit"
+        "unit" scales all sequences together to [-1, 1]. None leaves the values of the equation.
     seed : int, default 0
         Seed of the draw.
 
@@ -207,6 +217,8 @@ def mackey_glass(
     _check_settings(
         "mackey_glass", seed, sequences=(sequences, 1), length=(length, 1), ahead=(ahead, 1)
     )
+    if scale not in ("unit", None):
+        raise DataError(f"scale of mackey_glass must be 'unit' or None, not {scale!r:.60}")
     delay = round(tau / STEP) if is_real(tau) and 0 < tau <= LONGEST_DELAY else 0
     if delay < 1 or abs(delay * STEP - tau) > 1e-9 * tau:
         raise DataError(
@@ -218,7 +230,9 @@ def mackey_glass(
     per_sample = round(1 / STEP)
     steps = (forgotten + length + ahead) * per_sample
     x = integrate_mackey_glass(start, delay, tau / delay, steps)
-    x = _to_unit_range(x[:, forgotten * per_sample :: per_sample, None])
+    x = x[:, forgotten * per_sample :: per_sample, None]
+    if scale == "unit":
+        x = _to_unit_range(x)
     return _series(x[:, :length], x[:, ahead : ahead + length, 0])
 
 
@@ -256,18 +270,18 @@ def _production(delayed: Array) -> Array:
     return ALPHA * delayed / (1 + delayed**GAMMA)
 
 
-def lorenz(sequences: int = 50, length: int = 2000, *, seed: int = 0) -> Series:
-    """Draw a chaotic system in three dimensions; its x_1 is to be predicted a second ahead.
+def lorenz(sequences: int = 50, length: int = 2000, *, dt: float = 1.0, seed: int = 0) -> Series:
+    """Draw a chaotic system in three dimensions; its x_1 is to be predicted a sample ahead.
 
         x_1' = 10 (x_2 - x_1)
         x_2' = x_1 (28 - x_3) - x_2
         x_3' = x_1 x_2 - 8/3 x_3
-        y[n] = x_1[n + 1]                     one sample per second
+        y[n] = x_1[n + 1]                     one sample every dt seconds
 
     It is integrated by the Runge-Kutta pair of Dormand and Prince (`scipy.integrate.solve_ivp`,
     RK45, as the thesis's ODE45 is) with a relative tolerance of 1e-4. All sequences take the same
     steps, so another number of sequences changes all of them. They start uniform on a box around
-    the attractor, and their first 20 samples are left out. Each of the three coordinates is scaled
+    the attractor, and their first 20 seconds are left out. Each of the three coordinates is scaled
     to [-1, 1], and the target as x_1.
 
     Parameters
@@ -276,6 +290,9 @@ def lorenz(sequences: int = 50, length: int = 2000, *, seed: int = 0) -> Series:
         Number of sequences.
     length : int, default 2000
         Samples per sequence.
+    dt : float, default 1.0
+        Seconds from one sample to the next. With 1 samples are all but unrelated; with 0.02 the
+        system can be forecast for some seconds.
     seed : int, default 0
         Seed of the draw.
 
@@ -297,16 +314,19 @@ def lorenz(sequences: int = 50, length: int = 2000, *, seed: int = 0) -> Series:
     start = np.stack(
         [g.uniform([-15.0, -20.0, 5.0], [15.0, 20.0, 45.0]) for g in _generators(seed, sequences)]
     )
-    forgotten = FORGOTTEN["lorenz"]
-    x = _to_unit_range(integrate_lorenz(start, forgotten + length)[:, forgotten:])
+    if not is_real(dt) or not 0 < dt <= LONGEST_STEP:
+        raise DataError(
+            f"dt of lorenz must be a number above 0 and at most {LONGEST_STEP:g}, not {dt!r:.60}"
+        )
+    forgotten = math.ceil(FORGOTTEN["lorenz"] / dt)
+    x = _to_unit_range(integrate_lorenz(start, forgotten + length, float(dt))[:, forgotten:])
     return _series(x[:, :-1], x[:, 1:, 0])
 
 
-def integrate_lorenz(start: Array, seconds: int) -> Array:
-    """Return the three coordinates every second: sequences x (seconds + 1) x 3."""
-    found = solve_ivp(
-        _flow, (0, seconds), start.T.ravel(), t_eval=np.arange(seconds + 1), rtol=1e-4
-    )
+def integrate_lorenz(start: Array, samples: int, dt: float = 1.0) -> Array:
+    """Return the three coordinates every dt seconds: sequences x (samples + 1) x 3."""
+    times = dt * np.arange(samples + 1)
+    found = solve_ivp(_flow, (0, times[-1]), start.T.ravel(), t_eval=times, rtol=1e-4)
     states: Array = found.y.reshape(3, len(start), -1).transpose(1, 2, 0)
     return states
 

@@ -8,9 +8,10 @@ alone, so its bits do not depend on which agents live in the same process.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import issparse
 
 from peerlearn.arrays import Array, Indices
 from peerlearn.local.features import RandomFeatures
@@ -42,6 +43,8 @@ class Chunk:
         Y: Sequence[Array],
     ) -> list[Chunk]:
         """Return the chunks of each agent's inputs and targets."""
+        if any(issparse(x) for x in X):
+            return cls.of_rows([features(x) for x in X], Y)
         chunks = []
         for agents, rows, (inputs, targets) in _stack(X, Y):
             H = features.map_stack(inputs)
@@ -49,6 +52,11 @@ class Chunk:
             H[np.arange(H.shape[1]) >= rows[:, None]] = 0.0
             chunks.append(cls(agents, rows, H, targets))
         return chunks
+
+    def with_constant(self) -> Chunk:
+        """Return the chunk with a feature that is 1 in every row, before all others."""
+        constant = np.arange(self.H.shape[1]) < self.rows[:, None]
+        return replace(self, H=np.concatenate([constant[:, :, None], self.H], axis=2))
 
 
 def _stack(

@@ -73,6 +73,7 @@ class ColumnBlocks:
         self.groups = groups
         self.rows = rows  # N
         self.widths = widths  # B_k
+        self.centred = False  # whether the means of columns were subtracted
         self.inputs: list[Array] = []
         self.maps: FeatureMaps | None = None
 
@@ -127,6 +128,17 @@ class ColumnBlocks:
         place = int(np.flatnonzero(group.agents == agent)[0])
         own: Array = group.H[place, :, : self.widths[agent]]
         return own
+
+    def centre(self) -> list[Array]:
+        """Subtract the mean of every column, in place, and return each agent's means."""
+        means = [np.empty(0)] * self.agents
+        for group in self.groups:
+            for k, H in zip(group.agents.tolist(), group.H, strict=True):
+                own = H.mean(axis=0)
+                H -= own
+                means[k] = own[: self.widths[k]]
+        self.centred = True
+        return means
 
     def outputs(self, b: Stacks) -> Array:
         """Return H_k b_k: agents x N x M."""

@@ -8,14 +8,18 @@ in the original network.
 
 A large fit spends a third of its time in the activation. So the product X W is computed at once,
 and the activation passes over IN_CACHE rows at a time, in place, while they are in the cache.
+
+X may be sparse (csr). Its features are dense, and `blocks` has few of them in memory at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
@@ -71,6 +75,7 @@ class RandomFeatures:
     b: Array  # hidden units
     activation: str = "sigmoid"
     direct_links: bool = False
+    center: Array | None = None  # subtracted from all features; None subtracts nothing
 
     @classmethod
     def draw(
@@ -93,15 +98,21 @@ class RandomFeatures:
         """Number of features, B in the formulas."""
         return len(self.b) + (len(self.W) if self.direct_links else 0)
 
-    def __call__(self, X: Array, out: Array | None = None) -> Array:
+    def __call__(self, X: Any, out: Array | None = None) -> Array:
         """Return H = h(X), one row per row of X; written to `out` if it is given."""
         hidden = len(self.b)
-        H = np.empty((len(X), self.width)) if out is None else out
-        np.matmul(X, self.W, out=H[:, :hidden])
-        for start in range(0, len(X), IN_CACHE):
+        rows = X.shape[0]
+        H = np.empty((rows, self.width)) if out is None else out
+        if issparse(X):
+            H[:, :hidden] = X @ self.W
+        else:
+            np.matmul(X, self.W, out=H[:, :hidden])
+        for start in range(0, rows, IN_CACHE):
             ACTIVATIONS[self.activation](H[start : start + IN_CACHE, :hidden], self.b)
         if self.direct_links:
-            H[:, hidden:] = X
+            H[:, hidden:] = X.toarray() if issparse(X) else X
+        if self.center is not None:
+            H -= self.center
         return H
 
     def map_stack(self, X: Array) -> Array:
@@ -118,11 +129,14 @@ class RandomFeatures:
             ACTIVATIONS[self.activation](H[start : start + at_once, :, :hidden], self.b)
         if self.direct_links:
             H[..., hidden:] = X
+        if self.center is not None:
+            H -= self.center
         return H
 
-    def blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
+    def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Yield h(X), some rows at a time, all in the same memory: use or copy them."""
-        buffer = np.empty((min(len(X), BLOCK), self.width))
-        for start in range(0, len(X), BLOCK):
-            rows = slice(start, min(start + BLOCK, len(X)))
+        N = X.shape[0]
+        buffer = np.empty((min(N, BLOCK), self.width))
+        for start in range(0, N, BLOCK):
+            rows = slice(start, min(start + BLOCK, N))
             yield rows, self(X[rows], buffer[: rows.stop - start])

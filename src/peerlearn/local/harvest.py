@@ -11,13 +11,13 @@ rows that come in small blocks wait in a buffer until they are that many.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array
-from peerlearn.local.least_squares import LeastSquares, Tall, Wide, mirror
+from peerlearn.arrays import Array, Indices
+from peerlearn.local.centred import FewRows, ManyRows, UncentredProblems, group_problems
+from peerlearn.local.least_squares import LeastSquares, mirror
 
 # Which sequence, which times, and the rows that the readout sees.
 Blocks = Iterable[tuple[int, slice, Array]]
@@ -82,6 +82,22 @@ class RowSums(RowStore):
         self.HY += H.T @ Y
 
 
+class CentredRowSums(RowSums):
+    """H'H and H'Y of one agent, about a pivot until the means of the network are known."""
+
+    def __init__(self, B: int, M: int) -> None:
+        super().__init__(B, M)
+        self.about_pivot = ManyRows(B, M)
+
+    def _sum(self, H: Array, Y: Array) -> None:
+        self.about_pivot.add(H, Y)
+
+    def finish(self) -> ManyRows:
+        """Return the sums of all rows."""
+        self._flush()
+        return self.about_pivot
+
+
 def harvest_problems(
     blocks: Blocks,
     targets: Sequence[Array],
@@ -94,15 +110,50 @@ def harvest_problems(
 
     owners: the agent, 0, 1, ..., of each sequence.
     """
+    agents, rows, ends = _harvest(blocks, targets, owners, washout, width, RowSums)
+    tall = {k: agent.sums() for k, agent in enumerate(agents) if isinstance(agent, RowSums)}
+    wide = {k: (agent.H, agent.Y) for k, agent in enumerate(agents) if k not in tall}
+    shape = (width, targets[0].shape[1])
+    return LeastSquares(group_problems(tall, wide), rows, shape), ends
+
+
+def harvest_uncentred(
+    blocks: Blocks,
+    targets: Sequence[Array],
+    owners: Sequence[int],
+    *,
+    washout: int,
+    width: int,
+) -> tuple[UncentredProblems, list[Array]]:
+    """Return the same as `harvest_problems`, for problems about means that are not known yet."""
+    agents, rows, ends = _harvest(blocks, targets, owners, washout, width, CentredRowSums)
+    parts: list[FewRows | ManyRows] = []
+    for agent in agents:
+        if isinstance(agent, CentredRowSums):
+            parts.append(agent.finish())
+        else:
+            parts.append(FewRows(agent.H, agent.Y))
+    return UncentredProblems(parts, rows.tolist(), (width, targets[0].shape[1])), ends
+
+
+def _harvest(
+    blocks: Blocks,
+    targets: Sequence[Array],
+    owners: Sequence[int],
+    washout: int,
+    width: int,
+    kind: type[RowSums],
+) -> tuple[list[RowStore], Indices, list[Array]]:
+    """Return the rows or sums of each agent, its number of rows, and the last rows of sequences.
+
+    kind: the class of sums of an agent with many rows.
+    """
     M = targets[0].shape[1]
     samples = [max(len(d) - washout, 0) for d in targets]
     rows = np.bincount(owners, samples).astype(np.intp)
     agents: list[RowStore] = []
     for n in rows.tolist():
-        if n >= width:
-            agents.append(RowSums(width, M))
-        else:
-            agents.append(RowStore(n, width, M))
+        agents.append(kind(width, M) if n >= width else RowStore(n, width, M))
     ends = [np.empty(0)] * len(targets)
     for j, times, H in blocks:
         first = max(times.start, washout)
@@ -111,21 +162,4 @@ def harvest_problems(
             agent.add(H[first - times.start :], targets[j][first : times.stop])
         if times.stop == len(targets[j]):
             ends[j] = H[-1].copy()
-    return LeastSquares(_groups(agents), rows, (width, M)), ends
-
-
-def _groups(agents: Sequence[RowStore]) -> list[Wide | Tall]:
-    tall = [k for k, agent in enumerate(agents) if isinstance(agent, RowSums)]
-    wide = [k for k, agent in enumerate(agents) if not isinstance(agent, RowSums)]
-    groups: list[Wide | Tall] = []
-    sums = [agent.sums() for agent in agents if isinstance(agent, RowSums)]
-    if sums:
-        G = np.stack([own for own, _ in sums])
-        HY = np.stack([own for _, own in sums])
-        groups.append(Tall(np.array(tall), G, HY))
-    if wide:
-        H = [agents[k].H for k in wide]
-        Y = [agents[k].Y for k in wide]
-        for group in LeastSquares.of_rows(H, Y).groups:
-            groups.append(replace(group, agents=np.array(wide)[group.agents]))
-    return groups
+    return agents, rows, ends

@@ -158,7 +158,7 @@ class LeastSquares:
         The features of an agent with many rows are used block by block and never kept.
         """
         blocks = [features.blocks(x) for x in X]
-        lengths = [len(x) for x in X]
+        lengths = [x.shape[0] for x in X]
         problems = cls._of(blocks, lengths, Y, features.width)
         problems.inputs = list(X)
         problems.features = features

@@ -62,10 +62,10 @@ class NormalEquations:
         P = np.sum(np.stack([P for _, P in pairs]), axis=0)
         return NormalEquations(self.shape, G=G, P=P)
 
-    def ridge(self, alpha: float) -> Array:
-        """Return (H'H + alpha I)^-1 H'Y."""
+    def ridge(self, alpha: float | Array) -> Array:
+        """Return (H'H + alpha I)^-1 H'Y. alpha: one number, or one per feature."""
         B = self.shape[0]
-        if self.R is not None and alpha > 0:
+        if self.R is not None and not isinstance(alpha, np.ndarray) and alpha > 0:
             H = self.R[:, :B]
             Y = self.R[:, B:]
             return H.T @ solve_ridge(H @ H.T, Y, alpha)

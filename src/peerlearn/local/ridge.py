@@ -12,9 +12,12 @@ from peerlearn.errors import DataError
 def solve_ridge(
     G: Array,
     HY: Array,
-    alpha: float,
+    alpha: float | Array,
 ) -> Array:
-    """Return (G + alpha I)^-1 HY by Cholesky, or raise DataError if it is not determined."""
+    """Return (G + alpha I)^-1 HY by Cholesky, or raise DataError if it is not determined.
+
+    alpha: one number, or one per row of G.
+    """
     solution: Array = scipy.linalg.cho_solve(_factor(G, alpha), HY, check_finite=False)
     return solution
 
@@ -34,7 +37,7 @@ def undetermined_error(alpha: float) -> DataError:
     )
 
 
-def _factor(G: Array, alpha: float) -> tuple[Array, bool]:
+def _factor(G: Array, alpha: float | Array) -> tuple[Array, bool]:
     A = G.copy()
     A.flat[:: len(A) + 1] += alpha
     try:
@@ -42,8 +45,8 @@ def _factor(G: Array, alpha: float) -> tuple[Array, bool]:
             A, overwrite_a=True, check_finite=False
         )
     except np.linalg.LinAlgError:
-        raise undetermined_error(alpha) from None
+        raise undetermined_error(float(np.max(alpha))) from None
     diagonal = np.abs(np.diagonal(factor[0]))
-    if alpha == 0 and diagonal.min() <= 1e-7 * diagonal.max():
-        raise undetermined_error(alpha)
+    if np.max(alpha) == 0 and diagonal.min() <= 1e-7 * diagonal.max():
+        raise undetermined_error(float(np.max(alpha)))
     return factor

@@ -216,7 +216,7 @@ def _restore(reader: ArchiveReader) -> Saved:
     """Return the estimator that was saved, without its network."""
     known = saved_models()
     kind = known[reader.one_of("class", known)]
-    model = kind(**reader.parameters(kind().get_params()))
+    model = kind(**{**kind.before_files, **reader.parameters(kind().get_params(deep=False))})
     inputs = reader.entry("n_features", int)
     model.n_features_in_ = inputs
     model.from_archive(reader)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from sklearn.base import BaseEstimator
 
 from peerlearn.algorithms.registry import Family
 from peerlearn.data.dataset import AnyArray
 from peerlearn.models.archive_reader import ArchiveReader
+from peerlearn.models.nested import settings_of, with_settings
 from peerlearn.models.settings import network_of, one_agent, seeds_of
 from peerlearn.network import Network
 
@@ -59,6 +60,7 @@ class NetworkModel(ABC, BaseEstimator):
         the model at each agent does the same.
     seeds: names of the seeds drawn from random_state, in this order. Error messages use the names.
     own: parameters that may differ between agents.
+    before_files: parameters that older files lack, with the values that older releases meant.
     """
 
     parts: ClassVar[Mapping[str, Family[Any]]] = {}
@@ -69,10 +71,48 @@ class NetworkModel(ABC, BaseEstimator):
     alone: ClassVar[Mapping[str, Any]] = {}
     seeds: ClassVar[tuple[str, ...]] = ()
     own: ClassVar[tuple[str, ...]] = ("network", "random_state")
+    before_files: ClassVar[Mapping[str, Any]] = {}
 
     network: Network | None
     random_state: Any
     n_features_in_: int
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        deep: whether to return the settings of algorithms as well, such as solver__tolerance.
+        """
+        params: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            for name in self.parts:
+                params |= settings_of(self._part_with_settings(name), name)
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, and settings of algorithms such as solver__tolerance.
+
+        An algorithm is replaced by one with the new settings; it may have been given by name.
+        """
+        nested: dict[str, dict[str, Any]] = {}
+        plain = {}
+        for key, value in params.items():
+            name, is_nested, setting = key.partition("__")
+            if is_nested and name in self.parts:
+                nested.setdefault(name, {})[setting] = value
+            else:
+                plain[key] = value
+        super().set_params(**plain)
+        for name, settings in nested.items():
+            chosen = self.parts[name].of(getattr(self, name))
+            setattr(self, name, with_settings(chosen, settings, name))
+        return self
+
+    def _part_with_settings(self, name: str) -> Any:
+        """Return the algorithm of this parameter; None if the parameter is not valid."""
+        try:
+            return self.parts[name].of(getattr(self, name))
+        except ValueError:
+            return None
 
     def check_settings(self) -> Setup:
         """Check all parameters, and return network, algorithms and seeds. Send nothing."""

@@ -6,8 +6,9 @@ Thesis, chapter 9:
     s y[n] = b'[1; x[n]; h[n]]
 
 a is the leak, s the scaling of the teacher, v noise that is added in training only. All agents draw
-the same W_in, W and W_fb. b is the ridge or lasso solution over the time steps of all agents; a
-solver of `peerlearn.algorithms` finds it while the sequences stay at their agents.
+the same W_in, W and W_fb. b is the ridge or lasso solution over the time steps of all agents; with
+fit_intercept the constant has no penalty. A solver of `peerlearn.algorithms` finds b while the
+sequences stay at their agents.
 
 If outputs are fed back, training feeds back the known outputs (teacher forcing), times s (Jaeger,
 Adaptive nonlinear system identification with echo state networks, 2003).
@@ -20,7 +21,8 @@ This file has the parameters, and how states become a least-squares problem.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from dataclasses import replace
+from typing import ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,11 +30,14 @@ from numpy.typing import ArrayLike
 from peerlearn.algorithms.agreement import Drawn, probe
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.readout.auto import READOUT
-from peerlearn.algorithms.readout.solver import Solver, must_take
+from peerlearn.algorithms.readout.chosen_alpha import solve_with_chosen_alpha
+from peerlearn.algorithms.readout.means import common_means
+from peerlearn.algorithms.readout.solver import Solution, Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, warn_caller
-from peerlearn.local.harvest import harvest_problems
+from peerlearn.local.centred import intercepts
+from peerlearn.local.harvest import Blocks, harvest_problems, harvest_uncentred
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 from peerlearn.local.readouts import run_forced
@@ -41,11 +46,34 @@ from peerlearn.models.base import DEALING, Setup
 from peerlearn.models.fitted_model import Answer
 from peerlearn.models.reservoir_archive import ReservoirArchive
 from peerlearn.models.sequence_shares import Sequences
-from peerlearn.models.settings import RandomState, check_whole_number, number_between
+from peerlearn.models.settings import (
+    Intercept,
+    RandomState,
+    check_intercept,
+    check_whole_number,
+    number_between,
+)
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 
 __all__ = ["ESNRegressor"]
+
+Problems = TypeVar("Problems", covariant=True)
+
+
+class Harvest(Protocol[Problems]):
+    """How states become problems: `harvest_problems`, or `harvest_uncentred`."""
+
+    def __call__(
+        self,
+        blocks: Blocks,
+        targets: Sequence[Array],
+        owners: Sequence[int],
+        *,
+        washout: int,
+        width: int,
+    ) -> tuple[Problems, list[Array]]: ...
+
 
 PENALTIES: dict[str, type[Ridge] | type[Lasso]] = {"ridge": Ridge, "lasso": Lasso}
 RESERVOIR = "the reservoir"
@@ -77,10 +105,17 @@ class ESNRegressor(ReservoirArchive):
     washout : int, default 0
         Number of samples at the beginning of each sequence that only set the state. They are
         neither learned from nor scored.
-    alpha : float, default 1e-3
-        Weight of the penalty.
+    alpha : float or "auto", default 1e-3
+        Weight of the penalty. "auto" chooses it by generalised cross-validation from the sums over
+        all agents, for ridge and not for streams. The report says what was chosen. It costs as
+        much as the solver "gram" sends towards its root, and pays for closed loops: they follow a
+        chaotic series for longer.
     penalty : {"ridge", "lasso"}, default "ridge"
         Penalty on the coefficients. With "lasso" many of them are 0.
+    fit_intercept : bool or "auto", default "auto"
+        Whether the coefficient of the constant is free of the penalty. The means of states and
+        outputs over the network then cost one more sum, of a row of the readout's problem. "auto"
+        is True, except for streams whose learner cannot have a free constant: all but "exact".
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
         "cg", or an object with settings such as ADMM(tolerance=1e-6). For lasso "auto", "gram",
@@ -96,6 +131,9 @@ class ESNRegressor(ReservoirArchive):
 
     Attributes
     ----------
+    alpha_ : ndarray of shape (n_hosted_agents,)
+        The weight of the penalty of each hosted agent; one number per agent, all the same except
+        for the solver "local" with alpha="auto".
     reservoir_ : Reservoir
         The weights W_in, W and W_fb, the same at every agent.
     coefficients_ : ndarray of shape (n_hosted_agents, 1 + n_inputs + n_reservoir, n_outputs)
@@ -122,6 +160,7 @@ class ESNRegressor(ReservoirArchive):
     parts: ClassVar = {"solver": READOUT, "stream": STREAMING}
     seeds: ClassVar = (RESERVOIR, DEALING)
     alone: ClassVar = {"solver": "local"}
+    adds_constant: ClassVar = False
 
     def __init__(
         self,
@@ -134,9 +173,10 @@ class ESNRegressor(ReservoirArchive):
         leak: float = 1.0,
         noise: float = 0.0,
         washout: int = 0,
-        alpha: float = 1e-3,
+        alpha: float | Literal["auto"] = 1e-3,
         *,
         penalty: Literal["ridge", "lasso"] = "ridge",
+        fit_intercept: Intercept = "auto",
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
         network: Network | None = None,
@@ -153,6 +193,7 @@ class ESNRegressor(ReservoirArchive):
         self.washout = washout
         self.alpha = alpha
         self.penalty = penalty
+        self.fit_intercept = fit_intercept
         self.solver = solver
         self.stream = stream
         self.network = network
@@ -176,6 +217,11 @@ class ESNRegressor(ReservoirArchive):
         -------
         self : ESNRegressor
         """
+        if self.alpha == "auto":
+            raise InputError(
+                "alpha is 'auto', which fit chooses from all samples, and a stream has them one by "
+                "one: set alpha to a number, such as the alpha_ of a model that was fitted"
+            )
         return self.learn_chunk(X, y)
 
     def check_settings(self) -> Setup:
@@ -200,7 +246,10 @@ class ESNRegressor(ReservoirArchive):
             number_between(getattr(self, name), name, 1 / LARGEST, most)
         if self.penalty not in PENALTIES:
             raise InputError(f"penalty is {self.penalty!r}: choose one of {', '.join(PENALTIES)}")
-        PENALTIES[self.penalty](self.alpha)
+        if self.alpha == "auto" and self.penalty != "ridge":
+            raise InputError("alpha is 'auto', which is for penalty='ridge' only: set a number")
+        self._penalty()
+        check_intercept(self.fit_intercept)
 
     def check_use_in_files(self) -> None:
         if self.feedback_scaling:
@@ -212,7 +261,8 @@ class ESNRegressor(ReservoirArchive):
             )
 
     def _penalty(self) -> Ridge | Lasso:
-        return PENALTIES[self.penalty](float(self.alpha))
+        """Return the penalty; if alpha is "auto", any one of its kind."""
+        return PENALTIES[self.penalty](1.0 if self.alpha == "auto" else self.alpha)
 
     def draw(self, setup: Setup, columns: int, outputs: int) -> tuple[Drawn, ...]:
         self._seed = setup.seeds[RESERVOIR]
@@ -245,14 +295,44 @@ class ESNRegressor(ReservoirArchive):
         return Drawn("the reservoir", positive, rows)
 
     def train(self, setup: Setup, sequences: Sequences) -> Answer:
-        problems = self._harvest(setup.network, sequences)
-        if self.alpha == 0:
-            self._check_determined(setup.network, problems)
+        network = setup.network
         solver: Solver = setup.parts["solver"]
-        return solver.solve(setup.network, problems, self._penalty())
+        # Without a penalty the constant among the features is the intercept already.
+        if not self.fit_intercept or self.alpha == 0:
+            problems = self._harvest(network, sequences, harvest_problems)
+            if self.alpha == 0:
+                self._check_determined(network, problems)
+            return self._solve(setup, problems, sequences, None)
+        uncentred = self._harvest(network, sequences, harvest_uncentred)
+        means = common_means(network, solver, uncentred.sums())
+        means[:, 0] = 1.0  # of the constant, which sums by gossip may miss by rounding
+        answer = self._solve(setup, uncentred.about(means), sequences, means)
+        coefficients = answer.coefficients.copy()
+        # The constant is 0 about its mean, so that its own coefficient is 0 too.
+        coefficients[:, 0] = intercepts(means[:, 1:], answer.coefficients[:, 1:])
+        return replace(answer, coefficients=coefficients)
 
-    def _harvest(self, network: Network, sequences: Sequences) -> LeastSquares:
-        """Return the least-squares problems of states and scaled targets of the hosted agents.
+    def _solve(
+        self, setup: Setup, problems: LeastSquares, sequences: Sequences, means: Array | None
+    ) -> Solution:
+        """Solve the problems, with alpha as it was given or chosen. means: None if not centred."""
+        network = setup.network
+        solver: Solver = setup.parts["solver"]
+        if self.alpha != "auto":
+            self.alpha_ = np.full(problems.agents, float(self.alpha))
+            return solver.solve(network, problems, self._penalty())
+        squares = np.zeros(problems.agents)
+        for k, d in zip(sequences.owners, sequences.targets, strict=True):
+            mean = 0.0 if means is None else means[k, problems.shape[0] :]
+            squares[k] += np.sum((self._scaling * d[self.washout :] - mean) ** 2)
+        free = 0 if means is None else 1
+        answer, self.alpha_ = solve_with_chosen_alpha(network, problems, solver, squares, free=free)
+        return answer
+
+    def _harvest(
+        self, network: Network, sequences: Sequences, harvest: Harvest[Problems]
+    ) -> Problems:
+        """Return what `harvest` makes of the states and scaled targets of the hosted agents.
 
         The end of the last sequence is remembered: forecasts continue from there.
         """
@@ -266,9 +346,7 @@ class ESNRegressor(ReservoirArchive):
         blocks = self.reservoir_.blocks(
             sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners
         )
-        problems, ends = harvest_problems(
-            blocks, teachers, owners, washout=self.washout, width=width
-        )
+        problems, ends = harvest(blocks, teachers, owners, washout=self.washout, width=width)
         self._end = self._end_of(sequences, teachers, ends)
         sizes = [float(np.abs(d).max(initial=0.0)) for d in sequences.targets]
         self._largest_fitted = max(sizes)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, warn_caller
-from peerlearn.local.readouts import forecast, outputs, run_forced
+from peerlearn.local.readouts import LIMIT, forecast, outputs, run_forced
 from peerlearn.local.reservoir import Reservoir
 from peerlearn.local.threads import one_blas_thread
 from peerlearn.models import sequence_shares
@@ -111,6 +111,7 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
         Returns
         -------
         ndarray of shape (n,) or (n, n_outputs)
+            If the closed loop diverges, there is a warning, and samples from there on are NaN.
         """
         check_is_fitted(self)
         check_whole_number(n, "n", 1)
@@ -133,7 +134,7 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
             steps = n - len(samples)
             if steps:
                 scaled = forecast(self.reservoir_, self.coefficients_[0], h, s * last, steps, s)
-                self._warn_if_unstable([scaled])
+                self._warn_if_diverged(scaled, len(samples))
                 samples = [*samples, scaled / s]
         future: Array = np.concatenate(samples)
         return future[:, 0] if self._single_output else future
@@ -184,6 +185,22 @@ class ReservoirPredictor(RegressorMixin, SequenceModel):
         if self.reservoir_.feedback:
             self._warn_if_unstable(scaled)
         return [y / s for y in scaled]
+
+    def _warn_if_diverged(self, scaled: Array, before: int) -> None:
+        """Warn if a forecast diverged, or has left what was learned.
+
+        before: number of samples of the forecast before these.
+        """
+        diverged = np.flatnonzero(np.isnan(scaled).any(axis=1))
+        if len(diverged) == 0:
+            self._warn_if_unstable([scaled])
+            return
+        warn_caller(
+            f"the forecast: the loop of outputs that are fed back diverges, after "
+            f"{before + diverged[0]} samples they are above {LIMIT:g}, and all later ones are NaN: "
+            "train with some noise or a larger alpha, or with a smaller spectral_radius or "
+            "feedback_scaling"
+        )
 
     def _warn_if_unstable(self, scaled: Sequence[Array]) -> None:
         """Warn if a closed loop has reached outputs far beyond all that was learned.

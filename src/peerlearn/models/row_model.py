@@ -52,12 +52,21 @@ class RowModel(Targets, FittedModel):
         return self.fit_over_network(X, y)
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
-        inputs, targets = shares_of(self, setup.network, *given, seed=setup.seeds[DEALING])
+        inputs, outputs, _ = self.checked_rows(setup, *given)
+        return self.train(setup, inputs, outputs)
+
+    def checked_rows(
+        self, setup: Setup, X: Any, y: Any, weights: Any = None
+    ) -> tuple[list[Any], list[Array], list[Array] | None]:
+        """Return checked inputs, encoded targets and weights, after agents compared settings."""
+        inputs, targets, dealt = shares_of(
+            self, setup.network, X, y, seed=setup.seeds[DEALING], weights=weights
+        )
         outputs = self.encode(setup.network, targets)
         rows = [own.shape[0] for own in inputs]
         columns = inputs[0].shape[1]
         self.draw_and_compare(setup, columns, outputs[0].shape[1], rows=rows)
-        return self.train(setup, inputs, outputs)
+        return inputs, outputs, dealt
 
     @abstractmethod
     def train(self, setup: Setup, inputs: list[Any], outputs: list[Array]) -> Answer:

@@ -26,19 +26,28 @@ from peerlearn.network.base import Network
 
 
 def shares_of(
-    model: BaseEstimator, network: Network, X: Any, y: Any, *, seed: int
-) -> tuple[list[Array], list[Any]]:
-    """Return the inputs and the targets of each hosted agent, from the arguments of `fit`.
+    model: BaseEstimator, network: Network, X: Any, y: Any, *, seed: int, weights: Any = None
+) -> tuple[list[Array], list[Any], list[Array] | None]:
+    """Return inputs, targets and weights of each hosted agent, from the arguments of `fit`.
 
     Rows are dealt evenly; for a classifier, the rows of each class are.
+
+    weights: one per row, or a list with those of each share; None if there are none.
     """
     fewest = 0 if network.size > 1 else 1  # an agent among others may have no rows
     if are_given_as_shares(model, network, X, y, "fit"):
         checked = _check_shares(model, network, X, first=True, fewest=fewest)
-        return [X_k for X_k, _ in checked], [y_k for _, y_k in checked]
+        inputs = [X_k for X_k, _ in checked]
+        of_shares = _weights_of_shares(network, weights, inputs)
+        if of_shares is not None and len(network.hosted) == network.size:
+            _check_some_weight(np.concatenate(of_shares))
+        return inputs, [y_k for _, y_k in checked], of_shares
     X, y = _check_share(model, X, y, first=True, fewest=fewest)
+    w = None if weights is None else check_weights(weights, len(y), "")
+    if w is not None and len(network.hosted) == network.size:
+        _check_some_weight(w)
     if len(network.hosted) == 1:  # the only agent of the network, or of this process
-        return [X], [y]
+        return [X], [y], None if w is None else [w]
     if len(y) < network.size:
         raise DataError(
             f"n_samples={len(y)} rows cannot be dealt to {network.size} agents, one each at least: "
@@ -52,7 +61,53 @@ def shares_of(
         rows = partition.stratified_rows(labels, network.size, rng)
     else:
         rows = partition.even_rows(len(y), network.size, rng)
-    return [X[own] for own in rows], [y[own] for own in rows]
+    dealt = None if w is None else [w[own] for own in rows]
+    return [X[own] for own in rows], [y[own] for own in rows], dealt
+
+
+def _weights_of_shares(
+    network: Network, weights: Any, inputs: Sequence[Array]
+) -> list[Array] | None:
+    if weights is None:
+        return None
+    if not isinstance(weights, Sequence) or len(weights) != len(inputs):
+        raise DataError(
+            f"sample_weight must be a list of {len(inputs)} arrays, the weights of each share's "
+            "rows, if fit is called with shares"
+        )
+    checked = []
+    for agent, own, X in zip(network.hosted, weights, inputs, strict=True):
+        checked.append(check_weights(own, X.shape[0], f"the share of agent {agent}: "))
+    return checked
+
+
+def _check_some_weight(w: Array) -> None:
+    if w.size and not w.any():
+        raise DataError(
+            "sample_weight is zero for all rows: give some of them a weight above 0, or leave "
+            "sample_weight out"
+        )
+
+
+def check_weights(weights: Any, rows: int, whose: str) -> Array:
+    """Return the weights of rows as an array: one number of 0 or more per row."""
+    try:
+        w = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{whose}sample_weight must hold numbers ({error})") from error
+    if w.ndim == 0:
+        w = np.full(rows, float(w))
+    if w.shape != (rows,):
+        raise DataError(
+            f"{whose}sample_weight has shape {w.shape}, but there are {rows} rows: give one number "
+            "per row (Sample weights must be 1D array or scalar)"
+        )
+    if not ((w >= 0) & (w <= LARGEST)).all():
+        raise DataError(
+            f"{whose}sample_weight has values that are negative, NaN or infinite: give numbers of "
+            f"0 or more, at most {LARGEST:g}"
+        )
+    return w
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """Random vector functional-link networks: random features and a linear readout.
 
-    f(x) = b'h(x),   h: random features, the same at all agents,   b: ridge over all agents' rows
+    f(x) = b'h(x) + c,   h: random features, the same at all agents
+                         b: ridge over all agents' rows,   c: the intercept, without a penalty
 
 A solver of `peerlearn.algorithms` finds b while the rows stay at their agents (thesis, chapters 2
 and 4). A saved model has the arrays
 
     W, b            the hidden layer: inputs x hidden units, and hidden units
     coefficients    features x outputs
+    intercept       outputs; missing in files of models that had none
 
 and the entries activation and direct_links in its text. A saved stream calls the array b bias,
 because b is already the name of the coefficients in its state.
@@ -18,22 +20,25 @@ the kind of target.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.readout.auto import READOUT
+from peerlearn.algorithms.readout.means import common_means, common_sums
 from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array
 from peerlearn.data.dataset import AnyArray
-from peerlearn.errors import DataError
+from peerlearn.errors import DataError, InputError
+from peerlearn.local.centred import UncentredProblems, intercepts
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures, check_activation
 from peerlearn.local.least_squares import LeastSquares
@@ -46,8 +51,9 @@ from peerlearn.models.label_targets import LabelTargets
 from peerlearn.models.number_targets import NumberTargets
 from peerlearn.models.row_model import RowModel
 from peerlearn.models.row_shares import chunk_of, encode_shares
-from peerlearn.models.settings import RandomState
-from peerlearn.models.streams import Rows, Stream, StreamModel
+from peerlearn.models.settings import Intercept, RandomState, check_intercept, number_between
+from peerlearn.models.streams import PART, Rows, Stream, StreamModel
+from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
@@ -63,6 +69,7 @@ class _RVFL(StreamModel, RowModel):
     same_coordinates: ClassVar = True
 
     coefficients_: Array
+    intercept_: Array
     features_: RandomFeatures
 
     def __init__(
@@ -72,6 +79,7 @@ class _RVFL(StreamModel, RowModel):
         *,
         activation: str = "sigmoid",
         direct_links: bool = False,
+        fit_intercept: Intercept = "auto",
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
         network: Network | None = None,
@@ -81,6 +89,7 @@ class _RVFL(StreamModel, RowModel):
         self.alpha = alpha
         self.activation = activation
         self.direct_links = direct_links
+        self.fit_intercept = fit_intercept
         self.solver = solver
         self.stream = stream
         self.network = network
@@ -96,6 +105,7 @@ class _RVFL(StreamModel, RowModel):
         check_scalar(self.alpha, "alpha", Real)
         Ridge(self.alpha)
         check_activation(self.activation)
+        check_intercept(self.fit_intercept)
 
     def draw(self, setup: Setup, columns: int, outputs: int) -> tuple[Drawn, ...]:
         self.features_ = RandomFeatures.draw(
@@ -107,31 +117,108 @@ class _RVFL(StreamModel, RowModel):
         )
         return (Drawn.of_features(self.features_),)
 
-    def train(self, setup: Setup, inputs: list[Array], outputs: list[Array]) -> Answer:
-        problems = LeastSquares.of_inputs(self.features_, inputs, outputs)
-        if self.alpha == 0:
-            self._check_determined(setup.network, problems)
-        solver: Solver = setup.parts["solver"]
-        return solver.solve(setup.network, problems, Ridge(self.alpha))
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | Sequence[ArrayLike] | None = None,
+    ) -> Self:
+        """Train on rows and their targets.
 
-    def _check_determined(self, network: Network, problems: LeastSquares) -> None:
-        N = round(float(total(network, problems.rows)[0]))
-        B = problems.shape[0]
-        if N < B:
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_columns), or list of (X_k, y_k)
+            The rows. If all agents are hosted here, the rows are dealt to them. A process that
+            hosts one agent gives that agent's rows. A list of shares, as `peerlearn.partition`
+            makes it, has one (X_k, y_k) per hosted agent. Sparse rows never become dense all at
+            once: only the features of some rows do.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs), default None
+            The targets of the rows; None if X is a list of shares.
+        sample_weight : array-like of shape (n_rows,), list of them, or None, default None
+            Factors of the rows' squared errors, 0 or more. With shares, a list with the weights of
+            each share's rows. None weighs all rows 1.
+
+        Returns
+        -------
+        self : the model
+        """
+        return self.fit_over_network(X, y, sample_weight)
+
+    def learn(self, setup: Setup, *given: Any) -> Answer:
+        setup = self.without_stream(setup)
+        inputs, outputs, weights = self.checked_rows(setup, *given)
+        given_weights = () if weights is None else (weights,)
+        answer = self.train(setup, inputs, outputs, *given_weights)
+        self.end_stream()
+        return answer
+
+    def train(
+        self,
+        setup: Setup,
+        inputs: list[Array],
+        outputs: list[Array],
+        weights: list[Array] | None = None,
+    ) -> Answer:
+        network = setup.network
+        solver: Solver = setup.parts["solver"]
+        if self.alpha == 0:
+            self._check_determined(network, inputs)
+        weights = self.weigh_rows(network, solver, outputs, weights)
+        if not self.fit_intercept and weights is None:
+            problems = LeastSquares.of_inputs(self.features_, inputs, outputs)
+            answer = solver.solve(network, problems, Ridge(self.alpha))
+            self.intercept_ = np.zeros((len(inputs), outputs[0].shape[1]))
+            return answer
+        uncentred = UncentredProblems.of_inputs(self.features_, inputs, outputs, weights)
+        means = np.zeros((len(inputs), sum(uncentred.shape)))
+        if self.fit_intercept:
+            means = common_means(network, solver, uncentred.sums())
+        answer = solver.solve(network, uncentred.about(means), Ridge(self.alpha))
+        self.intercept_ = intercepts(means, answer.coefficients)
+        return answer
+
+    def weigh_rows(
+        self,
+        network: Network,
+        solver: Solver,
+        outputs: list[Array],
+        weights: list[Array] | None,
+    ) -> list[Array] | None:
+        """Return the weights of all rows, from those that were given; None if all are 1."""
+        return weights
+
+    def _check_determined(self, network: Network, inputs: list[Array]) -> None:
+        rows = np.array([X.shape[0] for X in inputs])
+        N = round(float(total(network, rows)[0]))
+        constants = 1 if self.fit_intercept else 0
+        unknown = self.features_.width + constants
+        if unknown > N:
+            most = max(N - constants, 1)
             raise DataError(
-                f"the {N} rows of the whole network do not determine {B} coefficients when alpha "
-                f"is 0: set alpha above 0, or n_hidden to {N} or less"
+                f"the {N} rows of the whole network do not determine {unknown} coefficients when "
+                f"alpha is 0: set alpha above 0, or n_hidden to {most} or less"
             )
 
     def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
         rows = self.rows_to_predict(X)
-        H = self.features_(rows)
         b = self.coefficients_[agents]
         L, B, M = b.shape
         # One matrix product for all agents: rows x B times B x (L M).
         side_by_side = b.transpose(1, 0, 2).reshape(B, -1)
-        outputs = (H @ side_by_side).reshape(len(H), L, M)
+        if issparse(rows):  # never as dense as the features of all rows
+            outputs = np.empty((rows.shape[0], L * M))
+            for block, H in self.features_.blocks(rows):
+                outputs[block] = H @ side_by_side
+        else:
+            outputs = self.features_(rows) @ side_by_side
+        outputs = outputs.reshape(-1, L, M)
+        outputs += self.intercept_[agents]
         return outputs.transpose(1, 0, 2)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     # Streams: see `StreamModel`
 
@@ -144,7 +231,10 @@ class _RVFL(StreamModel, RowModel):
         return Rows(shares.inputs, encode_shares(shares, self.encode_chunk)), fixed
 
     def chunks_of(self, stream: Stream, rows: Rows) -> tuple[list[Chunk], State]:
-        return Chunk.of_inputs(self.features_, rows.inputs, rows.outputs), {}
+        chunks = Chunk.of_inputs(self.features_, rows.inputs, rows.outputs)
+        if self.stream_has_intercept(stream.learner):
+            chunks = [chunk.with_constant() for chunk in chunks]
+        return chunks, {}
 
     def memory(self, agents: int) -> State:
         return {}  # the features of a row depend on nothing before it
@@ -152,6 +242,16 @@ class _RVFL(StreamModel, RowModel):
     @property
     def row_width(self) -> int:
         return self.features_.width
+
+    def continue_from(self, stream: Stream) -> Self:
+        super().continue_from(stream)
+        b = stream.state["b"]
+        if self.stream_has_intercept(stream.learner):
+            self.intercept_ = b[:, 0]
+            self.coefficients_ = b[:, 1:]
+        else:
+            self.intercept_ = np.zeros((len(b), b.shape[2]))
+        return self
 
     # Saved files: see `NetworkModel` and `StreamModel`
 
@@ -162,13 +262,19 @@ class _RVFL(StreamModel, RowModel):
             "direct_links": bool(layer.direct_links),
             **self.target_entries(),
         }
-        return {"W": layer.W, "b": layer.b}, entries
+        intercept = self.intercept_[0]
+        constant = {"intercept": intercept} if intercept.any() else {}
+        return {"W": layer.W, "b": layer.b, **constant}, entries
 
     def from_archive(self, reader: ArchiveReader) -> None:
         self._restore_layer(reader, "b")
         coefficients = reader.numbers("coefficients", self.row_width, None)
+        outputs = coefficients.shape[1]
         self.coefficients_ = coefficients[None]
-        self.restore_targets(reader, coefficients.shape[1])
+        self.restore_targets(reader, outputs)
+        self.intercept_ = np.zeros((1, outputs))
+        if "intercept" in reader.arrays:
+            self.intercept_ = reader.numbers("intercept", outputs)[None]
 
     def stream_to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         classes = {"classes": self.classes_} if hasattr(self, "classes_") else {}
@@ -176,9 +282,12 @@ class _RVFL(StreamModel, RowModel):
 
     def stream_from_archive(self, reader: ArchiveReader, agents: int) -> tuple[int, int]:
         self._restore_layer(reader, "bias")
-        outputs = reader.numbers("state b", agents, self.row_width, None).shape[2]
+        width = self.row_width
+        if self.stream_has_intercept(self.part(PART)):
+            width += 1
+        outputs = reader.numbers("state b", agents, width, None).shape[2]
         self.restore_targets(reader, outputs)
-        return self.row_width, outputs
+        return width, outputs
 
     def _restore_layer(self, reader: ArchiveReader, biases: str) -> None:
         b = reader.numbers(biases, None)
@@ -200,6 +309,14 @@ class RVFLClassifier(LabelTargets, _RVFL):
         Activation function of the hidden units.
     direct_links : bool, default False
         Whether the readout sees the inputs as well as the hidden units.
+    fit_intercept : bool or "auto", default "auto"
+        Whether f(x) has a constant that is not penalised. The means of features and targets over
+        the network then cost one more sum, of B + M + 1 numbers. "auto" is True, except for streams
+        whose learner cannot have a constant: all but "exact".
+    class_weight : "balanced", dict of label: weight, or None, default None
+        Factors of the squared errors of each class's rows. With "balanced", all classes have the
+        same weight together: a class weighs the more the fewer rows the whole network has of it.
+        That costs one more sum, of as many numbers as there are classes. Streams take no weights.
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
         "cg", or an object with settings such as ADMM(tolerance=1e-6).
@@ -219,6 +336,8 @@ class RVFLClassifier(LabelTargets, _RVFL):
     coefficients_ : ndarray of shape (n_hosted_agents, B, M)
         Coefficients of each hosted agent. M is 1 for two classes (targets -1 and +1), else one
         output per class. With direct_links, B includes the inputs.
+    intercept_ : ndarray of shape (n_hosted_agents, M)
+        The constant of each hosted agent; 0 without fit_intercept.
     features_ : RandomFeatures
         The hidden layer, the same at every agent.
     report_ : Report
@@ -235,6 +354,71 @@ class RVFLClassifier(LabelTargets, _RVFL):
     True
     """
 
+    def __init__(
+        self,
+        n_hidden: int = 200,
+        alpha: float = 1.0,
+        *,
+        activation: str = "sigmoid",
+        direct_links: bool = False,
+        fit_intercept: Intercept = "auto",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        solver: Solver | str = "auto",
+        stream: Learner | str = "consensus",
+        network: Network | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            n_hidden,
+            alpha,
+            activation=activation,
+            direct_links=direct_links,
+            fit_intercept=fit_intercept,
+            solver=solver,
+            stream=stream,
+            network=network,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        given = self.class_weight
+        if given is None or given == "balanced":
+            return
+        if not isinstance(given, Mapping):
+            raise InputError(
+                f"class_weight is {given!r:.60}: give 'balanced', None, or a dict of label: weight"
+            )
+        for label, weight in given.items():
+            number_between(weight, f"class_weight of {label!r:.60}", 0.0, LARGEST)
+
+    def weigh_rows(
+        self,
+        network: Network,
+        solver: Solver,
+        outputs: list[Array],
+        weights: list[Array] | None,
+    ) -> list[Array] | None:
+        """Return the given weights, times those of classes.
+
+        If balanced, a class with n of all N rows of the network weighs N / (C n), C classes.
+        """
+        if self.class_weight is None:
+            return weights
+        members = [np.hstack([Y < 0, Y > 0]) if Y.shape[1] == 1 else Y > 0 for Y in outputs]
+        if isinstance(self.class_weight, Mapping):
+            of_classes = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
+            factors = np.tile(np.array(of_classes, dtype=np.float64), (len(members), 1))
+        else:
+            counts = np.stack([own.sum(axis=0).astype(np.float64) for own in members])
+            rows = common_sums(network, solver, counts)
+            factors = rows.sum(axis=1, keepdims=True) / (rows.shape[1] * np.maximum(rows, 1.0))
+        own_weights = [member @ w for member, w in zip(members, factors, strict=True)]
+        if weights is None:
+            return own_weights
+        return [own * w for own, w in zip(own_weights, weights, strict=True)]
+
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None
     ) -> Self:
@@ -242,7 +426,7 @@ class RVFLClassifier(LabelTargets, _RVFL):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+        X : array-like or sparse matrix of shape (n_rows, n_columns), or list of (X_k, y_k)
             The new rows. If all agents are hosted here, row i of the stream goes to agent i mod L.
             A process that hosts one agent gives that agent's rows. A list of shares has one
             (X_k, y_k) per hosted agent. A chunk may have one row, or none at some agents (a table
@@ -274,6 +458,10 @@ class RVFLRegressor(NumberTargets, _RVFL):
         Activation function of the hidden units.
     direct_links : bool, default False
         Whether the readout sees the inputs as well as the hidden units.
+    fit_intercept : bool or "auto", default "auto"
+        Whether f(x) has a constant that is not penalised. The means of features and targets over
+        the network then cost one more sum, of B + M + 1 numbers. "auto" is True, except for streams
+        whose learner cannot have a constant: all but "exact".
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
         "cg", or an object with settings such as ADMM(tolerance=1e-6).
@@ -290,6 +478,8 @@ class RVFLRegressor(NumberTargets, _RVFL):
     ----------
     coefficients_ : ndarray of shape (n_hosted_agents, B, M)
         Coefficients of each hosted agent, for M outputs. With direct_links, B includes the inputs.
+    intercept_ : ndarray of shape (n_hosted_agents, M)
+        The constant of each hosted agent; 0 without fit_intercept.
     features_ : RandomFeatures
         The hidden layer, the same at every agent.
     report_ : Report
@@ -312,7 +502,7 @@ class RVFLRegressor(NumberTargets, _RVFL):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+        X : array-like or sparse matrix of shape (n_rows, n_columns), or list of (X_k, y_k)
             The new rows, as in `RVFLClassifier.partial_fit`.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs), default None
             The targets of the rows; None if X is a list of shares.

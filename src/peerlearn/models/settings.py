@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
@@ -15,6 +15,7 @@ from peerlearn.errors import InputError
 from peerlearn.network import Network, SimulatedNetwork
 
 RandomState = int | np.random.RandomState | None  # what a user may give as random_state
+Intercept = bool | Literal["auto"]  # what a user may give as fit_intercept
 
 
 @cache
@@ -42,6 +43,12 @@ def number_between(value: Any, name: str, least: float, most: float) -> None:
     plain = value.item() if isinstance(value, np.generic) else value
     if not least <= plain <= most:
         raise InputError(f"{name} is {value}: give a number from {least:g} to {most:g}")
+
+
+def check_intercept(value: Any) -> None:
+    """Check that the value can be fit_intercept."""
+    if not isinstance(value, bool | np.bool_) and value != "auto":
+        raise InputError(f"fit_intercept is {value!r:.60}: give True, False or 'auto'")
 
 
 def check_whole_number(value: Any, name: str, least: int) -> None:

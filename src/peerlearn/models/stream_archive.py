@@ -90,7 +90,8 @@ def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel:
     _check_network(reader, here)
     learner = _read_learner(reader)
     kind = known[reader.one_of("class", known)]
-    parameters = {PART: learner, **reader.parameters(kind().get_params()), "network": network}
+    given = reader.parameters(kind().get_params(deep=False))
+    parameters = {**kind.before_files, PART: learner, **given, "network": network}
     alpha = parameters.get("alpha")
     if not isinstance(alpha, int | float) or not 0 < alpha < np.inf:
         raise reader.wrong(f"its alpha is {alpha!r:.60}, which is no number above 0")

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from peerlearn.models.base import Setup
 from peerlearn.models.fitted_model import Answer, FittedModel
 from peerlearn.models.labels import stream_classes
 from peerlearn.models.restored_on_error import restored_on_error
+from peerlearn.models.settings import Intercept
 from peerlearn.network.base import Counts, Network
 
 PART = "stream"  # the parameter that is the learner
@@ -82,11 +83,20 @@ class Rows:
 class StreamModel(FittedModel):
     """Base class of models with a linear readout that can also learn from streams.
 
-    They have the parameters alpha and stream. The latter is one of their parts, of the family
-    STREAMING. A subclass implements the abstract methods, which come first.
+    They have the parameters alpha, fit_intercept and stream. The latter is one of their parts, of
+    the family STREAMING. A subclass implements the abstract methods, which come first.
+
+    Attributes
+    ----------
+    adds_constant: whether a stream with an intercept has one more feature than row_width, a
+        constant before all others. If not, the first feature is a constant already.
     """
 
-    alpha: float
+    adds_constant: ClassVar[bool] = True
+    before_files: ClassVar = {"fit_intercept": False}
+
+    alpha: Any  # a number above 0 when a stream begins
+    fit_intercept: Intercept
     _stream: Stream  # not set if no stream is running
 
     @abstractmethod
@@ -129,10 +139,18 @@ class StreamModel(FittedModel):
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
         """Train on the arguments of `fit`. A running stream ends here."""
-        others = {name: part for name, part in setup.parts.items() if name != PART}
-        answer = super().learn(replace(setup, parts=others), *given)
-        self.__dict__.pop("_stream", None)
+        answer = super().learn(self.without_stream(setup), *given)
+        self.end_stream()
         return answer
+
+    def without_stream(self, setup: Setup) -> Setup:
+        """Return the setup without the learner, which `fit` does not use."""
+        others = {name: part for name, part in setup.parts.items() if name != PART}
+        return replace(setup, parts=others)
+
+    def end_stream(self) -> None:
+        """Forget the running stream, if any."""
+        self.__dict__.pop("_stream", None)
 
     @property
     def stream_under_way(self) -> Stream | None:
@@ -166,7 +184,8 @@ class StreamModel(FittedModel):
                 # Learners change arrays in place. A read-only array, such as one of a model that
                 # was loaded from mapped memory, is copied first.
                 state[name] = np.require(array, requirements=["C", "W"])
-            new_state = stream.learner.learn(stream.network, state, chunks, float(self.alpha))
+            penalties = self._penalties(stream)
+            new_state = stream.learner.learn(stream.network, state, chunks, penalties)
             stream.state = new_state | memory
             stream.chunks += 1
             stream.rows += sum(map(len, rows.outputs))
@@ -181,6 +200,13 @@ class StreamModel(FittedModel):
                 "a stream needs alpha above 0: its first rows alone do not determine the "
                 "coefficients"
             )
+        learner = setup.parts[PART]
+        if self.fit_intercept not in (False, "auto") and not self.stream_has_intercept(learner):
+            raise InputError(
+                f"fit_intercept is True, but the stream {type(learner).__name__} keeps no sums of "
+                "all rows, without which there are no means: use stream='exact', or set "
+                "fit_intercept to 'auto' or False"
+            )
         if hasattr(self, "coefficients_"):
             warn_caller(
                 "partial_fit begins a stream of its own: the rows of fit are not part of it, and "
@@ -188,14 +214,29 @@ class StreamModel(FittedModel):
                 "to partial_fit as the first chunk"
             )
         network = setup.network
-        learner = setup.parts[PART]
         mark = network.ledger.mark()
         rows, fixed = self.new_rows(network, X, y, classes, None)
         outputs = rows.outputs[0].shape[1]
         setup = replace(setup, parts={PART: learner})  # streams do not use the solver
         self.draw_and_compare(setup, self.n_features_in_, outputs, more=fixed)
-        state = self.fresh_state(learner, network, (self.row_width, outputs))
+        width = self.row_width
+        if self.adds_constant and self.stream_has_intercept(learner):
+            width += 1
+        state = self.fresh_state(learner, network, (width, outputs))
         return Stream(learner, network, self.stream_settings(), state), rows, mark
+
+    def stream_has_intercept(self, learner: Learner) -> bool:
+        """Return whether the first coefficient of a stream is a constant without a penalty."""
+        return bool(self.fit_intercept) and getattr(learner, "takes_intercept", False)
+
+    def _penalties(self, stream: Stream) -> Any:
+        """Return the ridge penalty: one number, or one per feature if the first has none."""
+        alpha = float(self.alpha)
+        if not self.stream_has_intercept(stream.learner):
+            return alpha
+        penalties = np.full(stream.state["b"].shape[1], alpha)
+        penalties[0] = 0.0
+        return penalties
 
     def fresh_state(self, learner: Learner, network: Network, shape: tuple[int, int]) -> State:
         """Return the memory of learner and model before the first row, for B x M coefficients."""

@@ -2,13 +2,14 @@
 
 Random vector functional-link networks over columns (thesis, chapter 6):
 
-    f(x) = sum_k b_k'h_k(x_k)
+    f(x) = c + sum_k b_k'h_k(x_k)
 
     x_k: the columns of agent k,   h_k: its random features,   b_k: its coefficients
 
 All agents know y. A solver of `peerlearn.algorithms.columns` finds b_1 .. b_L while the columns
-stay at their agents. Agents also predict together: each computes its part, and the network sums
-the parts.
+stay at their agents. Every agent has all rows of its own features, and y: it subtracts their means
+itself, and the intercept c costs no message. Agents also predict together: each computes its part,
+and the network sums the parts.
 
     deal       columns to the hosted agents, or check their tables               alone
     compare    settings, identifiers of rows, targets                            over the network
@@ -52,7 +53,12 @@ from peerlearn.models.column_shares import ColumnShares, Given, column_shares, r
 from peerlearn.models.fitted_model import Answer, FittedModel, OwnAnswer
 from peerlearn.models.label_targets import LabelTargets
 from peerlearn.models.number_targets import NumberTargets
-from peerlearn.models.settings import RandomState, network_fitted_over, one_agent
+from peerlearn.models.settings import (
+    RandomState,
+    check_intercept,
+    network_fitted_over,
+    one_agent,
+)
 from peerlearn.models.targets import Targets
 from peerlearn.network import Network
 
@@ -74,6 +80,7 @@ class _Vertical(Targets, FittedModel):
     seeds: ClassVar = (FEATURES, DEALING, HASHES, TIES)
 
     coefficients_: list[Array]
+    intercept_: Array
     features_: list[RandomFeatures]
     columns_: list[Indices] | None
     kept_rows_: list[Indices] | None
@@ -88,6 +95,7 @@ class _Vertical(Targets, FittedModel):
         *,
         activation: str = "sigmoid",
         direct_links: bool = False,
+        fit_intercept: bool = True,
         solver: ColumnSolver | str = "auto",
         network: Network | None = None,
         rows: str = "refuse",
@@ -98,6 +106,7 @@ class _Vertical(Targets, FittedModel):
         self.alpha = alpha
         self.activation = activation
         self.direct_links = direct_links
+        self.fit_intercept = fit_intercept
         self.solver = solver
         self.network = network
         self.rows = rows
@@ -145,6 +154,7 @@ class _Vertical(Targets, FittedModel):
         check_scalar(self.alpha, "alpha", Real)
         Ridge(self.alpha)
         check_activation(self.activation)
+        check_intercept(self.fit_intercept)
         if self.rows not in ROWS:
             raise InputError(f"rows {self.rows!r} is not known: choose one of {', '.join(ROWS)}")
         if not isinstance(self.row_key, str | None):
@@ -171,9 +181,17 @@ class _Vertical(Targets, FittedModel):
             shares = self._agree(setup, shares, maps)
         (Y,) = self.encode(one_agent(), shares.targets[:1])
         blocks = ColumnBlocks.of_inputs(maps, network.hosted, shares.inputs)
-        solution = solver.solve_columns(network, blocks, Y, self.alpha)
         inputs = zip(network.hosted, shares.inputs, strict=True)
-        self.features_ = [maps.draw(agent, own.shape[1]) for agent, own in inputs]
+        features = [maps.draw(agent, own.shape[1]) for agent, own in inputs]
+        self.intercept_ = np.zeros(Y.shape[1])
+        if self.fit_intercept:
+            centers = blocks.centre()
+            pairs = zip(features, centers, strict=True)
+            features = [replace(h, center=center) for h, center in pairs]
+            self.intercept_ = Y.mean(axis=0)
+            Y = Y - self.intercept_
+        solution = solver.solve_columns(network, blocks, Y, self.alpha)
+        self.features_ = features
         self.columns_ = shares.given.columns
         self._given = shares.given
         self._agents = network.size
@@ -211,6 +229,7 @@ class _Vertical(Targets, FittedModel):
                 "alpha": self.alpha,
                 "activation": self.activation,
                 "direct_links": float(self.direct_links),
+                "fit_intercept": float(self.fit_intercept),
                 "the seed of the features": maps.seed,
                 **setup.parts,
                 "rows": self.rows,
@@ -259,12 +278,12 @@ class _Vertical(Targets, FittedModel):
             agents = zip(self.features_, inputs, self.coefficients_, strict=True)
             parts = np.stack([h(own) @ b for h, own, b in agents])
         if self._prediction == "own":
-            return parts
+            return parts + self.intercept_
         if self._prediction == "sum":
-            return total(network, parts)
+            return total(network, parts) + self.intercept_
         # An agent without columns abstains.
         voting = np.array([float(len(b) > 0) for b in self.coefficients_])
-        return self._vote(network, parts, voting)
+        return self._vote(network, parts + voting[:, None, None] * self.intercept_, voting)
 
     def _network_to_predict(self) -> Network:
         """Return the network to predict over, which must be the one of the training."""
@@ -300,6 +319,8 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
         Activation function of the hidden units.
     direct_links : bool, default False
         Whether the readout sees the inputs as well as the hidden units.
+    fit_intercept : bool, default True
+        Whether f(x) has a constant that is not penalised. It costs no message.
     solver : str or ColumnSolver, default "auto"
         How agents compute the coefficients together: "auto", "dual", "sketched", "sharing", the
         baselines "local" and "ensemble", or an object with settings such as
@@ -322,8 +343,11 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
         All labels.
     coefficients_ : list of ndarray of shape (B_k, M)
         Coefficients of each hosted agent. M is 1 for two classes, else one output per class.
+    intercept_ : ndarray of shape (M,)
+        The mean of the targets, from which outputs are measured; 0 without fit_intercept.
     features_ : list of RandomFeatures
-        The hidden layer of each hosted agent.
+        The hidden layer of each hosted agent. With fit_intercept, its features are measured from
+        their means over the training rows.
     columns_ : list of ndarray, or None
         The columns of each agent if one table was dealt, else None.
     kept_rows_ : list of ndarray, or None
@@ -387,6 +411,8 @@ class VerticalRVFLRegressor(NumberTargets, _Vertical):
         Activation function of the hidden units.
     direct_links : bool, default False
         Whether the readout sees the inputs as well as the hidden units.
+    fit_intercept : bool, default True
+        Whether f(x) has a constant that is not penalised. It costs no message.
     solver : str or ColumnSolver, default "auto"
         How agents compute the coefficients together: "auto", "dual", "sketched", "sharing", the
         baselines "local" and "ensemble", or an object with settings such as
@@ -407,8 +433,11 @@ class VerticalRVFLRegressor(NumberTargets, _Vertical):
     ----------
     coefficients_ : list of ndarray of shape (B_k, M)
         Coefficients of each hosted agent, for M outputs.
+    intercept_ : ndarray of shape (M,)
+        The mean of the targets, from which outputs are measured; 0 without fit_intercept.
     features_ : list of RandomFeatures
-        The hidden layer of each hosted agent.
+        The hidden layer of each hosted agent. With fit_intercept, its features are measured from
+        their means over the training rows.
     columns_ : list of ndarray, or None
         The columns of each agent if one table was dealt, else None.
     kept_rows_ : list of ndarray, or None

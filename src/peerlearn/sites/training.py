@@ -32,7 +32,7 @@ def make_model(settings: dict[str, Any], network: Any = None) -> Any:
     given = dict(settings)
     kind = _kind_of(settings)
     given.pop("kind", None)
-    defaults = kind().get_params()
+    defaults = kind().get_params(deep=False)
     del defaults["network"]
     unknown = sorted(set(given) - set(defaults))
     if unknown:

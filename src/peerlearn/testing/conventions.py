@@ -75,4 +75,4 @@ def _deterministic(model: Any) -> Any:
             tags.non_deterministic = False
             return tags
 
-    return Deterministic(**model.get_params())
+    return Deterministic(**model.get_params(deep=False))

@@ -67,7 +67,7 @@ def _save_and_load(fitted: Any) -> Any:
         write_arrays(path, arrays)
         reader = read_archive(path, "model", "be used", "save it again")
     kind = type(fitted)
-    loaded = kind(**reader.parameters(kind().get_params()))
+    loaded = kind(**reader.parameters(kind().get_params(deep=False)))
     loaded.n_features_in_ = reader.entry("n_features", int)
     loaded.from_archive(reader)
     return loaded

@@ -45,6 +45,9 @@ FEW: Settings = {  # for algorithms: differences do not vanish in an answer that
 }
 OTHERS: Mapping[str, Settings] = {  # further cases of models that have all these parameters
     "linked": {"direct_links": True},
+    "without intercept": {"fit_intercept": False},
+    "balanced": {"class_weight": "balanced"},
+    "chosen alpha": {"alpha": "auto", "n_reservoir": 12},
     "feedback": {"feedback_scaling": 0.4, "teacher_scaling": 0.3, "noise": 1e-3, "leak": 0.7},
     "sparse reservoir": {"n_reservoir": 120, "density": 0.03, "noise": 1e-2},
     "known share": {"positive_share": 0.4},

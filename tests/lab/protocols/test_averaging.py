@@ -33,7 +33,10 @@ def table(seed=0):
 
 def trial_of(averaging, protocol, net=LINE, **more):
     model = Model(
-        "m", estimator=RVFLClassifier(B, 0.5, solver=Consensus(averaging, variant="thesis"))
+        "m",
+        estimator=RVFLClassifier(
+            B, 0.5, fit_intercept=False, solver=Consensus(averaging, variant="thesis")
+        ),
     )
     return next(
         Comparison((Data("points", given=table()),), (model,), (net,), protocol, 3, **more).trials()
@@ -46,7 +49,12 @@ def readouts(trial, rows=None):
     chosen = np.random.default_rng(trial.seed("deal")).permutation(len(fold.y))[:rows]
     network = SimulatedNetwork(graphs.complete(L))
     model = RVFLClassifier(
-        B, 0.5, solver=Local(), network=network, random_state=trial.seed("model")
+        B,
+        0.5,
+        fit_intercept=False,
+        solver=Local(),
+        network=network,
+        random_state=trial.seed("model"),
     )
     return model.fit(fold.X[chosen], fold.y[chosen]).coefficients_
 
@@ -157,7 +165,12 @@ def test_the_solver_takes_the_rounds_that_are_told():
     for solver in (Local(), Consensus(RULE, variant="thesis")):
         network = SimulatedNetwork(LINE.fixed, "max-degree")
         model = RVFLClassifier(
-            B, 0.5, solver=solver, network=network, random_state=trial.seed("model")
+            B,
+            0.5,
+            fit_intercept=False,
+            solver=solver,
+            network=network,
+            random_state=trial.seed("model"),
         )
         rounds[solver.name] = model.fit(fold.X[order], fold.y[order]).report_.sent.rounds
     assert rounds["consensus"] - rounds["local"] == trial.comparison.protocol.run(trial).sent.rounds

@@ -4,6 +4,8 @@ and judged.
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 from sklearn import datasets
 
@@ -80,3 +82,22 @@ def test_it_runs_from_the_file_to_the_verdicts(known, tmp_path):
         assert each.expectation.source in each.sentence
         assert (each.ours is None) == (each.verdict == "not run") == (each.runs == 0)
     assert "<html" in (done.folder / "report.html").read_text(encoding="utf-8")
+
+
+def models_in(value):
+    """Every table that describes a model, however deep in a file."""
+    if isinstance(value, dict):
+        if "kind" in value:
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from models_in(each)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_readouts_of_the_thesis_have_no_free_constant(name):
+    described = tomllib.loads((ROOT / "experiments" / f"{name}.toml").read_text())
+    for model in models_in(described):
+        if "RVFL" in model["kind"] or "ESN" in model["kind"]:
+            assert model["fit_intercept"] is False, model

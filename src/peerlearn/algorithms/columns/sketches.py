@@ -164,6 +164,8 @@ class OfInputs(Sketch):
         X = g @ np.array(sums) + mean
         parts_of_X = np.split(X, np.cumsum(layout.inputs)[:-1], axis=1)
         H = np.hstack([blocks.maps.draw(k, x.shape[1])(x) for k, x in enumerate(parts_of_X)])
+        if blocks.centred:
+            H -= H.mean(axis=0)
         P = inverse(H.T @ H * (blocks.rows / rows), alpha)
         return lambda r: P @ r
 

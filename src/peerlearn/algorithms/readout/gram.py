@@ -180,7 +180,7 @@ def _unpack(message: Message, shape: tuple[int, int], sender: int) -> NormalEqua
     return equations
 
 
-def ridge_if_any(equations: NormalEquations, alpha: float) -> tuple[Array | float, float]:
+def ridge_if_any(equations: NormalEquations, alpha: float | Array) -> tuple[Array | float, float]:
     """Return the ridge solution and 1, or 0 and 0 if there is none."""
     try:
         return equations.ridge(alpha), 1.0

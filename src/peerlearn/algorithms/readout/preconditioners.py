@@ -26,9 +26,10 @@ bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 
 from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError
@@ -161,7 +162,10 @@ PRECONDITIONERS: dict[str, Preconditioner] = {
 }
 
 
-def _input_moments(X: Array) -> Array:
+def _input_moments(X: Any) -> Array:
     """Return N_k, sum x and the upper triangle of sum x x' of an agent's inputs."""
     triangle = np.triu_indices(X.shape[1])
-    return np.concatenate([[len(X)], X.sum(axis=0), (X.T @ X)[triangle]])
+    products = X.T @ X
+    if issparse(products):
+        products = products.toarray()
+    return np.concatenate([[X.shape[0]], np.ravel(X.sum(axis=0)), products[triangle]])

@@ -4,9 +4,11 @@
     b = (G + alpha I)^-1 c                                    alone
 
 After any chunk all agents have the centralised coefficients. f is the forgetting factor per chunk,
-1 to forget nothing. On a tree the rows' R factors travel up, which for few rows is little more than
-coefficients; the root keeps G and c, solves, and only b travels down (see gram.py). By gossip every
-agent keeps its own G and c, and B (B + 1) / 2 numbers travel in every round.
+1 to forget nothing. alpha I may be any diagonal matrix: a constant among the features, with a
+penalty of 0, gives an intercept. On a tree the rows' R factors travel up, which for few rows is
+little more than coefficients; the root keeps G and c, solves, and only b travels down (see
+gram.py). By gossip every agent keeps its own G and c, and B (B + 1) / 2 numbers travel in every
+round.
 
 Rows can be computed from the sums of a chunk, because all agents know the random features: always
 if the chunk has a single row. `StreamConsensus` sends coefficients only.
@@ -33,6 +35,8 @@ from peerlearn.local.ridge import undetermined_error
 from peerlearn.network.base import Network
 
 __all__ = ["StreamExact"]
+
+Penalties = float | Array  # ridge penalty: one number, or one per feature
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class StreamExact:
 
     name: ClassVar = "exact"
     exact: ClassVar = True
+    takes_intercept: ClassVar = True
 
     forgetting: float = 1.0
     averaging: Averaging | Method = "auto"
@@ -82,7 +87,9 @@ class StreamExact:
             "c": np.zeros((agents, B, M)),
         }
 
-    def learn(self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float) -> State:
+    def learn(
+        self, network: Network, state: State, chunks: Sequence[Chunk], alpha: Penalties
+    ) -> State:
         """Return the state after one more chunk at every agent."""
         averaging = Averaging.of(self.averaging, tolerance=1e-13)  # errors of all chunks add up
         if averaging.exact_on(network):
@@ -90,7 +97,7 @@ class StreamExact:
         return state | {"b": self._by_gossip(network, state, chunks, alpha, averaging)}
 
     def _on_a_tree(
-        self, network: Network, state: State, chunks: Sequence[Chunk], alpha: float
+        self, network: Network, state: State, chunks: Sequence[Chunk], alpha: Penalties
     ) -> Array:
         b = np.zeros_like(state["b"])
         found = np.zeros((len(b), 1))
@@ -99,11 +106,11 @@ class StreamExact:
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
                 seen[k] = self._add_to_past(state, k, *sums[k].gram())
-                b[k], found[k] = ridge_if_any(seen[k], alpha)
+                b[k], found[k] = _solve(seen[k], alpha)
         rows = np.hstack([b.reshape(len(b), -1), found])
         answer: Array = broadcast_from_root(network, rows)
         if not answer[0, -1]:  # all agents raise the error that the root found
-            raise undetermined_error(alpha)
+            raise undetermined_error(float(np.max(alpha)))
         # The state changes last: the network may fail before.
         for k, equations in seen.items():
             state["G"][k], state["c"][k] = equations.gram()
@@ -114,7 +121,7 @@ class StreamExact:
         network: Network,
         state: State,
         chunks: Sequence[Chunk],
-        alpha: float,
+        alpha: Penalties,
         averaging: Averaging,
     ) -> Array:
         agents, B, M = state["b"].shape
@@ -127,9 +134,9 @@ class StreamExact:
         for k, row in enumerate(sums):
             new = NormalEquations.of_numbers(row, (B, M))
             seen.append(self._add_to_past(state, k, *new.gram()))
-            b[k], found[k] = ridge_if_any(seen[k], alpha)
+            b[k], found[k] = _solve(seen[k], alpha)
         if not everyone(network, found):
-            raise undetermined_error(alpha)
+            raise undetermined_error(float(np.max(alpha)))
         for k, equations in enumerate(seen):
             state["G"][k], state["c"][k] = equations.gram()
         return b
@@ -139,6 +146,17 @@ class StreamExact:
         G = self.forgetting * state["G"][k] + G
         c = self.forgetting * state["c"][k] + c
         return NormalEquations((len(G), c.shape[1]), G=G, P=c)
+
+
+def _solve(equations: NormalEquations, alpha: Penalties) -> tuple[Array | float, float]:
+    """Return b and 1, or 0 and 0 if there is none.
+
+    A feature that has no penalty, and is 0 in all rows, gets the coefficient 0: that is the
+    constant before the first row.
+    """
+    G, _ = equations.gram()
+    empty = (np.diagonal(G) == 0) & (np.asarray(alpha) == 0)
+    return ridge_if_any(equations, np.where(empty, 1.0, alpha) if empty.any() else alpha)
 
 
 def _equations(

@@ -25,7 +25,8 @@ class Learner(Protocol):
     """The contract of a stream learner: any object with these methods can be a model's `stream`.
 
     name: what `stream="..."` calls it. exact: whether its coefficients are the centralised ones of
-    all rows seen so far.
+    all rows seen so far. A learner with `takes_intercept = True` is given one penalty per feature
+    if the first feature is a constant without a penalty.
     """
 
     name: ClassVar[str]

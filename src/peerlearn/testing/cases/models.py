@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,18 @@ def _ways(model: Any) -> Iterator[tuple[str, Way]]:
         yield "of two classes", partial(_fit, two_classes=True)
     if tags.input_tags.sparse:
         yield "of sparse rows", partial(_fit, form=sp.csr_array)
+    if "sample_weight" in signature(model.fit).parameters:
+        yield "of rows with weights", partial(_fit, weighted=True)
 
 
-def _fit(network: Network, model: Any, form: Any = np.asarray, two_classes: bool = False) -> Arrays:
-    fitted = data.fit(over(network, model), network.hosted, two_classes, form)
+def _fit(
+    network: Network,
+    model: Any,
+    form: Any = np.asarray,
+    two_classes: bool = False,
+    weighted: bool = False,
+) -> Arrays:
+    fitted = data.fit(over(network, model), network.hosted, two_classes, form, weighted=weighted)
     return answer_of(fitted) | predictions_of(fitted, network, form)
 
 
