@@ -83,10 +83,12 @@ class AdaptiveFilter(NetworkModel):
     every: int
     threshold: float | None
     forgetting: float
+    bias: bool | None
+    robust: bool
     step_size: Any
 
     _steps: ClassVar[dict[str, tuple[float, float]]]  # default step sizes of w and q, by update
-    _priors: ClassVar[tuple[float, float]]  # prior variances of w and q, for RLS
+    _priors: ClassVar[tuple[float, float, float]]  # variances of w, bias and q in P[0] of RLS
     _filter_state: FilterState
 
     @abstractmethod
@@ -136,7 +138,8 @@ class AdaptiveFilter(NetworkModel):
         """Learn from the next sample of each hosted agent, or from the next block of samples.
 
         All agents call it at the same time, with the same number of samples. After `run` it
-        continues from the end of that run. Step sizes may be changed between calls.
+        continues from the end of that run. Step sizes may be changed between calls. An empty block
+        means that there is no sample now: nothing is learned.
 
         Parameters
         ----------
@@ -179,6 +182,13 @@ class AdaptiveFilter(NetworkModel):
         return self._coefficient_block(slice(None, self._current_state().shape.design.order))
 
     @property
+    def bias_(self) -> Array:
+        """Bias weight of each hosted agent; 0 if the filter has none."""
+        design = self._current_state().shape.design
+        block = self._coefficient_block(slice(design.order, design.order + design.bias))
+        return np.asarray(block[:, 0] if design.bias else np.zeros(len(block)))
+
+    @property
     def report_(self) -> Report:
         """Number of samples so far, and what was sent."""
         now = self._current_state()
@@ -213,6 +223,10 @@ class AdaptiveFilter(NetworkModel):
     def check_parameters(self) -> None:
         one_of(self.update, "update", tuple(UPDATES))
         check_forgetting(self.forgetting)
+        for name, others in (("bias", (None,)), ("scale", ()), ("robust", ())):
+            value = getattr(self, name, False)
+            if not isinstance(value, bool) and value not in others:
+                raise InputError(f"{name} is {value!r:.60}: give True or False")
         if self.forgetting != 1 and self.update != "rls":
             raise InputError(
                 f"update={self.update!r} has no forgetting: leave it 1, or give update='rls'"
@@ -238,7 +252,10 @@ class AdaptiveFilter(NetworkModel):
         return FilterState(network, shape, how, settings, shape.start(network, how))
 
     def _initial_shape(self) -> Shape:
-        """Return the filter y[n] = x[n], with which learning starts, and the prior of RLS."""
+        """Return the filter y[n] = x[n], with which learning starts, and the prior of RLS.
+
+        A filter that is scaled starts as another one after its first samples.
+        """
         if not is_whole(self.order) or self.order < 1:
             raise InputError(
                 f"order is {self.order!r}: give the number of inputs that the filter remembers, "
@@ -247,18 +264,25 @@ class AdaptiveFilter(NetworkModel):
         order = int(self.order)
         spline = self.spline()
         q = NOTHING if spline is None else spline.knots
+        bias = int(self._has_bias())
         if self.update == "rls" and order + len(q) > MOST_RECURSIVE:
             raise InputError(
                 f"order {order} and {len(q)} control points are more than the {MOST_RECURSIVE:,} "
                 "coefficients that update='rls' takes, whose matrix has the square of them: give "
                 "fewer, or update='nlms'"
             )
-        w = np.eye(1, order)[0]
-        prior = np.repeat(self._priors, (order, len(q)))
-        density = 1.0 if spline is None else 1 / spline.spacing
+        w = np.eye(1, order + bias)[0]
+        prior = np.repeat(self._priors, (order, bias, len(q)))
+        density = 1.0 if spline is None else float(1 / spline.spacing)
         B = np.zeros((4, 4)) if spline is None else spline.B
-        design = Design(order, len(q), float(density), UPDATES[self.update], float(self.forgetting))
-        return Shape(design, B, np.concatenate([w, q]), prior)
+        update = UPDATES[self.update]
+        robust = self.robust and update == RLS
+        design = Design(order, len(q), density, update, float(self.forgetting), bias, robust)
+        scaled = getattr(self, "scale", False)
+        return Shape(design, B, np.concatenate([w, q]), prior, scaled)
+
+    def _has_bias(self) -> bool:
+        return self.update == "rls" if self.bias is None else self.bias
 
     def _step_sizes(self, network: Network) -> Array:
         """Return mu and mu_q of each hosted agent, agents x 2."""
@@ -300,13 +324,20 @@ class AdaptiveFilter(NetworkModel):
         steps = self._step_sizes(now.network)
         design = now.shape.design
 
-        def stop(k: int, n: int, X: float, strained: bool) -> InputError:
+        def stop(k: int, n: int, X: float, scale: float, strained: bool) -> InputError:
             """Return the error of hosted agent k, which diverged at sample n."""
             agent = now.network.hosted[k]
             by_itself = strained and design.Q == 0
             by_neighbor = now.how.sends_on(now.network) and not by_itself
             return explain_divergence(
-                agent, n, design, self.spline(), X, steps[k], by_neighbor=by_neighbor
+                agent,
+                n,
+                design,
+                self.spline(),
+                X,
+                steps[k],
+                by_neighbor=by_neighbor,
+                scale=scale,
             )
 
         return proceed(now.network, now.shape, now.how, now.state, (x, d, steps), truth, stop)
