@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -202,6 +202,26 @@ class AdaptiveFilter(NetworkModel):
             note += f"; agents kept silent {silences:,.0f} of {chances:,} times"
         solver = f"{type(self).__name__} ({now.settings['update']})"
         return Report(solver, True, samples, (), now.sent, note)
+
+    @property
+    def network_in_use(self) -> Network:
+        """The network that the filter learns over; one agent if none was given."""
+        return self._current_state().network
+
+    def state_under_way(self) -> tuple[State, Counts]:
+        """Return all that the filter remembers, and what was sent so far, to save them."""
+        now = self._current_state()
+        self._check_unchanged(now)
+        return now.state, now.sent
+
+    def fresh_state(self) -> State:
+        """Return what the filter remembers before the first sample. Send nothing."""
+        return self._begin().state
+
+    def continue_from(self, state: State, sent: Counts) -> Self:
+        """Set what the filter remembers. The next `step` goes on from there."""
+        self._filter_state = replace(self._begin(), state=state, sent=sent)
+        return self
 
     def _current_state(self) -> FilterState:
         if not hasattr(self, "_filter_state"):
