@@ -14,7 +14,7 @@ from tests.support.archives import changed
 from tests.support.filters_by_hand import learned, wave
 
 GRAPH = graphs.erdos_renyi(6, 0.5, seed=2)
-X, D = wave(6, 400)
+X, D = wave(6, 600)
 MODELS = {
     "rls": lambda network: SplineFilter(network=network),
     "seldom": lambda network: SplineFilter(every=7, threshold=0.01, network=network),
@@ -27,7 +27,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("exact", [False, True])
-@pytest.mark.parametrize("stop", [1, 100, 128, 250])
+@pytest.mark.parametrize("stop", [1, 100, 128, 250, 530])
 @pytest.mark.parametrize("name", MODELS)
 def test_goes_on_as_if_never_stopped(name, stop, exact, tmp_path):
     path = tmp_path / "filter.npz"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -38,7 +40,10 @@ class TestLearning:
         parts = [live.step(x[:, a:b], d[:, a:b]) for a, b in ((0, 700), (700, 701), (701, 1500))]
         assert np.array_equal(np.hstack(parts), run.outputs)
 
-    @pytest.mark.parametrize(("kind", "outlier"), [(LMSFilter, 1000.0), (SplineFilter, 4000.0)])
+    @pytest.mark.parametrize(
+        ("kind", "outlier"),
+        [(LMSFilter, 1000.0), (partial(SplineFilter, scale=False), 4000.0)],
+    )
     def test_one_outlier_does_not_make_normalised_steps_slow(self, kind, outlier):
         x, _ = wave(1, 4000)
         x[0, 1000] = outlier
@@ -85,6 +90,18 @@ class TestLearning:
         still, model = (LMSFilter(update="rls", **own) for own in ({"robust": False}, settings))
         late = [each.run(x, d).mse[:, -500:].mean() for each in (still, model)]
         assert late[1] < 0.01 * late[0]
+
+    @pytest.mark.parametrize("cooperation", [AFTER, "none"])
+    def test_the_size_of_signals_does_not_matter(self, cooperation):
+        network = SimulatedNetwork(graphs.erdos_renyi(10, 0.6, seed=0))
+        signals = wiener(agents=10, samples=3000)
+        found = []
+        for size in (1.0, 0.01, 0.3, 1.7, 3.0, 8.0, 100.0):
+            model = SplineFilter(network=network, cooperation=cooperation)
+            run = model.run(size * signals.x, size * signals.d)
+            excess = run.excess(size * signals.clean)[:, -500:].mean() / size**2
+            found.append(decibels(excess[None])[0])
+        assert max(found) - min(found) < 0.1
 
     @pytest.mark.parametrize("harm", ["none", "change", "small", "large", "outlier", "offset"])
     @pytest.mark.parametrize("cooperation", [AFTER, "none"])

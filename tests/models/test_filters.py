@@ -210,14 +210,15 @@ class TestDefaults:
         assert np.array_equal(learned(live), learned(model))
         assert live.report_.sent.rounds == model.report_.sent.rounds
 
-    def test_one_flood_is_all_that_a_scale_costs(self):
-        x, d = wave(6, 150)
+    @pytest.mark.parametrize(("samples", "sums"), [(150, 1), (600, 2), (5000, 4)])
+    def test_a_scale_costs_one_flood_and_few_sums(self, samples, sums):
+        x, d = wave(6, samples)
         network = SimulatedNetwork(GRAPH)
         scaled, plain = (
             SplineFilter(network=network, scale=scale, bias=False).run(x, d).sent.rounds
             for scale in (True, False)
         )
-        assert scaled - plain == network.flood_rounds
+        assert scaled - plain == network.flood_rounds + sums * 2 * network.tree.height
 
     def test_silent_agents_do_not_set_the_scale(self):
         x, d = wave(6, 800)

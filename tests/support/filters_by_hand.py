@@ -10,6 +10,7 @@ from scipy.stats import norm
 from peerlearn.local.splines import Spline
 
 OPENING = 128  # samples of which the scale is taken
+REFINED = (512, 1024, 2048)  # samples after which it is taken again
 
 
 def by_hand(
@@ -37,9 +38,9 @@ def by_hand(
     taps = order + bias
     begin = np.concatenate([np.eye(taps)[0], spline.knots if spline else []])
     variances = np.repeat([0.3, 0.1, 0.1] if spline else [100.0, 100.0, 0.0], [order, int(bias), Q])
-    scales = scales_by_hand(x, d, C is not None) if scale else [(1.0, 0.0, 1.0, 0.0)] * agents
+    scales = scales_by_hand(x, d, C is not None) if scale else [(1.0, 0.0, 1.0, 0.0, 1.0)] * agents
     start, units, priors = [], [], []
-    for A, m_x, D, m_d in scales:
+    for A, m_x, D, m_d, *_ in scales:
         own = begin.copy()
         own[:order] /= A
         own[order:taps] = -m_x / A
@@ -55,7 +56,7 @@ def by_hand(
     visited, said = np.zeros(agents, dtype=int), theta.copy()
     squares = np.zeros(x.shape)
     # The usual power of errors, CUSUM, and number of errors.
-    p = [D**2 if scale else 0.0 for _, _, D, _ in scales]
+    p = [D**2 if scale else 0.0 for _, _, D, *_ in scales]
     c, a = np.zeros(agents), np.full(agents, 20 if scale else 0)
 
     def combine(n):
@@ -118,13 +119,32 @@ def by_hand(
                 theta[k] += np.repeat(steps, [taps, Q]) * units[k] * h * e / size
         if C is not None and not before and (n + 1) % every == 0:
             combine(n)
+        if scale and n + 1 in REFINED:
+            spreads = [(r_x, m_x) for _, m_x, _, _, r_x in scales]
+            now = sizes_by_hand(x[:, : n + 1], spreads, C is not None)
+            for k, (A, m_x, D, m_d, r_x) in enumerate(scales):
+                f = now[k] / A
+                J = np.eye(taps + Q) / f
+                R, stretched = (
+                    np.stack([spline.value(g * spline.knots, e) for e in np.eye(Q)], axis=1)
+                    for g in (1.0, f)
+                )
+                J[taps:, taps:] = np.linalg.solve(R, stretched)
+                for vectors in (theta, said, start):
+                    vectors[k] = J @ vectors[k]
+                P[k] = J @ P[k] @ J.T
+                fade[k] = max(fade[k], min(0.02, 0.1 * abs(np.log(f))))
+                D *= f
+                scales[k] = (A * f, m_x, D, m_d, r_x)
+                units[k] = np.repeat([1 / (A * f * D) ** 2, 1 / D**2, 1.0], [order, int(bias), Q])
+                priors[k] = variances * units[k]
     if scale:
         y[:, :OPENING] = x[:, :OPENING]  # nothing is learned before the scale is known
     return y, theta
 
 
 def scales_by_hand(x, d, together):
-    """A, the offset of x, D and the offset of d of every agent."""
+    """A, the offset of x, D, the offset of d and the spread of x, of every agent."""
     found = []
     for signal in (x[:, :OPENING], d[:, :OPENING]):
         middle = np.sort(signal, axis=1)[:, OPENING // 2]
@@ -135,10 +155,20 @@ def scales_by_hand(x, d, together):
         if together:
             low, high = (np.full(len(x), edge) for edge in (middle.min(), middle.max()))
             spread = np.full(len(x), spread.max())
-        size = 10.0 ** np.ceil(np.log10(spread / 4))  # 0.4 size < spread <= 4 size
         offset = (low + high) / 2
-        found += [size, np.where(np.abs(offset) > 2 * size, offset, 0.0)]
-    return list(zip(*found, strict=True))
+        found += [spread, np.where(np.abs(offset) > 2 * spread, offset, 0.0)]
+    r_x, m_x, r_d, m_d = found
+    A = sizes_by_hand(x[:, :OPENING], list(zip(r_x, m_x, strict=True)), together)
+    D = A * 10.0 ** np.round(np.log10(r_d / r_x))
+    return list(zip(A, m_x, D, m_d, r_x, strict=True))
+
+
+def sizes_by_hand(x, spreads, together):
+    """A of every agent, for knots up to 2.2. spreads: r and m of x."""
+    u = np.stack([(row - m) / r for row, (r, m) in zip(x, spreads, strict=True)])
+    p = np.minimum(u**2, 16).mean(axis=1)
+    power = (p**2).sum() / p.sum() if together else p
+    return np.array([r for r, _ in spreads]) * np.sqrt(power)
 
 
 def capped(P, prior):

@@ -22,16 +22,10 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
 from peerlearn.algorithms.agreement import check_same_settings
-from peerlearn.algorithms.filtering.diffusion import (
-    BEFORE,
-    Cooperation,
-    Shape,
-    one_of,
-    outputs,
-    proceed,
-)
+from peerlearn.algorithms.filtering.diffusion import outputs, proceed
 from peerlearn.algorithms.filtering.divergence import explain_divergence
 from peerlearn.algorithms.filtering.kernels import LMS, NLMS, RLS
+from peerlearn.algorithms.filtering.shape import BEFORE, Cooperation, Shape, one_of
 from peerlearn.algorithms.filtering.task import Design
 from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.streaming.learner import check_forgetting
@@ -298,7 +292,7 @@ class AdaptiveFilter(NetworkModel):
         update = UPDATES[self.update]
         robust = self.robust and update == RLS
         design = Design(order, len(q), density, update, float(self.forgetting), bias, robust)
-        scaled = getattr(self, "scale", False)
+        scaled = spline if getattr(self, "scale", False) else None
         return Shape(design, B, np.concatenate([w, q]), prior, scaled)
 
     def _has_bias(self) -> bool:

@@ -71,13 +71,13 @@ class SplineFilter(AdaptiveFilter):
         Weight of the past per sample, for "rls" only. Choose it below 1 for systems that change
         slowly; sudden changes are detected (see robust).
     bias : bool or None, default None
-        Whether there is a bias weight: y[n] = phi(w'x[n] + bias). None means only with "rls". With "lms" and "nlms"
-        it slows w down if inputs are much smaller than 1, so it must be asked for.
+        Whether there is a bias weight: y[n] = phi(w'x[n] + bias). None means only with "rls". With
+        "lms" and "nlms" it slows w down if inputs are much smaller than 1, so it must be asked for.
     scale : bool, default True
-        Fit the start of the filter to the order of magnitude and the offset of the first 128
-        samples. Until then the filter learns nothing and its output is x[n]; it then learns from
-        these 128 samples at once. Agents agree on the scale by one flood. Step sizes are those for
-        signals of size one.
+        Fit the start of the filter to the size and the offset of the first 128 samples. Until then
+        the filter learns nothing and its output is x[n]; it then learns from these 128 samples at
+        once. The size is estimated again after 512, 1024 and 2048 samples. Agents agree on it by
+        one flood and four sums. Step sizes are those for signals of size one.
     robust : bool, default True
         For "rls" only. Errors far above their usual size count less, so that an outlier does
         little harm. If errors stay large, the system has changed, and the agent starts to learn
@@ -215,8 +215,8 @@ class LMSFilter(AdaptiveFilter):
         Weight of the past per sample, for "rls" only. Choose it below 1 for systems that change
         slowly; sudden changes are detected (see robust).
     bias : bool or None, default None
-        Whether there is a bias weight: y[n] = w'x[n] + bias. None means only with "rls". With "lms" and "nlms"
-        it slows w down if inputs are much smaller than 1, so it must be asked for.
+        Whether there is a bias weight: y[n] = w'x[n] + bias. None means only with "rls". With "lms"
+        and "nlms" it slows w down if inputs are much smaller than 1, so it must be asked for.
     robust : bool, default True
         For "rls" only. Errors far above their usual size count less, so that an outlier does
         little harm. If errors stay large, the system has changed, and the agent starts to learn

@@ -24,7 +24,7 @@ SHARED = np.random.default_rng(5).standard_normal((30, 5))  # correlated with al
 # Of each agent's sequences. After a washout of 5 some are short.
 LENGTHS = ((8,), (60, 13, 300), (7, 9), (40, 40, 40, 41), (6,), (270,), (20, 80))
 CHUNKS = (0, 3, 1, 20, 2)
-SAMPLES = 150  # more than those from which filters take their scale
+SAMPLES = 520  # filters take their scale from 128, and estimate it again after 512
 TRUE_FILTER = np.array([0.6, -0.5, 0.4])
 
 

@@ -15,108 +15,33 @@ Both give the same numbers.
 
 A filter that is scaled waits for its first samples, the opening. Until then it learns nothing.
 Agents then agree on the scale of the signals, and learn from the opening as if it came only now.
+The scale is estimated again a few times while they learn (opening.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from peerlearn.algorithms.filtering.divergence import bounds_of
-from peerlearn.algorithms.filtering.kernels import FADE, LMS, RLS, SOUND, advance, visit
-from peerlearn.algorithms.filtering.opening import OPENING, adapt_to_opening
+from peerlearn.algorithms.filtering.kernels import LMS, SOUND, advance, visit
+from peerlearn.algorithms.filtering.opening import adapt_to_opening, refine, until_refinement
+from peerlearn.algorithms.filtering.shape import BEFORE, Cooperation, Shape
 from peerlearn.algorithms.filtering.spans import count_mixed_spans, mix_spans
-from peerlearn.algorithms.filtering.task import Design, Rounds, Task
+from peerlearn.algorithms.filtering.task import Rounds, Task
 from peerlearn.algorithms.streaming import combining
 from peerlearn.arrays import Array
-from peerlearn.errors import InputError
 from peerlearn.local.recursive import State
 from peerlearn.local.splines import SPAN
 from peerlearn.network.base import Network
 
-BEFORE, AFTER, NONE = "combine-then-adapt", "adapt-then-combine", "none"
 # Agents in the compiled loop: for more, a sparse C is quicker. A dense C of 1000 takes 8 MB.
 FUSED_UP_TO = {"full": 200, "span": 1000}
 NO_WEIGHTS = np.zeros((0, 0))
 # Returns the error of hosted agent k, which diverged at sample n, from its largest input, the scale
 # of its inputs (A of opening.py), and whether it was stopped by strain.
 Stop = Callable[[int, int, float, float, bool], Exception]
-
-
-@dataclass(frozen=True)
-class Cooperation:
-    """Settings of how agents combine.
-
-    when: before or after they adapt, or not at all. exchange: "full" or "span". every: samples
-    between two rounds. threshold: relative change that is worth a message; None: all agents send.
-    """
-
-    when: str
-    exchange: str
-    every: int
-    threshold: float | None
-
-    def __post_init__(self) -> None:
-        one_of(self.when, "cooperation", (AFTER, BEFORE, NONE))
-        one_of(self.exchange, "exchange", ("full", "span"))
-        combining.check_combining(self.every, self.threshold, "samples")
-        if self.exchange == "span" and self.threshold is not None:
-            raise InputError(
-                "a threshold compares all coefficients of an agent with what it last sent: "
-                "give exchange='full'"
-            )
-
-    def sends_on(self, network: Network) -> bool:
-        """Return whether anything is sent at all."""
-        return self.when != NONE and network.size > 1
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A filter as it begins: its design, its coefficients, and how certain they are.
-
-    scaled: whether they are adapted to the first samples (opening.py).
-    """
-
-    design: Design
-    B: Array
-    theta: Array
-    prior: Array
-    scaled: bool = False
-
-    def start(self, network: Network, how: Cooperation) -> State:
-        """Return the state before the first sample: all that agents remember between samples."""
-        agents = len(network.hosted)
-        recursive = self.design.update == RLS
-        width = len(self.theta)
-        state = {
-            "theta": np.tile(self.theta, (agents, 1)),
-            "start": np.tile(self.theta, (agents, 1)),
-            "prior": np.tile(self.prior, (agents, 1)),
-            "units": np.ones((agents, 2)),
-            "P": np.zeros((agents, width, width) if recursive else (agents, 0, 0)),
-            "fade": np.full(agents, FADE if recursive and self.design.Q else 0.0),
-            "watch": np.zeros((agents, 4)),
-            "strain": np.zeros(agents),
-            "loudness": np.zeros(agents),
-            "tail": np.zeros((agents, self.design.order - 1)),
-            "largest": np.zeros((agents, 2)),
-            "clock": np.zeros(agents),
-            "opening": np.zeros((agents, 2, OPENING if self.scaled else 0)),
-        }
-        if recursive:
-            np.einsum("kii->ki", state["P"])[:] = self.prior
-        if how.sends_on(network):
-            if how.exchange == "span":
-                network.must_hear_everybody("give exchange='full'")
-            memory = combining.memory(network, (width, 1), how.threshold)
-            for name in {"sent", "heard"} & set(memory):  # all know what all begin with
-                memory[name] += self.theta[:, None]
-            state |= memory
-        return state
 
 
 def proceed(
@@ -150,9 +75,14 @@ def proceed(
             adapt_to_opening(network, shape, how.sends_on(network), state)
             state["clock"][:] = 0.0
             _learn(network, shape, how, state, (opening[:, 0], opening[:, 1], steps), truth, stop)
-    if now < d.shape[1]:
-        rest = (x[:, now:], d[:, now:], steps)
-        records.append(_learn(network, shape, how, state, rest, truth, stop))
+    while now < d.shape[1]:
+        wait = until_refinement(shape, state)
+        last = min(d.shape[1], now + wait) if wait > 0 else d.shape[1]
+        part = (x[:, now:last], d[:, now:last], steps)
+        records.append(_learn(network, shape, how, state, part, truth, stop))
+        if wait > 0:
+            refine(network, shape, how.sends_on(network), state, part[0])
+        now = last
     return state, np.concatenate(records, axis=2) if records else _new_record(d, truth)
 
 
@@ -299,9 +229,3 @@ def _combine(
     mixed = mix_spans(network, theta[:, taps:], task.visited)
     for k, i in enumerate(task.visited):
         theta[k, taps + i : taps + i + SPAN] = mixed[k]
-
-
-def one_of(value: Any, name: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of the allowed texts."""
-    if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} is {value!r}: give one of {', '.join(map(repr, allowed))}")
