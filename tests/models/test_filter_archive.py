@@ -6,9 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from peerlearn import LMSFilter, RVFLClassifier, SimulatedNetwork, SplineFilter, graphs
 from peerlearn.errors import DataError, InputError
+from peerlearn.models import archive
 from peerlearn.models.stream_archive import resume_stream, save_stream
 from tests.support.archives import changed
 from tests.support.filters_by_hand import learned, wave
@@ -103,3 +106,43 @@ def test_what_cannot_be_saved(tmp_path):
         save_stream(model.set_params(order=3), tmp_path / "m.npz")
     with pytest.raises(InputError, match="call partial_fit first"):
         save_stream(RVFLClassifier(), tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_file_predicts_and_begins_anew(name, tmp_path):
+    path = tmp_path / "model.npz"
+    model = MODELS[name](SimulatedNetwork(GRAPH))
+    with pytest.raises(NotFittedError, match="has learned from no samples yet"):
+        archive.save(model, path)
+    model.run(X, D)
+    archive.save(model, path, columns=["pressure"])
+    loaded = archive.load(path)
+    expected = model.predict(np.tile(X[0], (6, 1)))[0]
+    assert loaded.predict(X[0][:, None]).tobytes() == expected.tobytes()
+    assert loaded.about["report"]["iterations"] == 600
+    for refused in (lambda: loaded.model.report_, lambda: save_stream(loaded.model, path)):
+        with pytest.raises(NotFittedError, match="loaded for predictions"):
+            refused()
+    archive.save(loaded.model, path)
+    assert archive.load(path).predict(X[0][:, None]).tobytes() == expected.tobytes()
+    fresh = clone(loaded.model)
+    assert loaded.model.step(X[0], D[0]).tobytes() == fresh.step(X[0], D[0]).tobytes()
+    assert loaded.model.report_.iterations == 600
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda p: {"about": parameters(p, order=10**15)}, "29 coefficients, but an order of 10"),
+        (lambda p: {"about": parameters(p, bias=False)}, "29 coefficients, but an order of 5"),
+        (lambda p: {"about": parameters(p, update="kalman")}, "cannot be created"),
+        (lambda p: {"about": {"n_features": 2}}, "has 2 columns, and a signal is one"),
+    ],
+)
+def test_a_model_file_is_not_trusted(change, says, tmp_path):
+    path = tmp_path / "model.npz"
+    model = MODELS["rls"](SimulatedNetwork(GRAPH))
+    model.run(X, D)
+    archive.save(model, path)
+    with pytest.raises(DataError, match=says):
+        archive.load(changed(path, tmp_path / "other.npz", **change(path)))

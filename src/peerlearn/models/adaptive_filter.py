@@ -30,9 +30,11 @@ from peerlearn.algorithms.filtering.task import Design
 from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.streaming.learner import check_forgetting
 from peerlearn.arrays import Array, is_whole
+from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError
 from peerlearn.local.recursive import State
 from peerlearn.local.splines import Spline
+from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import NetworkModel, Setup, Takes
 from peerlearn.models.filter_run import FilterRun
 from peerlearn.models.filter_signals import signals_of, steps_of
@@ -54,6 +56,7 @@ class FilterState:
     settings: the parameters with which the filter began.
     state: the arrays that agents remember, such as the coefficients theta.
     sent: what was sent so far.
+    for_predictions: whether only coefficients are known, so that no sample can follow.
     """
 
     network: Network
@@ -62,6 +65,7 @@ class FilterState:
     settings: dict[str, Any]
     state: State = field(repr=False)
     sent: Counts = field(default_factory=Counts)
+    for_predictions: bool = False
 
 
 class AdaptiveFilter(NetworkModel):
@@ -80,6 +84,7 @@ class AdaptiveFilter(NetworkModel):
     bias: bool | None
     robust: bool
     step_size: Any
+    n_features_in_ = 1  # the samples of a signal are one column
 
     _steps: ClassVar[dict[str, tuple[float, float]]]  # default step sizes of w and q, by update
     _priors: ClassVar[tuple[float, float, float]]  # variances of w, bias and q in P[0] of RLS
@@ -133,7 +138,8 @@ class AdaptiveFilter(NetworkModel):
 
         All agents call it at the same time, with the same number of samples. After `run` it
         continues from the end of that run. Step sizes may be changed between calls. An empty block
-        means that there is no sample now: nothing is learned.
+        means that there is no sample now: nothing is learned. A filter from a file that
+        `archive.save` wrote begins anew; `resume_stream` continues.
 
         Parameters
         ----------
@@ -145,7 +151,7 @@ class AdaptiveFilter(NetworkModel):
         ndarray of the shape of x
             Outputs of the filter before it learned from each sample.
         """
-        first = not hasattr(self, "_filter_state")
+        first = not hasattr(self, "_filter_state") or self._filter_state.for_predictions
         now = self._begin() if first else self._filter_state
         if not first:
             self._check_unchanged(now)
@@ -185,7 +191,7 @@ class AdaptiveFilter(NetworkModel):
     @property
     def report_(self) -> Report:
         """Number of samples so far, and what was sent."""
-        now = self._current_state()
+        now = self._learning_state()
         samples = int(now.state["clock"][0])
         agents = len(now.network.hosted)
         note = f"{agents} filters of order {now.shape.design.order}"
@@ -204,18 +210,51 @@ class AdaptiveFilter(NetworkModel):
 
     def state_under_way(self) -> tuple[State, Counts]:
         """Return all that the filter remembers, and what was sent so far, to save them."""
-        now = self._current_state()
+        now = self._learning_state()
         self._check_unchanged(now)
         return now.state, now.sent
 
-    def fresh_state(self) -> State:
-        """Return what the filter remembers before the first sample. Send nothing."""
-        return self._begin().state
+    def fresh_state(self, reader: ArchiveReader, width: int) -> State:
+        """Return what the filter of a file remembers before the first sample. Send nothing.
+
+        width: number of its coefficients. A file may claim any order and any number of knots; no
+        more memory is taken than it has coefficients.
+        """
+        try:
+            spline = self.spline()
+            claimed = self.order + (0 if spline is None else spline.size)
+            if claimed <= width <= claimed + 1:
+                state = self._begin().state
+                if state["theta"].shape[1] == width:
+                    return state
+        except (InputError, TypeError) as error:
+            raise reader.wrong(f"its filter cannot be created ({error})") from error
+        raise reader.wrong(f"it has {width} coefficients, but an order of {self.order!r:.60}")
 
     def continue_from(self, state: State, sent: Counts) -> Self:
         """Set what the filter remembers. The next `step` goes on from there."""
         self._filter_state = replace(self._begin(), state=state, sent=sent)
         return self
+
+    def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+        return {"coefficients": self._coefficient_block(slice(None))[0]}, {}
+
+    def from_archive(self, reader: ArchiveReader) -> None:
+        theta = reader.numbers("coefficients", None)
+        if self.n_features_in_ != 1:
+            raise reader.wrong(f"it has {self.n_features_in_} columns, and a signal is one")
+        state = self.fresh_state(reader, len(theta))
+        state["theta"][:] = theta
+        self._filter_state = replace(self._begin(), state=state, for_predictions=True)
+
+    def _learning_state(self) -> FilterState:
+        now = self._current_state()
+        if now.for_predictions:
+            raise NotFittedError(
+                f"this {type(self).__name__} was loaded for predictions: call run or step first, "
+                "or continue a filter with peerlearn.models.stream_archive"
+            )
+        return now
 
     def _current_state(self) -> FilterState:
         if not hasattr(self, "_filter_state"):

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from peerlearn.data.dataset import AnyArray
-from peerlearn.errors import InputError
 from peerlearn.models.adaptive_filter import STEPS, AdaptiveFilter
 from peerlearn.models.archive_reader import VERSION, ArchiveReader
 from peerlearn.network.base import Counts, Network
@@ -52,17 +51,8 @@ def filter_from_archive(
     for name in STEPS:
         if name in reader.arrays:
             model.set_params(**{name: reader.numbers(name, agents)})
-    # The file may claim any order and any number of knots. No more memory is taken than it has
-    # coefficients.
     width = reader.numbers("state theta", agents, None).shape[1]
-    try:
-        spline = model.spline()
-        claimed = model.order + (0 if spline is None else spline.size)
-        if not claimed <= width <= claimed + 1:
-            raise reader.wrong(f"it has {width} coefficients, but an order of {model.order!r:.60}")
-        fresh = model.fresh_state()
-    except (InputError, TypeError) as error:
-        raise reader.wrong(f"its filter cannot be created ({error})") from error
+    fresh = model.fresh_state(reader, width)
     state = {}
     for name, array in fresh.items():
         state[name] = array

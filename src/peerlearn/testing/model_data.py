@@ -45,6 +45,9 @@ def fit(
         orders = [order(agent) for agent in hosted]
         tables = [columns(agent) for agent in hosted]
         return model.fit(tables, [common[own] for own in orders], ids=orders)
+    if model.takes == "signals":
+        model.run(*np.stack([signals(agent) for agent in hosted], axis=1))
+        return model
     shares: list[tuple[Any, Any]] = []
     for agent in hosted:
         X: Any = form(rows(agent))
