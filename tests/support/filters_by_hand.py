@@ -54,6 +54,7 @@ def by_hand(
     padded = np.hstack([np.zeros((agents, order - 1)), x])
     y, fade = np.empty_like(x), np.full(agents, 0.02 if spline else 0.0)
     visited, said = np.zeros(agents, dtype=int), theta.copy()
+    last, factors = np.zeros_like(theta), np.ones(agents)
     squares = np.zeros(x.shape)
     # The usual power of errors, CUSUM, and number of errors.
     p = [D**2 if scale else 0.0 for _, _, D, *_ in scales]
@@ -61,11 +62,17 @@ def by_hand(
 
     def combine(n):
         if threshold is not None:
-            speaking = np.linalg.norm(theta - said, axis=1) > threshold * np.linalg.norm(
-                theta, axis=1
+            size = np.linalg.norm(theta, axis=1)
+            speaking = np.linalg.norm(theta - said, axis=1) > factors * threshold * size
+            change = np.where(speaking[:, None], theta - said, 0.0)
+            said[:] += change
+            news = np.maximum(
+                1000 * np.linalg.norm(theta - last, axis=1),
+                0.9 * np.linalg.norm(C @ change, axis=1),
             )
-            said[speaking] = theta[speaking]
+            factors[:] = np.minimum(1, np.maximum(0.95 * factors, news / threshold / size))
             theta[:] += C @ said - said
+            last[:] = theta
             return
         theta[:, : taps if spans else None] = C @ theta[:, : taps if spans else None]
         if not spans:
@@ -130,7 +137,7 @@ def by_hand(
                     for g in (1.0, f)
                 )
                 J[taps:, taps:] = np.linalg.solve(R, stretched)
-                for vectors in (theta, said, start):
+                for vectors in (theta, said, last, start):
                     vectors[k] = J @ vectors[k]
                 P[k] = J @ P[k] @ J.T
                 fade[k] = max(fade[k], min(0.02, 0.1 * abs(np.log(f))))

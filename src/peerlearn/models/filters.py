@@ -66,7 +66,7 @@ class SplineFilter(AdaptiveFilter):
         Number of samples from one combination to the next.
     threshold : float or None, default None
         If given, an agent sends its coefficients only when they changed by this much, relative to
-        their size. None sends them always.
+        their size. Where nothing is new it decays, so that agents agree. None sends them always.
     forgetting : float, default 1.0
         Weight of the past per sample, for "rls" only. Choose it below 1 for systems that change
         slowly; sudden changes are detected (see robust).
@@ -210,7 +210,7 @@ class LMSFilter(AdaptiveFilter):
         Number of samples from one combination to the next.
     threshold : float or None, default None
         If given, an agent sends its coefficients only when they changed by this much, relative to
-        their size. None sends them always.
+        their size. Where nothing is new it decays, so that agents agree. None sends them always.
     forgetting : float, default 1.0
         Weight of the past per sample, for "rls" only. Choose it below 1 for systems that change
         slowly; sudden changes are detected (see robust).

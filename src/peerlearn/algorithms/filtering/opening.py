@@ -140,7 +140,7 @@ def _stretch(shape: Shape, spline: Spline, state: State, k: int, f: float) -> No
         converted[taps:] = spline.stretch(f, columns[taps:])
         return converted
 
-    for name in {"theta", "start", "sent", "heard"} & set(state):
+    for name in {"theta", "start", "sent", "heard", "before"} & set(state):
         state[name][k] = convert(state[name][k])
     if shape.design.update == RLS:
         half = convert(state["P"][k])
