@@ -19,7 +19,7 @@ from peerlearn.testing.cases.case import Arrays, Case
 from peerlearn.testing.model_settings import make_small, stream_variants, variants
 
 MOST = 40  # rows of any agent, and coefficients of any where agents have different numbers
-RECORDED = 14  # samples of a recording; the rest comes sample by sample
+RECORDED = 510  # samples of a recording; the rest comes sample by sample
 PARTS = (slice(0, 5), slice(5, 6), slice(6, None))  # agent 0 has one row: nothing later
 Way = Callable[..., Arrays]
 
