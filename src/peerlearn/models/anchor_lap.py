@@ -38,9 +38,7 @@ from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError, WireError
 from peerlearn.local.anchor_graph import AnchorGraph
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.base import DEALING, Setup
-from peerlearn.models.fitted_model import Answer
-from peerlearn.models.settings import RandomState, number_between
+from peerlearn.models.base import DEALING, Answer, RandomState, Setup, number_between
 from peerlearn.models.targets import LARGEST, check_finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, is_labelled
 from peerlearn.network import Network

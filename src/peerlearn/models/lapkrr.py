@@ -41,9 +41,16 @@ from peerlearn.local.manifold import Manifold
 from peerlearn.local.privacy import Privacy
 from peerlearn.local.squared_distances import squared_distances
 from peerlearn.local.threads import one_blas_thread
-from peerlearn.models.base import DEALING, Setup
-from peerlearn.models.fitted_model import Answer, OwnAnswer
-from peerlearn.models.settings import RandomState, network_fitted_over, number_between, one_agent
+from peerlearn.models.base import (
+    DEALING,
+    Answer,
+    OwnAnswer,
+    RandomState,
+    Setup,
+    network_fitted_over,
+    number_between,
+    one_agent,
+)
 from peerlearn.models.targets import LARGEST, check_finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, is_labelled
 from peerlearn.network import Network

@@ -73,9 +73,7 @@ from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.local.losses import CurvedLosses
 from peerlearn.local.margin_losses import MulticlassS3VMLosses, S3VMLosses
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.base import Setup
-from peerlearn.models.fitted_model import Answer
-from peerlearn.models.settings import RandomState, one_agent
+from peerlearn.models.base import Answer, RandomState, Setup, one_agent
 from peerlearn.models.targets import LARGEST, check_finite_rows
 from peerlearn.models.unlabelled import Marks, PartlyLabelled, is_labelled, is_unlabelled
 from peerlearn.network import Network

@@ -31,9 +31,9 @@ from peerlearn.errors import InputError
 from peerlearn.models.adaptive_filter import AdaptiveFilter
 from peerlearn.models.archive import describe, read_archive, write_arrays
 from peerlearn.models.archive_reader import ArchiveReader
+from peerlearn.models.base import network_of
 from peerlearn.models.filter_archive import filter_from_archive, filter_to_arrays
 from peerlearn.models.registry import models
-from peerlearn.models.settings import network_of
 from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.network.base import Counts, Network
 

@@ -19,9 +19,9 @@ from peerlearn.algorithms.agreement import union
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.label_targets import LabelTargets
 from peerlearn.models.labels import NUMBERS, as_one_kind
 from peerlearn.models.row_model import RowModel
+from peerlearn.models.targets import LabelTargets
 from peerlearn.network.base import Network
 
 Marks = NDArray[np.bool_]

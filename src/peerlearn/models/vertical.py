@@ -48,18 +48,20 @@ from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
 from peerlearn.local.features import RandomFeatures, check_activation
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.threads import one_blas_thread
-from peerlearn.models.base import DEALING, Setup, Takes
-from peerlearn.models.column_shares import ColumnShares, Given, column_shares, row_texts
-from peerlearn.models.fitted_model import Answer, FittedModel, OwnAnswer
-from peerlearn.models.label_targets import LabelTargets
-from peerlearn.models.number_targets import NumberTargets
-from peerlearn.models.settings import (
+from peerlearn.models.base import (
+    DEALING,
+    Answer,
+    FittedModel,
+    OwnAnswer,
     RandomState,
+    Setup,
+    Takes,
     check_intercept,
     network_fitted_over,
     one_agent,
 )
-from peerlearn.models.targets import Targets
+from peerlearn.models.column_shares import ColumnShares, Given, column_shares, row_texts
+from peerlearn.models.targets import LabelTargets, NumberTargets, Targets
 from peerlearn.network import Network
 
 __all__ = ["VerticalRVFLClassifier", "VerticalRVFLRegressor"]
