@@ -23,7 +23,7 @@ MOVED = {  # an old path may have become several modules
     "algorithms.columns.choice": "algorithms.columns.auto",
     "algorithms.columns.solution": "algorithms.columns.solver",
     "algorithms.conjugate_gradient": "algorithms.readout.conjugate_gradient",
-    "algorithms.consensus": "algorithms.averaging algorithms.flooding algorithms.sums",
+    "algorithms.consensus": "algorithms.averaging algorithms.sums algorithms.sums",
     "algorithms.distances.known": "algorithms.distances.partial_matrix",
     "algorithms.distances.places": "algorithms.distances.row_index",
     "algorithms.filtering.together": "algorithms.filtering.diffusion",

@@ -22,10 +22,10 @@ from peerlearn import (
 )
 from peerlearn.algorithms.distances import Landmarks
 from peerlearn.algorithms.distances.landmarks import orthonormal
+from peerlearn.arrays import one_blas_thread
 from peerlearn.errors import NotConverged
 from peerlearn.local.anchor_graph import AnchorGraph, projection
 from peerlearn.local.normal_equations import NormalEquations
-from peerlearn.local.threads import one_blas_thread
 
 GRAPH = graphs.erdos_renyi(20, 0.2, seed=0)
 TREE = SimulatedNetwork(GRAPH).tree

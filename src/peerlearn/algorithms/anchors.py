@@ -30,8 +30,7 @@ import scipy.sparse as sp
 
 from peerlearn.algorithms.all_gather import all_gather
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.flooding import broadcast_from_center
-from peerlearn.algorithms.sums import sum_alike
+from peerlearn.algorithms.sums import broadcast_from_center, sum_alike
 from peerlearn.algorithms.unexpected import unexpected_message
 from peerlearn.arrays import Array, Indices, all_finite
 from peerlearn.errors import DataError

@@ -32,10 +32,9 @@ from peerlearn import graphs
 from peerlearn.algorithms.agreement import Drawn, check_coefficients, check_same_settings
 from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.report import Report
-from peerlearn.arrays import is_whole
+from peerlearn.arrays import is_whole, one_blas_thread
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError
-from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.nested import settings_of, with_settings
 from peerlearn.network import Network, SimulatedNetwork

@@ -30,17 +30,16 @@ from peerlearn.algorithms.agreement import Drawn, check_same_settings, probe
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.completion import COMPLETION, Completion
 from peerlearn.algorithms.distances import DISTANCES, Distances, Places, describe_draws
-from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.sums import broadcast_from_center
 from peerlearn.algorithms.unexpected import unexpected_message
-from peerlearn.arrays import HUGE, Array, all_finite
+from peerlearn.arrays import HUGE, Array, all_finite, one_blas_thread
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.gaussian import gaussian
 from peerlearn.local.manifold import Manifold
 from peerlearn.local.privacy import Privacy
 from peerlearn.local.squared_distances import squared_distances
-from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.base import (
     DEALING,
     Answer,

@@ -22,12 +22,11 @@ import numpy as np
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.streaming.learner import Learner
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, one_blas_thread
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError, warn_caller
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
-from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import FittedModel, Intercept, restored_on_error
 from peerlearn.models.labels import stream_classes

@@ -42,12 +42,11 @@ from peerlearn.algorithms.row_identity import (
     texts_of,
     texts_of_numbers,
 )
-from peerlearn.arrays import Array, Indices
+from peerlearn.arrays import Array, Indices, one_blas_thread
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
 from peerlearn.local.features import RandomFeatures, check_activation
 from peerlearn.local.penalties import Ridge
-from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.base import (
     DEALING,
     Answer,

@@ -37,8 +37,7 @@ import numpy as np
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.filtering.kernels import FADE, LEARNED, RLS
 from peerlearn.algorithms.filtering.shape import OPENING, Shape
-from peerlearn.algorithms.flooding import maximum
-from peerlearn.algorithms.sums import sum_alike
+from peerlearn.algorithms.sums import maximum, sum_alike
 from peerlearn.arrays import Array
 from peerlearn.local.recursive import State
 from peerlearn.local.splines import Spline

@@ -23,10 +23,9 @@ from typing import ClassVar
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
-from peerlearn.algorithms.flooding import everyone
 from peerlearn.algorithms.readout.gram import merge_equations, ridge_if_any
 from peerlearn.algorithms.streaming.learner import check_forgetting
-from peerlearn.algorithms.sums import broadcast_from_root
+from peerlearn.algorithms.sums import broadcast_from_root, everyone
 from peerlearn.arrays import Array
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.normal_equations import NormalEquations
