@@ -170,7 +170,7 @@ class TestOneLabelledRow:
     def test_leaks_from_the_first_gradient_of_s3vm(self, shares):
         """At w = 0 all f are b: unlabelled rows enter by their sum, which was sent before."""
         network = Tapped(PARENT)
-        model = S3VMClassifier(network=network, random_state=0).fit(shares)
+        model = S3VMClassifier(positive_share=0.5, network=network, random_state=0).fit(shares)
 
         (_, positive, others), unlabelled, slope = network.of("pass_on", LEAF)[:3]
         L, U = 1 + 19 * 5, 550 - 96  # told to all agents
@@ -181,10 +181,18 @@ class TestOneLabelledRow:
         found = m - (slope[:-1] - of_others) * L / (model.C1 * y * (1 - y * b))
         assert away(found, shares[LEAF][0][0]) < 1e-13
 
+    def test_leaks_where_s3vm_estimates_the_share_of_positives(self, shares):
+        """The sum of an agent's labelled rows is sent: here it is the row."""
+        network = Tapped(PARENT)
+        S3VMClassifier(network=network, random_state=0).fit(shares)
+        _, _, labelled = network.of("pass_on", LEAF)[:3]
+        np.testing.assert_array_equal(labelled[:-1], shares[LEAF][0][0])
+
     def test_leaks_from_the_sums_of_anchor_lap(self, shares):
         """The sum over labelled rows of phi(x) y is +-phi(x): the first of phi shows the sign."""
         network = Tapped(PARENT)
-        model = AnchorLapClassifier(network=network, random_state=0).fit(shares)
+        few = {"n_anchors": 100, "n_nearest": 10, "rank": 60}
+        model = AnchorLapClassifier(**few, network=network, random_state=0).fit(shares)
 
         P = projection(model.anchors_, model.width_, 60)
         graph = AnchorGraph(model.anchors_, P, model.width_, nearest=10)
