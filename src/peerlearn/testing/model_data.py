@@ -69,7 +69,7 @@ def fit(
 
 def weights(agent: int) -> Array:
     """Return weights of an agent's rows; some are 0."""
-    return np.arange(ROWS[agent]) % 4 * (1.0 + agent)
+    return np.arange(ROWS[agent], dtype=np.float64) % 4 * (1 + agent)
 
 
 def _other_targets(y: AnyArray) -> AnyArray:
