@@ -57,7 +57,7 @@ class Case:
         return ([x], [y]), ([x_test[: TEST + WASHOUT]], [y_test[: TEST + WASHOUT]])
 
     def model(self, alpha: float, penalty: Literal["ridge", "lasso"], seed: int) -> ESNRegressor:
-        settings = self.task.settings | {"noise": self.noise}
+        settings = self.task.settings | {"noise": self.noise, "fit_intercept": False}
         return ESNRegressor(UNITS, alpha=alpha, penalty=penalty, random_state=seed, **settings)
 
 
