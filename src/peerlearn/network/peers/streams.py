@@ -1,4 +1,4 @@
-"""gRPC servers, channels and streams of raw bytes, with mutual TLS and the options we need."""
+"""gRPC servers, channels and streams of raw bytes: addresses, mutual TLS and our options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from peerlearn.errors import InputError, MissingExtra
@@ -19,6 +19,7 @@ from peerlearn.network.peers.timeouts import Timeouts
 log = logging.getLogger("peerlearn.peers")
 
 VERBOSITY = "GRPC_VERBOSITY"
+LOOPBACK = ("127.0.0.1", "localhost")
 SERVICE = "peerlearn.Peers"
 METHOD = "Talk"
 FIRST_PAUSE = 0.2  # seconds between attempts to connect, at first
@@ -168,3 +169,23 @@ def _options(patience: Timeouts, *, server: bool = False) -> list[tuple[str, int
         ("grpc.max_reconnect_backoff_ms", int(1000 * LONGEST_PAUSE)),
         ("grpc.use_local_subchannel_pool", 1),
     ]
+
+
+def check_address(address: str, whose: str) -> str:
+    """Return the address, or raise InputError if it has no host or no port."""
+    host, _, port = str(address).rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InputError(
+            f"the address of {whose} is {address!r}: write host:port, such as north.example:7101"
+        )
+    return str(address)
+
+
+def only_loopback(addresses: Iterable[str]) -> None:
+    """Raise InputError for an address of another machine, where unencrypted rows must not go."""
+    for address in addresses:
+        if address.rpartition(":")[0] not in LOOPBACK:
+            raise InputError(
+                f"the address {address} is not of this machine, and without certificates nothing "
+                "may leave it: use 127.0.0.1, or make certificates with peerlearn certs"
+            )
