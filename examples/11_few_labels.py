@@ -8,7 +8,6 @@ agents improve the model of every agent.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC
@@ -25,9 +24,8 @@ for draw in range(5):
     some = np.full(len(y), -1)  # -1: a row without a label
     some[few] = y[few]
     shares = partition.stratified(X, some, 7)
-    together = LapKRRClassifier(1.0, gamma_A=1e-3, power=1, network=network, random_state=0)
-    alone = clone(together).set_params(distances="local").fit(shares)
-    together.fit(shares)
+    alone = LapKRRClassifier(network=network, random_state=0, distances="local").fit(shares)
+    together = LapKRRClassifier(network=network, random_state=0).fit(shares)
     rivals = [SVC().fit(X[few], y[few]), LabelSpreading().fit(X, some)]
     scores = [model.score(X_test, y_test) for model in (*rivals, together)]
     right.append(np.multiply(100, [alone.agent_scores(X_test, y_test).mean(), *scores]))
