@@ -440,6 +440,10 @@ class RVFLClassifier(LabelTargets, _RVFL):
         -------
         self : RVFLClassifier
         """
+        if self.class_weight is not None:
+            raise InputError(
+                "class_weight is set, and streams take no weights: leave it out, or use fit"
+            )
         return self.learn_chunk(X, y, classes)
 
 
