@@ -27,7 +27,8 @@ HERE = Path(__file__).resolve().parent.parent
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 # Runs a program and writes which files of a folder it passed. What runs while a module is imported
-# is not counted. Code of modules and classes lacks the flag CO_OPTIMIZED.
+# is not counted: code of modules and classes, which lacks the flag CO_OPTIMIZED, and what Python's
+# import system calls to find a module.
 WATCH = """
 import inspect, json, sys, threading
 
@@ -39,7 +40,8 @@ def watch(frame, event, _):
     if event not in ("call", "return") or not code.co_filename.startswith(home):
         return
     step = 1 if event == "call" else -1
-    if not code.co_flags & inspect.CO_OPTIMIZED:
+    caller = frame.f_back.f_code.co_filename if frame.f_back else ""
+    if not code.co_flags & inspect.CO_OPTIMIZED or "importlib._bootstrap" in caller:
         here.imports = getattr(here, "imports", 0) + step
     elif not getattr(here, "imports", 0):
         here.depth = getattr(here, "depth", 0) + step

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+# One BLAS thread per worker: two workers with two threads each take twice as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import hypothesis
 import pytest
 

@@ -139,7 +139,7 @@ MOVED = {  # an old path may have become several modules
     "keys": "toml_reader",
     "local.harvested": "local.harvest",
     "models.contents": "models.archive_reader",
-    "models.described": "models.from_config",
+    "models.described": "models.registry",
     "models.echoes": "models.reservoir_predictor",
     "models.listening": "models.adaptive_filter",
     "models.sequences": "models.sequence_shares",

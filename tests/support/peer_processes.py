@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
+from peerlearn.sites import site_folders
 from tests.support.pages import ROOT
 from tests.support.waiting import PATIENCE
 
@@ -19,14 +18,12 @@ LINGER = 30.0  # seconds for the others to end, and to say why, when one has fai
 
 
 def free_ports(count: int) -> str:
-    """So many ports that nobody listens on, "7101,7102,..": all are held while they are looked for,
-    so none twice.
+    """Return so many ports that nobody listens on: "7101,7102,..".
+
+    They lie below those that the system gives to outgoing connections and to `bind(0)`. A port of
+    that range can be taken again between the look and the agent that listens.
     """
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return ",".join(str(one.getsockname()[1]) for one in sockets)
+    return ",".join(map(str, site_folders.free_ports(count)))
 
 
 def run(programs: Sequence[Sequence[str]], folder: Path, timeout: float = PATIENCE) -> None:

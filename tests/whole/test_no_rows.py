@@ -149,11 +149,14 @@ class TestSolversThemselves:
     @pytest.mark.parametrize("graph", [*GRAPHS, "two"])
     def test_whichever_agent_is_empty(self, solver, graph, penalty):
         network = GRAPHS.get(graph) or graphs.complete(2)
-        for empty in range(len(network)):
+        exact = type(solver).exact and getattr(solver, "variant", "") != "thesis"
+        last = len(network) - 1
+        # Others are only shown to work, and take long.
+        for empty in range(last + 1) if exact else sorted({0, last // 2, last}):
             tables = [TABLES[k][: 0 if k == empty else None] for k in range(len(network))]
             b = self.solve(solver, network, tables, penalty)
             assert np.isfinite(b).all()
-            if type(solver).exact and getattr(solver, "variant", "") != "thesis":
+            if exact:
                 best = Gram().solve(
                     SimulatedNetwork(graphs.complete(1)), problems_of([np.vstack(tables)]), penalty
                 )

@@ -9,12 +9,13 @@ import click
 
 from peerlearn.cli import data_sets, lab, predict, reproduce, sites
 from peerlearn.cli.demo import command as demo_command
-from peerlearn.cli.doors import Doors
 from peerlearn.cli.graph import command as graph_command
+from peerlearn.cli.shared import CommandGroup
 
 
 @click.group(
-    cls=Doors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=CommandGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="peerlearn")
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from peerlearn.cli.paths import PATH
+from peerlearn.cli.shared import PATH
 
 if TYPE_CHECKING:
     from peerlearn.lab.report.build import Report

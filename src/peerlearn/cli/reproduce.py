@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from peerlearn.cli.paths import PATH
+from peerlearn.cli.shared import PATH
 from peerlearn.errors import InputError
 
 if TYPE_CHECKING:

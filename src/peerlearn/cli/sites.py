@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from peerlearn.cli.paths import PATH
+from peerlearn.cli.shared import PATH
 from peerlearn.errors import InputError
 
 

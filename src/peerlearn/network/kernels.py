@@ -121,10 +121,11 @@ def plain_step(
     for k in range(len(out)):
         for left in range(0, x.shape[1], PLAIN_BLOCK):
             block = slice(left, left + PLAIN_BLOCK)
-            total = np.zeros_like(x[k, block])
+            total = np.zeros(x[k, block].size)
             for p in range(indptr[k], indptr[k + 1]):
                 total += data[p] * x[indices[p], block]
-            total *= a
+            if a != 1.0:
+                total *= a
             if b != 0.0 or c != 0.0:
                 total += b * x[k, block]
             if c != 0.0:

@@ -44,7 +44,7 @@ import networkx as nx
 from peerlearn import graphs, toml_reader
 from peerlearn import weights as mixing
 from peerlearn.errors import GraphError
-from peerlearn.network.peers.addresses import check_address
+from peerlearn.network.peers.streams import check_address
 from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.sites.training import read_model
 from peerlearn.toml_reader import NUMBER

@@ -38,7 +38,7 @@ def write_site_folders(plan: Plan, say: Callable[[str], None] = lambda doing: No
     columns = np.array(rows.columns)
     test_rows = _npz(X=rows.test[0], y=rows.test[1], columns=columns)
     write(plan.output / "test.npz", test_rows, private=True)
-    ports = _free_ports(len(plan.agents))
+    ports = free_ports(len(plan.agents))
     for number, (name, (X, y)) in enumerate(zip(plan.agents, rows.shares, strict=True)):
         folder = result_folder(plan.folder(name), private=True)
         write(folder / "share.npz", _npz(X=X, y=y, columns=columns), private=True)
@@ -79,7 +79,7 @@ def _npz(**arrays: Any) -> bytes:
     return file.getvalue()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that nobody listens on now.
 
     Each is kept open until all are found, so none is found twice.

@@ -9,8 +9,7 @@ from sklearn.base import is_classifier
 from peerlearn import graphs
 from peerlearn.errors import InputError
 from peerlearn.models.base import NetworkModel
-from peerlearn.models.from_config import part, with_parts
-from peerlearn.models.registry import models, saved_models
+from peerlearn.models.registry import models, part, saved_models, with_parts
 from peerlearn.network import SimulatedNetwork
 from peerlearn.toml_reader import TomlTable, near
 

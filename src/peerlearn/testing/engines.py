@@ -57,8 +57,7 @@ def check_engine(run: Run, graph: nx.Graph | None = None, *, tolerance: float = 
 
     Examples
     --------
-    >>> from peerlearn.testing import check_engine
-    >>> from peerlearn.testing import run_in_threads
+    >>> from peerlearn.testing import check_engine, run_in_threads
     >>> check_engine(run_in_threads)
     """
     graph = GRAPH if graph is None else graph
@@ -111,10 +110,10 @@ def save_cases(network: Network, folder: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from peerlearn import graphs
-    >>> from peerlearn.testing import check_saved_cases, run_in_threads, save_cases
+    >>> from peerlearn import SimulatedNetwork, graphs
+    >>> from peerlearn.testing import check_saved_cases, save_cases
     >>> with TemporaryDirectory() as folder:
-    ...     _ = run_in_threads(graphs.ring(4), lambda network: save_cases(network, folder))
+    ...     save_cases(SimulatedNetwork(graphs.ring(4), exact_order=True), folder)
     ...     check_saved_cases(folder, graphs.ring(4))
     """
     found = run_cases(network)

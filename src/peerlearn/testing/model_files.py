@@ -14,7 +14,7 @@ import numpy as np
 
 from peerlearn import SimulatedNetwork, graphs
 from peerlearn.models.archive import describe, read_archive, write_arrays
-from peerlearn.models.from_config import with_parts
+from peerlearn.models.registry import with_parts
 from peerlearn.testing import model_data as data
 from peerlearn.testing.cases.models import over
 from peerlearn.testing.comparing import quiet

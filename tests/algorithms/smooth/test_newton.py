@@ -73,7 +73,13 @@ def test_bounds_hold_for_every_solver_and_tolerance():
         X = [own * scales for own in X]
         answer = pooled_reference(np.vstack(X), np.concatenate(y), alpha)
         losses = LogisticLosses(X, y)
-        for solver in (Newton(1e-3), Newton(1e-9), LBFGS(1e-3), LBFGS(1e-7), NEXT(tolerance=1e-2)):
+        for solver in (
+            Newton(1e-3),
+            Newton(1e-9),
+            LBFGS(1e-3),
+            LBFGS(1e-7),
+            NEXT(tolerance=1e-2, max_iterations=2000),
+        ):
             with warnings.catch_warnings(action="ignore", category=NotConverged):
                 found = solver.minimise(SimulatedNetwork(GRAPH), losses, alpha)
             distance = np.linalg.norm(found.coefficients[0] - answer) / np.linalg.norm(answer)

@@ -31,7 +31,7 @@ from peerlearn.errors import InputError
 from peerlearn.lab import Comparison, Data, Model, Net
 from peerlearn.lab.training.estimators import estimator_of, import_class, kind_of
 from peerlearn.lab.training.networks import network_of
-from peerlearn.models import from_config
+from peerlearn.models import registry
 
 RING = Net("ring", "ring", 4)
 
@@ -157,7 +157,7 @@ def test_rivals_by_import_path_and_those_within_them():
     ],
 )
 def test_algorithms_from_plain_values(kind, parameter, given, expected):
-    assert from_config.part(kind, parameter, given) == expected
+    assert registry.part(kind, parameter, given) == expected
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_algorithms_from_plain_values(kind, parameter, given, expected):
 )
 def test_algorithms_that_are_described_wrongly(given, said):
     with pytest.raises(InputError) as refused:
-        from_config.part(LapKRRClassifier, "privacy", given)
+        registry.part(LapKRRClassifier, "privacy", given)
     assert str(refused.value).startswith(said)
 
 

@@ -203,7 +203,8 @@ class TestParcel:
             parcel_of(np.ones(2), Kind.LETTER).letter("north")
 
     def test_what_has_not_arrived_is_not_complete(self):
-        assert not Parcel(Kind.LETTER, np.dtype("|u1"), (0,), 0).complete
+        [empty] = frames(np.empty(0, np.uint8), kind=Kind.LETTER)
+        assert not Parcel(empty).complete
 
 
 def sent(n):

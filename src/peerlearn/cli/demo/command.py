@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from peerlearn import errors
-from peerlearn.cli.paths import PATH
+from peerlearn.cli.shared import PATH
 
 
 @click.command()

@@ -23,7 +23,7 @@ from peerlearn.lab.training.estimators import (
 )
 from peerlearn.lab.training.search import keys_of
 from peerlearn.models.base import NetworkModel
-from peerlearn.models.from_config import with_parts
+from peerlearn.models.registry import with_parts
 from peerlearn.network import SimulatedNetwork
 from peerlearn.toml_reader import TomlTable, near
 

@@ -19,8 +19,7 @@ from peerlearn.lab.description.data_facts import facts_of
 from peerlearn.lab.description.sweeps import with_key
 from peerlearn.lab.description.trial import Trial
 from peerlearn.models.base import NetworkModel, Takes
-from peerlearn.models.from_config import part_kind, with_parts
-from peerlearn.models.registry import models
+from peerlearn.models.registry import models, part_kind, with_parts
 from peerlearn.network import SimulatedNetwork
 from peerlearn.toml_reader import near
 

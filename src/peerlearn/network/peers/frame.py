@@ -70,6 +70,7 @@ class Kind(IntEnum):
     REFUSE = 8  # you cannot take part as you are, and why
 
 
+_KINDS = {int(kind): kind for kind in Kind}  # quicker than Kind(number), which is a call
 TEXTS = (Kind.HELLO, Kind.LEAVE, Kind.REFUSE)
 ROUNDS = (Kind.ROW, Kind.LETTER)  # what is delivered exactly once
 
@@ -145,7 +146,7 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
         raise OtherRelease(data[len(MAGIC)])
     if not HEADER <= len(data) <= HEADER + chunk:
         raise WireError(f"a frame of {len(data)} bytes: frames have {HEADER} to {HEADER + chunk}")
-    magic, _, kind, code, dimensions, of_run, epoch, sender, *rest = _FIELDS.unpack_from(data)
+    magic, _, number, code, dimensions, of_run, epoch, sender, *rest = _FIELDS.unpack_from(data)
     round, saved, receipt, *shape, offset, length = rest
     if magic != MAGIC:
         raise WireError(f"a frame that begins with {magic!r}: it is not from peerlearn")
@@ -159,16 +160,16 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
         raise WireError(
             f"a frame of epoch {epoch}: this release of peerlearn knows only epoch {EPOCH}"
         )
-    if kind not in Kind._value2member_map_ or code >= len(DTYPES) or dimensions > MOST_DIMENSIONS:
-        raise WireError(f"a frame of unknown kind {kind}, type {code} or {dimensions} dimensions")
+    kind = _KINDS.get(number)
+    if kind is None or code >= len(DTYPES) or dimensions > MOST_DIMENSIONS:
+        raise WireError(f"a frame of unknown kind {number}, type {code} or {dimensions} dimensions")
     if max(round, saved) >= MOST_ROUNDS:
         raise WireError(
             f"a frame of round {round} that claims to have saved round {saved}: no run is so long"
         )
     if kind in ROUNDS and (saved or receipt):
         raise WireError(
-            f"a {Kind(kind).name.lower()} that claims to have saved round {saved}: "
-            "rows claim nothing"
+            f"a {kind.name.lower()} that claims to have saved round {saved}: rows claim nothing"
         )
     size = math.prod(shape[:dimensions]) * DTYPES[code].itemsize
     most = MOST_TEXT if kind in TEXTS else MOST_BYTES
@@ -180,7 +181,7 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
             "which is not one of its chunks"
         )
     return Frame(
-        Kind(kind),
+        kind,
         sender,
         round,
         saved,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,49 +25,62 @@ MOST_EARLY = 2 * MOST_BYTES  # bytes that one neighbor may make us keep for late
 OVERHEAD = 1024  # bytes of memory that a frame takes beside its numbers, about
 
 
-@dataclass(slots=True)
 class Parcel:
     """One array, as much of it as has arrived.
 
     Memory is used only for bytes that have arrived, never for those that were announced.
     """
 
-    kind: Kind
-    dtype: np.dtype[np.generic]
-    shape: tuple[int, ...]
-    size: int
-    parts: dict[int, memoryview] = field(default_factory=dict)
-    checksums: dict[int, int] = field(default_factory=dict)  # of the frames, by offset
-    arrived: int = 0
+    __slots__ = ("arrived", "first", "frames")
+
+    def __init__(self, first: Frame) -> None:
+        self.first = first  # all frames have its kind, type and shape
+        self.frames: dict[int, Frame] = {}  # by offset
+        self.arrived = 0  # bytes
 
     @property
     def complete(self) -> bool:
-        return self.arrived == self.size and bool(self.parts)
+        return self.arrived == self.first.size and bool(self.frames)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole array."""
+        return self.first.size
+
+    def fits(self, frame: Frame) -> bool:
+        """Return whether a frame is of the same kind, type and shape as the others."""
+        first = self.first
+        return (
+            frame.kind is first.kind and frame.dtype == first.dtype and frame.shape == first.shape
+        )
 
     def receipt(self, before: int) -> int:
         """Return the receipt of all messages up to this one, from the receipt before it."""
-        return receipt_of((self.checksums[offset] for offset in sorted(self.checksums)), before)
+        return receipt_of((self.frames[offset].checksum for offset in sorted(self.frames)), before)
 
     def row(self, out: Addends, sender: str) -> None:
         """Copy the numbers to `out`, or raise WireError if they are not of its shape and type."""
-        if self.kind is not Kind.ROW or self.dtype != out.dtype or self.shape != out.shape:
+        first = self.first
+        if first.kind is not Kind.ROW or first.dtype != out.dtype or first.shape != out.shape:
             raise WireError(
-                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype} {self.shape}, "
+                f"agent {sender} sent a {first.kind.name.lower()} of {first.dtype} {first.shape}, "
                 f"but {out.size} numbers of {out.dtype} were expected"
             )
-        for offset, part in self.parts.items():
-            out[offset // 8 : (offset + len(part)) // 8] = np.frombuffer(part, out.dtype)
+        for offset, frame in self.frames.items():
+            numbers = np.frombuffer(frame.data, out.dtype)
+            out[offset // 8 : offset // 8 + len(numbers)] = numbers
         if not all_finite(out):
             raise WireError(f"agent {sender} sent numbers that are not finite")
 
     def letter(self, sender: str) -> bytes:
         """Return the bytes of a letter, or raise WireError if this is not one."""
-        if self.kind is not Kind.LETTER or self.dtype != np.uint8:
+        first = self.first
+        if first.kind is not Kind.LETTER or first.dtype != np.uint8:
             raise WireError(
-                f"agent {sender} sent a {self.kind.name.lower()} of {self.dtype}, "
+                f"agent {sender} sent a {first.kind.name.lower()} of {first.dtype}, "
                 "but a letter was expected"
             )
-        return b"".join(self.parts[offset] for offset in sorted(self.parts))
+        return b"".join(self.frames[offset].data for offset in sorted(self.frames))
 
 
 class Inbox:
@@ -91,19 +104,17 @@ class Inbox:
             )
         parcel = self._parcels.get(frame.round)
         if parcel is None:
-            parcel = self._parcels[frame.round] = Parcel(
-                frame.kind, frame.dtype, frame.shape, frame.size
-            )
-        elif (parcel.kind, parcel.dtype, parcel.shape) != (frame.kind, frame.dtype, frame.shape):
+            parcel = self._parcels[frame.round] = Parcel(frame)
+        elif not parcel.fits(frame):
             raise WireError(f"two different messages came for round {frame.round}")
-        if frame.offset in parcel.parts:
+        if frame.offset in parcel.frames:
             return "repeated"
-        if self.bytes + len(frame.data) + OVERHEAD > MOST_EARLY:
+        length = len(frame.data)
+        if self.bytes + length + OVERHEAD > MOST_EARLY:
             raise WireError(f"more than {MOST_EARLY} bytes came for rounds ahead")
-        parcel.parts[frame.offset] = frame.data
-        parcel.checksums[frame.offset] = frame.checksum
-        parcel.arrived += len(frame.data)
-        self.bytes += len(frame.data) + OVERHEAD
+        parcel.frames[frame.offset] = frame
+        parcel.arrived += length
+        self.bytes += length + OVERHEAD
         return "kept" if parcel.complete else "part"
 
     def has(self, round: int) -> bool:
@@ -114,7 +125,7 @@ class Inbox:
     def take(self, round: int) -> Parcel:
         """Remove and return the message of this round."""
         parcel = self._parcels.pop(round)
-        self.bytes -= parcel.arrived + OVERHEAD * len(parcel.parts)
+        self.bytes -= parcel.arrived + OVERHEAD * len(parcel.frames)
         return parcel
 
     def greet(self, theirs: int) -> None:
@@ -126,8 +137,9 @@ class Inbox:
     def finish(self, round: int) -> None:
         """Note that this round and all before it are done."""
         self.done = round
-        for old in [each for each in self._parcels if each <= round]:
-            self.take(old)
+        if self._parcels:
+            for old in [each for each in self._parcels if each <= round]:
+                self.take(old)
 
 
 @dataclass(slots=True)

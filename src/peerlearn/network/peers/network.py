@@ -26,7 +26,6 @@ from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped, 
 from peerlearn.network import codec
 from peerlearn.network.base import Network, not_finite
 from peerlearn.network.distributed import Arrays, DistributedNetwork, Letter
-from peerlearn.network.peers.addresses import check_address, only_loopback
 from peerlearn.network.peers.frame import MOST_BYTES, MOST_TEXT, Kind
 from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.journal import Journal
@@ -34,6 +33,7 @@ from peerlearn.network.peers.link import Left, Link, Refused, Speaker
 from peerlearn.network.peers.mailbox import Parcel
 from peerlearn.network.peers.replay import NoReplay, Replay
 from peerlearn.network.peers.rounds import RoundExchange, Take, Waiting
+from peerlearn.network.peers.streams import check_address, only_loopback
 from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.network.routes import Route
 from peerlearn.numerics import NUMERICS

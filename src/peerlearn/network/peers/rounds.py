@@ -43,7 +43,7 @@ log = logging.getLogger("peerlearn.peers")
 
 MOST_KEPT = 1 << 30  # bytes kept for a neighbor that does not save; it cannot restart beyond that
 CLAIM_AT = 1 << 24  # tell a neighbor what it need not keep after taking this many bytes from it
-CLAIM_AFTER = 64  # or after this many rounds, so that its frames stay in the processor's cache
+CLAIM_AFTER = 256  # or after this many rounds, so that its frames stay in the processor's cache
 MOST_REFUSED = 5  # unusable messages in one round that show that agents run different programs
 LAST_WORDS = 3.0  # seconds to tell neighbors that are not connected why a run is over
 FAREWELL = 10.0  # seconds to wait for a neighbor that cannot be reached when our work is done

@@ -1,7 +1,9 @@
-"""The end of a command: one sentence and an exit code instead of a traceback."""
+"""What all commands share: errors end in a sentence and an exit code; paths may begin with ~."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +15,17 @@ UNUSABLE = 2  # of what has to be changed first: what was given, or what is inst
 GOES_ON = 3  # of a run that ended before its time: the same command takes it up again
 
 
-class Doors(click.Group):
+class HomePath(click.Path):
+    """A path in which ~ is the home folder, also where the shell left it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        return Path(os.fsdecode(super().convert(value, param, ctx))).expanduser()
+
+
+PATH = HomePath()
+
+
+class CommandGroup(click.Group):
     """A group whose commands end in one sentence, not in a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
