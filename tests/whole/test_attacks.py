@@ -30,7 +30,7 @@ from peerlearn.local.normal_equations import NormalEquations
 GRAPH = graphs.erdos_renyi(20, 0.2, seed=0)
 TREE = SimulatedNetwork(GRAPH).tree
 LEAF = next(k for k in range(20) if k not in TREE.parent)  # its messages hold its own numbers alone
-PARENT = int(TREE.parent[LEAF])
+PARENT = int(TREE.parent[LEAF])  # the root
 G50C = data.load("g50c")
 
 
@@ -106,25 +106,36 @@ def test_six_rounds_of_gossip_give_values_of_agents_that_are_not_neighbors():
     assert sorted(computed) == [1, 1, 2, 2, *[17] * 15, 19]
 
 
-def test_one_message_of_gram_gives_the_rows_of_its_sender():
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_messages_of_gram_give_the_rows_of_their_sender(intercept):
     """H'H = sum_i h(x_i) h(x_i)' of fewer rows than features has a null space N: N'h(x) = 0 for
     each row.
 
     From nearly every start Newton's method ends at one of the rows. Its part is taken from H'H, and
-    the next one found.
+    the next one found. With an intercept features are centred. The sums that were sent for their
+    means, and the means, which all agents know, undo that.
     """
     cancer = data.load("breast-cancer")
     X = (cancer.X - cancer.X.mean(axis=0)) / cancer.X.std(axis=0)
     parts = np.array_split(np.arange(180, 569), 19)
     parts.insert(LEAF, np.arange(180))
     network = Tapped(PARENT)
-    model = RVFLClassifier(300, solver="gram", fit_intercept=False, network=network, random_state=0)
+    model = RVFLClassifier(
+        300, solver="gram", fit_intercept=intercept, network=network, random_state=0
+    )
     model.fit([(X[part], cancer.y[part]) for part in parts])
 
     message = network.of("exchange", LEAF)[-1]
     R = NormalEquations.unpack(message, (300, 1)).R[:, :300]
+    G = R.T @ R
+    if intercept:
+        n, s = network.of("pass_on", LEAF)[0][:1], network.of("pass_on", LEAF)[0][1:301]
+        own = model.features_(X[parts[PARENT]])
+        from_children = sum(network.of("pass_on"))
+        m = (own.sum(axis=0) + from_children[1:301]) / (len(own) + from_children[0])
+        G += np.outer(m, s) + np.outer(s, m) - n * np.outer(m, m)
     with one_blas_thread():  # many small products: threads would only wait for each other
-        found = rows_behind(R.T @ R, len(R), model.features_)
+        found = rows_behind(G, 180, model.features_)
     assert len(found) == 180
     assert max(min(away(x, row) for x in found) for row in X[:180]) < 1e-10
 
