@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any
 
@@ -35,9 +35,11 @@ class Report:
     note : str, default ""
         What the solver chose by itself.
     bound : float, default inf
-        Upper bound of the relative distance |w - w*| / |w*| to the pooled answer w*.
+        Upper bound of the relative distance |w - w*| / |w*| of the coefficients to the pooled
+        answer w*, the largest of the hosted agents. It covers rounding, inexact sums and
+        disagreement between agents. Infinite where there is no bound.
     bound_reason : str, default ""
-        Why there is no finite bound, and what `converged` is about instead.
+        Why the bound is infinite, or what else must be known about it.
 
     Examples
     --------
@@ -81,9 +83,40 @@ class Report:
             ("messages", f"{self.sent.messages:,}"),
             ("MB sent", f"{self.sent.megabytes:,.3f}"),
         ]
+        if self.bound < math.inf or self.bound_reason:
+            lines.insert(4, ("error bound", self._bound_text()))
         if self.note:
             lines.append(("note", self.note))
         return lines
+
+    def _bound_text(self) -> str:
+        """Return the bound and what is to be known about it."""
+        number = "none" if self.bound == math.inf else f"{self.bound:.2e}"
+        return f"{number}: {self.bound_reason}" if self.bound_reason else number
+
+    def for_json(self) -> dict[str, Any]:
+        """Return all fields by name; an infinite bound is None, because JSON has no infinity."""
+        fields = asdict(self)
+        if self.bound == math.inf:
+            fields["bound"] = None
+        return fields
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bound on the relative distance to the pooled answer: see certificate.py.
+
+    reason: why it is infinite, or what else must be known about it.
+    """
+
+    bound: float
+    reason: str = ""
+
+    def describe(self) -> str:
+        """Return where the answer is, as a part of a sentence."""
+        if self.bound == math.inf:
+            return f"at a distance from the answer that has no bound ({self.reason})"
+        return f"at a distance of at most {self.bound:.2e} from the answer"
 
 
 def check_tolerance(tolerance: Any, solver: str) -> None:

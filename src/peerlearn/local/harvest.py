@@ -18,6 +18,7 @@ from scipy.linalg.blas import dsyrk
 
 from peerlearn.arrays import Array
 from peerlearn.local.least_squares import LeastSquares, Tall, Wide, mirror
+from peerlearn.local.normal_equations import sum_of_squares
 
 # Which sequence, which times, and the rows that the readout sees.
 Blocks = Iterable[tuple[int, slice, Array]]
@@ -111,7 +112,9 @@ def harvest_problems(
             agent.add(H[first - times.start :], targets[j][first : times.stop])
         if times.stop == len(targets[j]):
             ends[j] = H[-1].copy()
-    return LeastSquares(_groups(agents), rows, (width, M)), ends
+    used = [sum_of_squares(d[washout:]) for d in targets]
+    squares = np.bincount(owners, used).astype(np.float64)
+    return LeastSquares(_groups(agents), rows, (width, M), squares), ends
 
 
 def _groups(agents: Sequence[RowStore]) -> list[Wide | Tall]:

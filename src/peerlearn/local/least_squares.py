@@ -19,13 +19,19 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array, Indices
+from peerlearn.arrays import Array, Indices, dots
 from peerlearn.errors import DataError
 from peerlearn.local.features import RandomFeatures
-from peerlearn.local.normal_equations import NormalEquations
+from peerlearn.local.normal_equations import (
+    Factor,
+    NormalEquations,
+    product_units,
+    sum_of_squares,
+)
 from peerlearn.local.ridge import inverse, solve_ridge, undetermined_error
 
 Blocks = Iterable[tuple[slice, Array]]  # some rows, and their features
+ReadAgain = Callable[[int], Iterable[Array]]  # hosted agent k -> its rows [H Y], in blocks
 PerAgent = Callable[[Array], Array]  # (agents, B, M) -> (agents, B, M), each agent on its own
 
 
@@ -48,6 +54,10 @@ class Wide:
     def gram(self) -> Array:
         """Return H'H."""
         return _transpose(self.H) @ self.H
+
+    def traces(self) -> Array:
+        """Return trace(H'H)."""
+        return dots(self.H, self.H)
 
     def largest_eigenvalues(self) -> Array:
         """Return max eig(H'H)."""
@@ -104,6 +114,12 @@ class Tall:
         """Return H'H."""
         return self.G
 
+    def traces(self) -> Array:
+        """Return trace(H'H)."""
+        diagonals: Array = np.diagonal(self.G, axis1=1, axis2=2)
+        traces: Array = np.add.reduce(diagonals, axis=1)
+        return traces
+
     def largest_eigenvalues(self) -> Array:
         """Return max eig(H'H)."""
         last = self.G.shape[1] - 1
@@ -132,19 +148,22 @@ class LeastSquares:
         groups: Sequence[Wide | Tall],
         rows: Indices,
         shape: tuple[int, int],
+        squares: Array,
+        read_again: ReadAgain | None = None,
     ) -> None:
         self.groups = groups
         self.rows = rows  # N_k
         self.shape = shape  # B, M
+        self.squares = squares  # |Y_k|^2
+        self._read_again = read_again
         self.inputs: list[Array] = []
         self.features: RandomFeatures | None = None
 
     @classmethod
     def of_rows(cls, H: Sequence[Array], Y: Sequence[Array]) -> LeastSquares:
         """Return the problems of each agent's features and targets."""
-        blocks = [[(slice(None), h)] for h in H]
         lengths = [len(h) for h in H]
-        return cls._of(blocks, lengths, Y, H[0].shape[1])
+        return cls._of(lambda k: [(slice(None), H[k])], lengths, Y, H[0].shape[1])
 
     @classmethod
     def of_inputs(
@@ -157,9 +176,8 @@ class LeastSquares:
 
         The features of an agent with many rows are used block by block and never kept.
         """
-        blocks = [features.blocks(x) for x in X]
         lengths = [len(x) for x in X]
-        problems = cls._of(blocks, lengths, Y, features.width)
+        problems = cls._of(lambda k: features.blocks(X[k]), lengths, Y, features.width)
         problems.inputs = list(X)
         problems.features = features
         return problems
@@ -167,7 +185,7 @@ class LeastSquares:
     @classmethod
     def _of(
         cls,
-        blocks: Sequence[Blocks],
+        blocks: Callable[[int], Blocks],
         lengths: Sequence[int],
         Y: Sequence[Array],
         B: int,
@@ -178,7 +196,7 @@ class LeastSquares:
         wide = np.flatnonzero(rows < B)
         groups: list[Wide | Tall] = []
         if len(tall):
-            sums = [_gram_and_moment(blocks[k], Y[k], B) for k in tall.tolist()]
+            sums = [_gram_and_moment(blocks(k), Y[k], B) for k in tall.tolist()]
             G = np.stack([own for own, _ in sums])
             HY = np.stack([own for _, own in sums])
             groups.append(Tall(tall, G, HY))
@@ -190,10 +208,11 @@ class LeastSquares:
             padded_Y = np.zeros((len(agents), height, M))
             for i, k in enumerate(agents.tolist()):
                 padded_Y[i, : rows[k]] = Y[k]
-                for block, h in blocks[k]:
+                for block, h in blocks(k):
                     padded_H[i, : rows[k]][block] = h
             groups.append(Wide(agents, padded_H, padded_Y))
-        return cls(groups, rows, (B, M))
+        squares = np.array([sum_of_squares(own) for own in Y])
+        return cls(groups, rows, (B, M), squares, lambda k: _join(blocks(k), Y[k]))
 
     @property
     def agents(self) -> int:
@@ -248,12 +267,35 @@ class LeastSquares:
                 if isinstance(group, Tall):
                     G = group.G[i]
                     HY = group.HY[i]
-                    equations[k] = NormalEquations(self.shape, G=G, P=HY)
+                    equations[k] = NormalEquations(
+                        self.shape,
+                        G=G,
+                        P=HY,
+                        squares=float(self.squares[k]),
+                        units=product_units(self.rows[k]),
+                    )
                 else:
                     padded = np.hstack([group.H[i], group.Y[i]])
                     rows = padded[: self.rows[k]]
                     equations[k] = NormalEquations.of_rows(rows, self.shape)
         return [one for one in equations if one is not None]
+
+    @property
+    def has_factors(self) -> bool:
+        """Whether `factors` can read the rows again; the same at all agents."""
+        return self._read_again is not None
+
+    def factors(self) -> list[Factor]:
+        """Return the triangular factor of each agent's [H_k Y_k]."""
+        assert self._read_again is not None
+        return [Factor.of_blocks(self._read_again(k), self.shape) for k in range(self.agents)]
+
+    def traces(self) -> Array:
+        """Return the sum of squares of all features, trace(H_k'H_k)."""
+        traces = np.empty(self.agents)
+        for group in self.groups:
+            traces[group.agents] = group.traces()
+        return traces
 
     def triangles(self) -> Array:
         """Return the upper triangles of H_k'H_k, row by row: B (B + 1) / 2 numbers per agent."""
@@ -281,6 +323,12 @@ class LeastSquares:
                 f"the {self.rows[k]} rows of agent {k} do not determine {self.shape[0]} "
                 "coefficients when alpha is 0: set alpha above 0, or use fewer units"
             )
+
+
+def _join(blocks: Blocks, Y: Array) -> Iterable[Array]:
+    """Yield rows [H Y], block by block."""
+    for block, h in blocks:
+        yield np.hstack([h, Y[block]])
 
 
 def _gram_and_moment(

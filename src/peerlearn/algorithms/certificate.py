@@ -1,0 +1,369 @@
+"""Certificates: bounds on the distance of coefficients to the pooled ridge answer.
+
+    A = sum_k H_k'H_k + alpha I,   c = sum_k H_k'Y_k,   A b* = c
+
+All solvers that promise b* call one of these at the end. Every bound holds whatever the solver did:
+it is computed from b, and covers rounding of the sums, inexact sums and disagreement.
+
+certify_equations. The root of a tree has sums A^ and c^ with errors dA and dc. For r = c^ - A^ b
+
+    b* - b = A^^-1 (r + dc - dA b) - A^^-1 dA (b* - b)
+
+normal_equations.py has the sizes of the entries of dA and dc: c u d d' with d the lengths of the
+columns. The scale of columns therefore does not matter, as it would in a bound by norms. Entries of
+dA and dc are independent in the model behind c, so their contributions to an entry of b are added
+as squares. The last term is bounded entry by entry, in absolute values.
+
+certify_factor. The root has R, the factor of rows [H + dH, Y + dY]. To first order
+
+    b* - b = A^-1 dH'(Y - H b) - A^-1 H' (dH b - dY),      A = T'T,  |row i of A^-1 H'| = |w_i|
+
+w_i the rows of T^-1. Wedin, Perturbation theory for pseudo-inverses, 1973, column by column. A
+factor 1 / (1 - q)^2 covers higher orders, with q the relative change that dH can make.
+
+certify_gradient. No agent has A. One more sum gives the gradient at one common b, and
+
+    |b* - b| <= |g(b)| / alpha.
+
+The error of that sum is bounded by the sum of |g_k| (inexact sums: tolerance times spread) and by
+rounding at each agent; both numbers travel in the same messages. Where messages get lost, the
+tolerance of sums holds in the mean square. Then errors are taken LOSS_FACTOR times as large, which
+by Chebyshev's inequality fails in at most one of LOSS_FACTOR^2 sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.report import Certificate
+from peerlearn.arrays import HUGE, Array, norms
+from peerlearn.errors import DataError
+from peerlearn.local.least_squares import LeastSquares
+from peerlearn.local.normal_equations import (
+    QR_UNITS,
+    Factor,
+    NormalEquations,
+    product_units,
+    sum_units,
+)
+from peerlearn.local.ridge import augment, inverse, undetermined_error
+from peerlearn.network.base import Network
+
+U = 2.0**-53  # unit roundoff
+Total = Callable[[Network, Array, Averaging], Array]
+LARGEST_CHANGE = 0.1  # relative, of a matrix by its errors; with more there is no bound
+LOSS_FACTOR = 32.0
+GRADIENT_TOLERANCE = 1e-13  # of a sum of gradients by gossip
+TOO_CLOSE_TO_SINGULAR = "rounding errors may make the equations singular"
+CUT_OFF = "sums were cut off before their tolerance"
+UNDER_LOSS = f"fails with a probability of at most {LOSS_FACTOR**-2:.0e}, as messages get lost"
+NOT_STRONGLY_CONVEX = "a lasso problem may have many answers"
+
+
+def certificate_of(distance: float, size: float, reason: str = "") -> Certificate:
+    """Return the certificate of coefficients of this size, at most this far from the answer."""
+    if distance == 0:
+        return Certificate(0.0, reason)
+    if not distance < size < math.inf:
+        return Certificate(math.inf, reason or "the error may be as large as the answer")
+    return Certificate(distance / (size - distance), reason)
+
+
+def receive_bound(number: float, reason: str = TOO_CLOSE_TO_SINGULAR) -> Certificate:
+    """Return the certificate whose bound was sent as a number; HUGE stands for infinite."""
+    if number >= HUGE:
+        return Certificate(math.inf, reason or TOO_CLOSE_TO_SINGULAR)
+    return Certificate(number, reason if reason == UNDER_LOSS else "")
+
+
+def certify_equations(equations: NormalEquations, alpha: float, b: Array) -> Certificate:
+    """Return the certificate of b, from the equations of all rows."""
+    if equations.R is not None and alpha > 0:
+        return _certify_few_rows(equations.R, equations.units, alpha, b)
+    G, P = equations.gram()
+    A = G.copy()
+    A.flat[:: len(A) + 1] += alpha
+    d = np.sqrt(np.diagonal(A))
+    y = math.sqrt(equations.squares_of_targets)
+    error = U * (equations.gram_units + product_units(len(A)))
+    X = inverse(G, alpha)
+    v = np.abs(X) @ d
+    q = error * float(d @ v)
+    if not q < LARGEST_CHANGE:
+        return Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+    by_rounding = error * np.outer(np.sqrt(X**2 @ d**2), _root_of_squares(d, b, y))
+    first = np.abs(X @ (P - A @ b)) + by_rounding
+    distance = (first + error * np.outer(v, d @ first) / (1 - q)) / (1 - q) ** 2
+    return certificate_of(float(np.linalg.norm(distance)), float(np.linalg.norm(b)))
+
+
+def _certify_few_rows(R: Array, units: float, alpha: float, b: Array) -> Certificate:
+    """Return the certificate of b = H'a, K a = Y, K = H H' + alpha I, with H and Y the parts of R.
+
+    b* - b = H'K^-1 (Y - H b - alpha a), and |H'K^-1| <= |L^-1| for K = L L'.
+    """
+    B = len(b)
+    H = R[:, :B]
+    Y = R[:, B:]
+    K = H @ H.T
+    K.flat[:: len(K) + 1] += alpha
+    try:
+        L: Array = scipy.linalg.cholesky(K, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+    amplified = float(np.linalg.norm(_invert_triangle(L, lower=True)))
+    a = scipy.linalg.cho_solve((L, True), Y, check_finite=False)
+    h = float(np.linalg.norm(H))
+    error = U * (units + product_units(B))
+    q = error * h * amplified
+    if not q < LARGEST_CHANGE:
+        return Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+    size_a = float(np.linalg.norm(a))
+    size_b = float(np.linalg.norm(b))
+    left = float(np.linalg.norm(Y - H @ b - alpha * a))
+    sizes = h * size_b + (h**2 + alpha) * size_a + float(np.linalg.norm(Y))
+    distance = error * h * size_a + amplified * (left + error * sizes)
+    # The a of the solver and this one differ in the last bits; b is compared as well.
+    distance += float(np.linalg.norm(b - H.T @ a))
+    return certificate_of(distance / (1 - q) ** 2, size_b)
+
+
+def solve_factor(factor: Factor, alpha: float) -> tuple[Array, Certificate]:
+    """Return the ridge solution of all rows by their factor, and its certificate.
+
+    Raise DataError if the rows do not determine the coefficients.
+    """
+    B = factor.shape[0]
+    T, t = augment(factor.R, B, alpha)
+    H = factor.R[:, :B]
+    d = np.sqrt(np.add.reduce(H * H, axis=0) + alpha)
+    y = np.linalg.norm(factor.R[:, B:], axis=0)
+    error = U * (factor.units + QR_UNITS + product_units(B))
+    diagonal = np.abs(np.diagonal(T))
+    if (diagonal == 0).any() or (alpha == 0 and (diagonal <= error * d).any()):
+        raise undetermined_error(alpha)
+    W = _invert_triangle(T, lower=False)
+    b = scipy.linalg.solve_triangular(T, t[:B], check_finite=False)
+    if not np.isfinite(b).all():
+        raise undetermined_error(alpha)
+    w = np.linalg.norm(W, axis=1)
+    q = error * float(d @ w)
+    if not q < LARGEST_CHANGE:
+        return b, Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+    left = np.linalg.norm(t[B:], axis=0)
+    by_residual = np.outer(np.sqrt((W @ W.T) ** 2 @ d**2), left)
+    by_size = np.outer(w, _root_of_squares(d, b, y))
+    distance = error * float(np.linalg.norm(by_residual + by_size)) / (1 - q) ** 2
+    return b, certificate_of(distance, float(np.linalg.norm(b)))
+
+
+def solve_certified(
+    equations: NormalEquations, alpha: float, tolerance: float
+) -> tuple[Array, Certificate]:
+    """Return the ridge solution of all rows, and its certificate.
+
+    If the equations are a factor, and their solution is not within the tolerance, the factor is
+    solved without squaring its condition. Raise DataError if there is no solution.
+    """
+    try:
+        b = equations.ridge(alpha)
+        certificate = certify_equations(equations, alpha, b)
+    except DataError:
+        if equations.R is None:
+            raise
+        certificate = Certificate(math.inf)
+    if equations.R is None or certificate.bound <= tolerance:
+        return b, certificate
+    return solve_factor(Factor(equations.shape, equations.R, equations.units), alpha)
+
+
+@dataclass(frozen=True)
+class PooledGradient:
+    """The gradient g(b) = A b - c at each hosted agent's copy of b, and what it may be off."""
+
+    gradient: Array
+    errors: Array
+    reason: str = ""
+
+    def certify(self, alpha: float, b: Array) -> Certificate:
+        """Return the certificate of b by |g| / alpha, the worst of the hosted agents."""
+        if self.reason == CUT_OFF:
+            return Certificate(math.inf, CUT_OFF)
+        gradients = norms(self.gradient) + self.errors
+        return _worst(certify_each(gradients, alpha, b, self.reason))
+
+    def certify_by_sums(
+        self, alpha: float, b: Array, sums: Sequence[NormalEquations], share: float
+    ) -> Certificate:
+        """Return the certificate of b by A^-1 g, with the sum G of each hosted agent.
+
+        share: the error of that sum, relative to trace(G).
+        """
+        if self.reason == CUT_OFF or not share < LARGEST_CHANGE:
+            return Certificate(math.inf, CUT_OFF)
+        distances = norms(self.gradient) + self.errors
+        distances = distances / alpha if alpha > 0 else np.full(len(b), math.inf)
+        for k, equations in enumerate(sums):
+            G, _ = equations.gram()
+            X = inverse(G, alpha)
+            size = float(np.linalg.norm(X))
+            rounding = U * product_units(len(G))
+            q = size * (share / (1 - share) + rounding) * (float(np.trace(G)) + alpha)
+            if q < LARGEST_CHANGE:
+                step = float(np.linalg.norm(X @ self.gradient[k]))
+                closer = (step + size * float(self.errors[k])) / (1 - q) ** 2
+                distances[k] = min(distances[k], closer)
+        return _worst(_certify_all(distances, norms(b), self.reason))
+
+
+def pooled_gradient(
+    network: Network,
+    problems: LeastSquares,
+    alpha: float,
+    b: Array,
+    averaging: Averaging,
+    total: Total,
+) -> PooledGradient:
+    """Sum the gradient at b, which must be the same at all agents.
+
+    total: `sum_everywhere`, or `sum_alike` for the same bits at all agents.
+    """
+    own = problems.normal(b) - problems.moment
+    trace = problems.traces()
+    units = 2 * np.sqrt(problems.rows) + product_units(problems.shape[0])
+    rounding = U * units * (trace * norms(b) + np.sqrt(trace * problems.squares))
+    sums, errors, reason = sum_with_errors(network, own, rounding, averaging, total)
+    return PooledGradient(sums + alpha * b, errors + 4 * U * alpha * norms(b), reason)
+
+
+def sum_with_errors(
+    network: Network, own: Array, own_errors: Array, averaging: Averaging, total: Total
+) -> tuple[Array, Array, str]:
+    """Return the sum of all agents' rows, a bound on its error at each hosted agent, and a reason.
+
+    own_errors: bounds on the errors of the hosted agents' rows. The reason is as in Certificate.
+    """
+    rows = np.column_stack([own.reshape(len(own), -1), norms(own), own_errors])
+    found = total(network, rows, averaging)
+    sums = found[:, :-2].reshape(own.shape)
+    share = sum_error(network, averaging)
+    if not share < LARGEST_CHANGE:
+        return sums, np.full(len(own), math.inf), CUT_OFF
+    # The numbers that bound the error are summed with such an error themselves.
+    sizes = found[:, -2] / (1 - 2 * share)
+    errors = found[:, -1] / (1 - 2 * share)
+    return sums, share * (sizes + errors) + errors, "" if network.reliable else UNDER_LOSS
+
+
+def recurrence_error(
+    sizes: PooledSizes, travelled: Array, rounded: Array, alpha: float, B: int
+) -> Array:
+    """Return how far the residual of a recurrence may be from c - A b, by rounding.
+
+    r = c - sum s q, where q = A d is a sum with rounding errors. travelled: the sum of all |s d|.
+    rounded: the sum of the sizes of all r and s q.
+    """
+    units = sizes.units + product_units(B)
+    by_sums = units * (sizes.trace * travelled + math.sqrt(sizes.trace * sizes.squares))
+    return U * (by_sums + 4 * alpha * travelled + 2 * rounded)
+
+
+@dataclass(frozen=True)
+class PooledSizes:
+    """Sizes of all agents' data together, which travel with the first sum.
+
+    trace: that of sum_k H_k'H_k. squares: the sum of |Y_k|^2. units: of rounding in a sum over the
+    network, see normal_equations.py.
+    """
+
+    trace: float
+    squares: float
+    units: float
+
+    @classmethod
+    def numbers(cls, problems: LeastSquares) -> Array:
+        """Return what each hosted agent adds: three numbers."""
+        rows = problems.rows.astype(np.float64)
+        return np.column_stack([problems.traces(), problems.squares, rows**2])
+
+    @classmethod
+    def of_sums(cls, sums: Array, agents: int) -> PooledSizes:
+        """Return the sizes from the sums of those numbers over all agents."""
+        trace, squares, rows_squared = np.maximum(sums, 0.0).tolist()
+        # No agent has more rows than the root of the sum of squares.
+        units = product_units(math.sqrt(rows_squared)) + sum_units(agents)
+        return cls(trace, squares, units)
+
+
+NO_SIZES = PooledSizes(0.0, 0.0, 0.0)
+
+
+def sum_error(network: Network, averaging: Averaging) -> float:
+    """Return the error of a sum relative to the sum of the agents' norms; infinite if cut off."""
+    L = network.size
+    if averaging.exact_on(network):
+        return U * sum_units(L)
+    if not averaging.suffices_on(network):
+        return math.inf
+    # sqrt(3): some stopping rules measure g and the two numbers beside it together.
+    by_averaging = math.sqrt(3) * L * averaging.tolerance
+    if not network.reliable:
+        by_averaging *= LOSS_FACTOR
+    return by_averaging + U * L * sum_units(averaging.rounds_on(network))
+
+
+def most_exact(network: Network, averaging: Averaging, tolerance: float) -> Averaging:
+    """Return the averaging for a gradient: as exact as `tolerance`, if its rounds allow that."""
+    if averaging.exact_on(network) or averaging.tolerance <= tolerance:
+        return averaging
+    tighter = Averaging(averaging.method, tolerance, averaging.max_rounds, averaging.stopping)
+    return tighter if tighter.suffices_on(network) else averaging
+
+
+def certify_gradient(
+    network: Network,
+    problems: LeastSquares,
+    alpha: float,
+    b: Array,
+    averaging: Averaging,
+    total: Total,
+) -> Certificate:
+    """Return the certificate of b, the same at all agents, by one sum of gradients."""
+    if alpha == 0:
+        return Certificate(math.inf, "alpha is 0, and no agent has the Gram matrix")
+    return pooled_gradient(network, problems, alpha, b, averaging, total).certify(alpha, b)
+
+
+def certify_each(gradients: Array, alpha: float, b: Array, reason: str) -> list[Certificate]:
+    """Return the certificate of each hosted agent's b, from sizes of gradients with errors."""
+    if reason == CUT_OFF:
+        return [Certificate(math.inf, CUT_OFF)] * len(b)
+    return _certify_all(gradients / alpha, norms(b), reason)
+
+
+def _certify_all(distances: Array, sizes: Array, reason: str) -> list[Certificate]:
+    pairs = zip(distances.tolist(), sizes.tolist(), strict=True)
+    return [certificate_of(distance, size, reason) for distance, size in pairs]
+
+
+def _worst(certificates: Sequence[Certificate]) -> Certificate:
+    """Return the certificate with the largest bound."""
+    return max(certificates, key=lambda certificate: certificate.bound)
+
+
+def _root_of_squares(d: Array, b: Array, y: Array | float) -> Array:
+    """Return the root of  sum_j d_j^2 b_jm^2 + y_m^2  for each column m."""
+    roots: Array = np.sqrt(d**2 @ b**2 + np.square(y))
+    return roots
+
+
+def _invert_triangle(T: Array, *, lower: bool) -> Array:
+    identity = np.eye(len(T))
+    result: Array = scipy.linalg.solve_triangular(T, identity, lower=lower, check_finite=False)
+    return result

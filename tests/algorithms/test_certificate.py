@@ -1,0 +1,158 @@
+"""Every bound that a solver reports holds: a slice of benchmarks/certified.py, and hard problems."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from peerlearn import (
+    ADMM,
+    Averaging,
+    ConjugateGradient,
+    Gram,
+    SimulatedNetwork,
+    graphs,
+)
+from peerlearn.algorithms.readout.auto import Auto
+from peerlearn.errors import DataError, NotConverged
+from peerlearn.local.features import RandomFeatures
+from peerlearn.local.least_squares import LeastSquares
+from peerlearn.local.penalties import Lasso, Ridge
+from tests.support.readout_problems import ragged_problem
+
+FILE = Path(__file__).parents[2] / "benchmarks" / "certified.py"
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    spec = importlib.util.spec_from_file_location("certified", FILE)
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "certified", module)
+        spec.loader.exec_module(module)
+        yield module
+
+
+def breast_cancer(alpha):
+    """Return the problems of raw breast cancer data at 8 agents, and the features and targets."""
+    raw = load_breast_cancer()
+    features = RandomFeatures.draw(30, 60, seed=0, activation="relu", direct_links=True)
+    Y = np.where(raw.target > 0, 1.0, -1.0)[:, None]
+    X = np.array_split(raw.data, 8)
+    return LeastSquares.of_inputs(features, X, np.array_split(Y, 8)), features(raw.data), Y
+
+
+def relative_distance(b, truth):
+    return float(np.linalg.norm((b - truth).astype(float)) / np.linalg.norm(truth.astype(float)))
+
+
+@pytest.mark.parametrize("start", [0, 21, 42])
+def test_no_claim_is_false(benchmark, start):
+    found = list(benchmark.claims(range(start, start + 21)))
+    assert len(found) >= 20
+    assert [claim for claim in found if claim.false] == []
+    for claim in found:
+        report = claim.report
+        assert (report.bound == math.inf) <= bool(report.bound_reason)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-6, 1e-8])
+def test_raw_columns_are_solved_by_factors(benchmark, alpha):
+    """Condition x eps is far beyond the tolerance: the Gram matrix alone is off by .21 at 1e-6."""
+    problems, H, Y = breast_cancer(alpha)
+    truth = benchmark.true_answer(H, Y, alpha)
+    network = SimulatedNetwork(graphs.erdos_renyi(8, 0.5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        found = Gram().solve(network, problems, Ridge(alpha))
+    distance = relative_distance(found.coefficients[0], truth)
+    assert distance <= found.report.bound
+    assert distance <= 1e-4
+    assert found.report.converged == (found.report.bound <= 1e-6)
+    assert network.ledger.rounds == 4 * network.tree.height  # twice up and down
+
+
+def test_without_a_penalty_factors_reach_what_gram_cannot(benchmark):
+    rng = np.random.default_rng(0)
+    U, _, V = np.linalg.svd(rng.standard_normal((300, 20)), full_matrices=False)
+    H = U * np.logspace(0, -6.5, 20) @ V
+    Y = H @ rng.standard_normal((20, 1))
+    problems = LeastSquares.of_rows(np.array_split(H, 5), np.array_split(Y, 5))
+    found = Gram().solve(SimulatedNetwork(graphs.ring(5)), problems, Ridge(0.0))
+    assert found.report.converged
+    distance = relative_distance(found.coefficients[0], benchmark.true_answer(H, Y, 0.0))
+    assert distance <= found.report.bound
+    twice = [np.hstack([h, h]) for h in np.array_split(H, 5)]
+    problems = LeastSquares.of_rows(twice, np.array_split(Y, 5))
+    with pytest.raises(DataError, match="linearly dependent"):
+        Gram().solve(SimulatedNetwork(graphs.ring(5)), problems, Ridge(0.0))
+
+
+def test_sites_with_offsets_are_not_certified_by_the_iterations_own_operator(benchmark):
+    rng = np.random.default_rng(0)
+    offsets = np.where(np.arange(20) % 2, 1e4, -1e4)
+    H = [rng.standard_normal((30, 10)) + offset for offset in offsets]
+    Y = [h[:, :1] + rng.standard_normal((30, 1)) for h in H]
+    problems = LeastSquares.of_rows(H, Y)
+    truth = benchmark.true_answer(np.vstack(H), np.vstack(Y), 1.0)
+    for solver in (
+        ConjugateGradient(averaging="chebyshev", max_iterations=100),
+        Gram(averaging="chebyshev"),
+        ADMM(averaging="chebyshev", max_iterations=50),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConverged)
+            found = solver.solve(SimulatedNetwork(graphs.ring(20)), problems, Ridge(1.0))
+        for b in found.coefficients:
+            assert relative_distance(b, truth) <= found.report.bound, solver
+
+
+def test_certainty_costs_no_round_and_no_percent_on_a_tree():
+    """Figures of release 0.6, which certified nothing: 8 agents, 60 features, one output."""
+    problems, _, _ = ragged_problem(8, 60, 1, seed=1)
+    before = {"Gram": (4, 93_168), "ConjugateGradient": (76, 129_696)}  # rounds, bytes
+    for solver in (Gram(), ConjugateGradient(1e-6, preconditioner="none")):
+        network = SimulatedNetwork(graphs.erdos_renyi(8, 0.4, seed=0))
+        report = solver.solve(network, problems, Ridge(10.0)).report
+        rounds, sent = before[report.solver]
+        assert report.converged
+        assert report.sent.rounds <= rounds
+        assert report.sent.bytes <= 1.01 * sent
+
+
+def test_cut_off_sums_have_no_bound():
+    problems, _, _ = ragged_problem(10, 20, 1)
+    averaging = Averaging("plain", 1e-12, max_rounds=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        report = (
+            Gram(1e-6, averaging)
+            .solve(SimulatedNetwork(graphs.ring(10)), problems, Ridge(1.0))
+            .report
+        )
+    assert report.bound == math.inf
+    assert "cut off" in report.bound_reason
+    assert "error bound   none: sums were cut off" in str(report)
+    assert report.for_json()["bound"] is None
+
+
+def test_lasso_has_no_bound_and_says_why():
+    problems, _, _ = ragged_problem(5, 20, 1)
+    report = Gram().solve(SimulatedNetwork(graphs.ring(5)), problems, Lasso(1.0)).report
+    assert report.converged
+    assert report.bound == math.inf
+    assert report.bound_reason
+
+
+def test_auto_falls_back_to_gram_where_conjugate_gradients_cannot_certify():
+    problems, _, _ = breast_cancer(1.0)
+    report = Auto(1e-6).solve(SimulatedNetwork(graphs.ring(8)), problems, Ridge(1.0)).report
+    assert report.converged
+    assert report.solver == "Gram"
