@@ -21,7 +21,7 @@ TYPES = {**dict.fromkeys(TEXTS, "string"), **dict.fromkeys(COUNTS, "int64"), "co
 SECONDS = ("seconds", "total_seconds")  # numbers, as metrics are
 CURVE = "curve."  # how columns with a curve begin
 LISTS = ("agents.", CURVE)  # how columns with a list begin
-ALWAYS_THERE = {*TYPES, *SECONDS}
+ALWAYS_THERE = {*TYPES, *SECONDS, "bound"}
 TAKEN = ALWAYS_THERE - {"agents"}  # names that no swept key may have; agents are a column anyway
 
 
