@@ -20,7 +20,9 @@ from peerlearn import (
     SimulatedNetwork,
     graphs,
 )
+from peerlearn.algorithms.certificate import sum_with_errors
 from peerlearn.algorithms.readout.auto import Auto
+from peerlearn.algorithms.sums import sum_everywhere
 from peerlearn.errors import DataError, NotConverged
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
@@ -156,3 +158,14 @@ def test_auto_falls_back_to_gram_where_conjugate_gradients_cannot_certify():
     report = Auto(1e-6).solve(SimulatedNetwork(graphs.ring(8)), problems, Ridge(1.0)).report
     assert report.converged
     assert report.solver == "Gram"
+
+
+@pytest.mark.parametrize("method", ["plain", "chebyshev", "tree"])
+def test_the_error_of_an_inexact_sum_is_bounded(method):
+    network = SimulatedNetwork(graphs.ring(10))
+    own = np.random.default_rng(0).standard_normal((10, 6)) + np.arange(10)[:, None]
+    averaging = Averaging(method, 1e-4)
+    sums, errors, _ = sum_with_errors(network, own, np.zeros(10), averaging, sum_everywhere)
+    off = np.linalg.norm(sums - own.sum(axis=0), axis=1)
+    assert (off <= errors).all()
+    assert errors.max() <= 0.1 * np.linalg.norm(own.sum(axis=0))
