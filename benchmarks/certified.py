@@ -2,8 +2,9 @@
 
 Random problems, as mean as possible: 1 to 200 agents on paths, rings, stars and random graphs, 0 to
 300 rows per agent, conditions up to 1e14, alphas from 1e-8 to 1e5, sites with offsets, skewed
-labels, collinear, duplicated and constant columns. Every problem is solved by one exact solver with
-one way of averaging, in turn. The true answer is a Householder QR of all rows in extended precision.
+labels, collinear, duplicated and constant columns. Every problem is solved by one exact solver
+with one way of averaging, in turn. The true answer is a Householder QR of all rows in extended
+precision.
 
     python benchmarks/certified.py             2,000 problems, some minutes
     python benchmarks/certified.py 100         fewer

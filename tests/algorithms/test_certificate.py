@@ -1,4 +1,4 @@
-"""Every bound that a solver reports holds: a slice of benchmarks/certified.py, and hard problems."""
+"""Every bound that a solver reports holds: a part of benchmarks/certified.py, and hard problems."""
 
 from __future__ import annotations
 

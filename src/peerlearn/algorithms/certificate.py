@@ -26,27 +26,34 @@ certify_gradient. No agent has A. One more sum gives the gradient at one common 
     |b* - b| <= |g(b)| / alpha.
 
 The error of that sum is bounded by the sum of |g_k| (inexact sums: tolerance times spread) and by
-rounding at each agent; both numbers travel in the same messages. Where messages get lost, the
-tolerance of sums holds in the mean square. Then errors are taken LOSS_FACTOR times as large, which
-by Chebyshev's inequality fails in at most one of LOSS_FACTOR^2 sums.
+rounding at each agent; both numbers travel in the same messages. Where messages get lost, a sum is
+within its tolerance except with a small probability (averaging.py), and so is the bound.
+
+relative_bound. Convex smooth losses have the gradient g and the least curvature mu at w:
+
+    |w - w*| <= -log(1 - q) / R,   q = R |g| / mu < 1
+
+R bounds how fast Hessians change: smooth/distance.py.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
 
-from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.averaging import FAILURE, Averaging
 from peerlearn.algorithms.report import Certificate
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import HUGE, Array, norms
 from peerlearn.errors import DataError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.normal_equations import (
     QR_UNITS,
+    UNIT,
     Factor,
     NormalEquations,
     product_units,
@@ -55,15 +62,22 @@ from peerlearn.local.normal_equations import (
 from peerlearn.local.ridge import augment, inverse, undetermined_error
 from peerlearn.network.base import Network
 
-U = 2.0**-53  # unit roundoff
+U = UNIT
 Total = Callable[[Network, Array, Averaging], Array]
 LARGEST_CHANGE = 0.1  # relative, of a matrix by its errors; with more there is no bound
-LOSS_FACTOR = 32.0
+SUMS_BEHIND_BOUND = 10  # at most, of which each may fail where messages get lost
 GRADIENT_TOLERANCE = 1e-15  # of a sum of gradients by gossip
 TOO_CLOSE_TO_SINGULAR = "rounding errors may make the equations singular"
 CUT_OFF = "sums were cut off before their tolerance"
-UNDER_LOSS = f"fails with a probability of at most {LOSS_FACTOR**-2:.0e}, as messages get lost"
 NOT_STRONGLY_CONVEX = "a lasso problem may have many answers"
+
+
+def loss_reason(failure: float) -> str:
+    """Return what must be known about a bound that fails with this probability."""
+    return f"fails with a probability of at most {failure:.0e}, as messages get lost"
+
+
+UNDER_LOSS = loss_reason(SUMS_BEHIND_BOUND * FAILURE)
 
 
 def certificate_of(distance: float, size: float, reason: str = "") -> Certificate:
@@ -79,11 +93,17 @@ def receive_bound(number: float, reason: str = TOO_CLOSE_TO_SINGULAR) -> Certifi
     """Return the certificate whose bound was sent as a number; HUGE stands for infinite."""
     if number >= HUGE:
         return Certificate(math.inf, reason or TOO_CLOSE_TO_SINGULAR)
-    return Certificate(number, reason if reason == UNDER_LOSS else "")
+    about_any = reason not in (CUT_OFF, TOO_CLOSE_TO_SINGULAR, NOT_STRONGLY_CONVEX)
+    return Certificate(number, reason if about_any else "")
 
 
-def certify_equations(equations: NormalEquations, alpha: float, b: Array) -> Certificate:
-    """Return the certificate of b, from the equations of all rows."""
+def certify_equations(
+    equations: NormalEquations, alpha: float, b: Array, change: float = 0.0
+) -> Certificate:
+    """Return the certificate of b, from the equations of all rows.
+
+    change: bound on errors of H'H and of H'Y besides rounding.
+    """
     if equations.R is not None and alpha > 0:
         return _certify_few_rows(equations.R, equations.units, alpha, b)
     G, P = equations.gram()
@@ -94,13 +114,16 @@ def certify_equations(equations: NormalEquations, alpha: float, b: Array) -> Cer
     error = U * (equations.gram_units + product_units(len(A)))
     X = inverse(G, alpha)
     v = np.abs(X) @ d
-    q = error * float(d @ v)
+    amplified = change * float(np.linalg.norm(X))
+    q = error * float(d @ v) + amplified
     if not q < LARGEST_CHANGE:
         return Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
     by_rounding = error * np.outer(np.sqrt(X**2 @ d**2), _root_of_squares(d, b, y))
     first = np.abs(X @ (P - A @ b)) + by_rounding
     distance = (first + error * np.outer(v, d @ first) / (1 - q)) / (1 - q) ** 2
-    return certificate_of(float(np.linalg.norm(distance)), float(np.linalg.norm(b)))
+    size = float(np.linalg.norm(b))
+    by_change = amplified * (1 + size) / (1 - q) ** 2
+    return certificate_of(float(np.linalg.norm(distance)) + by_change, size)
 
 
 def _certify_few_rows(R: Array, units: float, alpha: float, b: Array) -> Certificate:
@@ -199,13 +222,13 @@ class PooledGradient:
         return _worst(certify_each(gradients, alpha, b, self.reason))
 
     def certify_by_sums(
-        self, alpha: float, b: Array, sums: Sequence[NormalEquations], share: float
+        self, alpha: float, b: Array, sums: Sequence[NormalEquations], changes: Array
     ) -> Certificate:
         """Return the certificate of b by A^-1 g, with the sum G of each hosted agent.
 
-        share: the error of that sum, relative to trace(G).
+        changes: bounds on the errors of these sums.
         """
-        if self.reason == CUT_OFF or not share < LARGEST_CHANGE:
+        if self.reason == CUT_OFF or not np.isfinite(changes).all():
             return Certificate(math.inf, CUT_OFF)
         distances = norms(self.gradient) + self.errors
         distances = distances / alpha if alpha > 0 else np.full(len(b), math.inf)
@@ -214,7 +237,7 @@ class PooledGradient:
             X = inverse(G, alpha)
             size = float(np.linalg.norm(X))
             rounding = U * product_units(len(G))
-            q = size * (share / (1 - share) + rounding) * (float(np.trace(G)) + alpha)
+            q = size * (float(changes[k]) + rounding * (float(np.trace(G)) + alpha))
             if q < LARGEST_CHANGE:
                 step = float(np.linalg.norm(X @ self.gradient[k]))
                 closer = (step + size * float(self.errors[k])) / (1 - q) ** 2
@@ -259,6 +282,15 @@ def sum_with_errors(
     sizes = found[:, -2] / (1 - 2 * share)
     errors = found[:, -1] / (1 - 2 * share)
     return sums, share * (sizes + errors) + errors, "" if network.reliable else UNDER_LOSS
+
+
+def sum_positive(network: Network, x: Array, averaging: Averaging) -> float:
+    """Return an upper bound of the sum of the agents' numbers, which are 0 or more."""
+    rough = LARGEST_CHANGE / 4 / network.size
+    averaging = replace(averaging, tolerance=max(averaging.tolerance, rough))
+    share = sum_error(network, averaging)
+    found = float(sum_alike(network, x, averaging)[0])
+    return found / (1 - share) if share < LARGEST_CHANGE else math.inf
 
 
 def recurrence_error(
@@ -313,9 +345,15 @@ def sum_error(network: Network, averaging: Averaging) -> float:
         return math.inf
     # sqrt(3): some stopping rules measure g and the two numbers beside it together.
     by_averaging = math.sqrt(3) * L * averaging.tolerance
-    if not network.reliable:
-        by_averaging *= LOSS_FACTOR
     return by_averaging + U * L * sum_units(averaging.rounds_on(network))
+
+
+def has_own_errors(network: Network, averaging: Averaging) -> bool:
+    """Return whether each number of a row has an error relative to that number at all agents.
+
+    Other stopping rules look at whole rows. A small number beside large ones is then uncertain.
+    """
+    return averaging.exact_on(network) or averaging.stopping == "bound"
 
 
 def most_exact(network: Network, averaging: Averaging, tolerance: float) -> Averaging:
@@ -338,6 +376,39 @@ def certify_gradient(
     if alpha == 0:
         return Certificate(math.inf, "alpha is 0, and no agent has the Gram matrix")
     return pooled_gradient(network, problems, alpha, b, averaging, total).certify(alpha, b)
+
+
+def relative_bound(
+    size: float, length: float, alpha: float, mu: float = 0.0, R: float = math.inf
+) -> float:
+    """Return an upper bound of |w - w*| / |w*| of a convex problem, or inf if there is none.
+
+    Parameters
+    ----------
+    size : float
+        |grad F(w)|, rounding included.
+    length : float
+        |w|.
+    alpha : float
+        Weight of the penalty.
+    mu : float, default 0.0
+        Lower bound of the eigenvalues of the Hessian of F at w, penalty included.
+    R : float, default inf
+        How fast Hessians change (see above).
+
+    Examples
+    --------
+    >>> relative_bound(1e-6, 2.0, alpha=0.5)
+    1.000001000001e-06
+    """
+    if size == 0 and max(alpha, mu) > 0:
+        return 0.0
+    distance = size / alpha if alpha > 0 else math.inf
+    q = R * size / mu if mu > 0 and size > 0 else math.inf
+    if q < 1:
+        growth = -math.log1p(-q) / q if q > 0 else 1.0
+        distance = min(distance, size / mu * growth)
+    return certificate_of(distance, length).bound
 
 
 def certify_each(gradients: Array, alpha: float, b: Array, reason: str) -> list[Certificate]:

@@ -78,9 +78,7 @@ class System(Protocol):
         """
         ...
 
-    def check(
-        self, b: Array, precondition: PerAgent, averaging: Averaging
-    ) -> tuple[Array, list[Certificate]]:
+    def check(self, b: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
         """Return c - A b, newly summed, and a certificate of each agent's b from it."""
         ...
 
@@ -154,7 +152,7 @@ class Krylov:
             b = end.b
             if averaging.exact_on(network):
                 return b, self.system.certify(end)
-            r, certificates = self.system.check(b, self.precondition, averaging)
+            r, certificates = self.system.check(b, averaging)
             first = None
             certificate = _agree(network, certificates)
             loop.correct(certificate.bound)

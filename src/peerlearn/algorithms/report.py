@@ -40,6 +40,9 @@ class Report:
         disagreement between agents. Infinite where there is no bound.
     bound_reason : str, default ""
         Why the bound is infinite, or what else must be known about it.
+    gradient : float or None, default None
+        Size of the gradient of the pooled objective at the coefficients, the largest of the hosted
+        agents, of solvers that do not promise the pooled answer. None if it is not known.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Report:
     note: str = ""
     bound: float = math.inf
     bound_reason: str = ""
+    gradient: float | None = None
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{value}" for name, value in self._lines())
@@ -85,6 +89,8 @@ class Report:
         ]
         if self.bound < math.inf or self.bound_reason:
             lines.insert(4, ("error bound", self._bound_text()))
+        if self.gradient is not None:
+            lines.insert(4, ("gradient", f"{self.gradient:.2e}"))
         if self.note:
             lines.append(("note", self.note))
         return lines

@@ -35,6 +35,7 @@ from peerlearn.arrays import Array
 from peerlearn.local.lasso import lasso
 from peerlearn.local.ridge import solve_ridge
 
+UNIT = 2.0**-53  # unit roundoff, u above
 QR_UNITS = 12.0  # of rounding, by one factorisation
 
 
@@ -95,6 +96,12 @@ class NormalEquations:
     def gram_units(self) -> float:
         """Units of rounding in H'H and H'Y as `gram` returns them."""
         return self.units if self.R is None else self.units + product_units(len(self.R))
+
+    @property
+    def rounding_error(self) -> float:
+        """Bound on the rounding errors of H'H and H'Y together."""
+        trace = float(np.trace(self.gram()[0]))
+        return UNIT * self.gram_units * (trace + math.sqrt(trace * self.squares_of_targets))
 
     def ridge(self, alpha: float) -> Array:
         """Return (H'H + alpha I)^-1 H'Y."""
@@ -233,7 +240,7 @@ def product_units(n: float) -> float:
     return 4.0 + 2.0 * math.sqrt(n)
 
 
-def sum_units(n: int) -> float:
+def sum_units(n: float) -> float:
     """Return the units of rounding of a sum of n parts."""
     return 2.0 * math.sqrt(n)
 

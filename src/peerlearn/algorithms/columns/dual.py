@@ -30,7 +30,6 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.certificate import (
-    NO_SIZES,
     PooledSizes,
     U,
     certificate_of,
@@ -45,7 +44,6 @@ from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import HUGE, Array, dots, norms
 from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks
-from peerlearn.local.least_squares import PerAgent
 from peerlearn.local.normal_equations import product_units, sum_units
 from peerlearn.network.base import Network
 
@@ -103,7 +101,9 @@ class DualConjugateGradient:
         )
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=0.5)
         copies = np.tile(Y, (blocks.agents, 1, 1))
-        system = _Dual(network, blocks, copies, alpha)
+        units = product_units(blocks.rows)
+        sizes = PooledSizes(network.size * sums.largest, 0.0, units)
+        system = _Dual(network, blocks, copies, alpha, sizes)
         krylov = Krylov(system, lambda r: r, sums.averaging, loop)
         a, certificate = krylov.solve()
         change = (
@@ -117,19 +117,22 @@ class DualConjugateGradient:
 class _Dual:
     """The system of krylov.py on the copies of all hosted agents: arrays are agents x N x M.
 
-    sizes: of all agents' data, known after the first product.
+    sizes: of all agents' data; over a tree more exact ones are known after the first product.
     """
 
     network: Network
     blocks: ColumnBlocks
     Y: Array
     alpha: float
-    sizes: PooledSizes = NO_SIZES
+    sizes: PooledSizes
 
     def right_side(self, averaging: Averaging) -> Array:
         return self.Y
 
     def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
+        if not averaging.exact_on(self.network):
+            q, (e,) = sum_with_extra(self.network, self.blocks.kernel(d), extra, averaging)
+            return q + self.alpha * d, e
         sizes = np.column_stack([extra, self.blocks.squares(), self.blocks.widths])
         q, (e, trace, width) = sum_with_extra(self.network, self.blocks.kernel(d), sizes, averaging)
         L = self.network.size
@@ -142,9 +145,7 @@ class _Dual:
         size = np.sqrt(np.maximum(squares, 0.0))
         return relative(norms(r) / (2 * np.sqrt(self.alpha)), size)
 
-    def check(
-        self, a: Array, precondition: PerAgent, averaging: Averaging
-    ) -> tuple[Array, list[Certificate]]:
+    def check(self, a: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
         own = self.blocks.kernel(a)
         units = product_units(self.Y.shape[1]) + 2 * np.sqrt(self.blocks.widths)
         rounding = U * units * self.blocks.squares() * norms(a)

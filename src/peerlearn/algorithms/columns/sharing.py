@@ -36,6 +36,7 @@ from peerlearn.algorithms.certificate import (
     GRADIENT_TOLERANCE,
     U,
     certificate_of,
+    has_own_errors,
     most_exact,
     sum_error,
     sum_with_errors,
@@ -198,5 +199,7 @@ def _certify(
     squares = sendable(np.column_stack([gradients**2, sizes**2]))
     gradient, size = sum_alike(network, squares, exact)[0].tolist()
     share = 2 * sum_error(network, exact)
+    if not has_own_errors(network, exact):
+        gradient += share * (gradient + size) / (1 - share)
     distance = np.sqrt(max(gradient, 0.0) / (1 - share)) / alpha
     return certificate_of(float(distance), float(np.sqrt(max(size, 0.0) * (1 - share))), reason)

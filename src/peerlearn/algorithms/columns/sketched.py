@@ -43,7 +43,6 @@ from peerlearn.algorithms.sums import sum_alike, sum_everywhere
 from peerlearn.arrays import Array, Indices, norms, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
-from peerlearn.local.least_squares import PerAgent
 from peerlearn.local.normal_equations import product_units, sum_units
 from peerlearn.network.base import Network
 
@@ -158,9 +157,7 @@ class _Primal:
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         return relative(norms(r) / self.alpha, norms(b))
 
-    def check(
-        self, b: Array, precondition: PerAgent, averaging: Averaging
-    ) -> tuple[Array, list[Certificate]]:
+    def check(self, b: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
         outputs = self.blocks.outputs(self.own(b))
         lengths = np.sqrt(self.blocks.squares())
         rounding = U * product_units(self.layout.B) * lengths * norms(b)

@@ -34,6 +34,7 @@ import numpy as np
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.certificate import (
     GRADIENT_TOLERANCE,
+    LARGEST_CHANGE,
     NOT_STRONGLY_CONVEX,
     TOO_CLOSE_TO_SINGULAR,
     most_exact,
@@ -49,7 +50,7 @@ from peerlearn.algorithms.readout.solver import Solution, ridge_or_lasso
 from peerlearn.algorithms.report import Certificate, check_tolerance
 from peerlearn.algorithms.sums import broadcast_from_root, merge_to_root, sum_everywhere
 from peerlearn.algorithms.unexpected import unexpected_message
-from peerlearn.arrays import Array, sendable
+from peerlearn.arrays import Array, norms, sendable
 from peerlearn.errors import DataError
 from peerlearn.local.lasso import TOLERANCE
 from peerlearn.local.least_squares import LeastSquares
@@ -117,7 +118,7 @@ class Gram:
         needed = self._sum_tolerance(network, problems, penalty.convexity)
         if not isinstance(self.averaging, Averaging):
             averaging = Averaging(averaging.method, needed)
-        sums = _sum_equations(network, problems, averaging)
+        sums, errors = _sum_equations(network, problems, averaging)
         change = (
             f"give the averaging a tolerance of {needed:.1e} and the rounds for it, "
             "or leave both to Gram"
@@ -127,7 +128,7 @@ class Gram:
             if averaging.tolerance > needed or not averaging.suffices_on(network):
                 loop.fall_short(self.tolerance * averaging.tolerance / needed, change)
         else:
-            answer = _solve_by_gossip(network, problems, sums, penalty.alpha, averaging)
+            answer = _solve_by_gossip(network, problems, sums, errors, penalty.alpha, averaging)
         return self._report(loop, answer, penalty, change)
 
     def _report(self, loop: Iterations, answer: _Answer, penalty: Penalty, change: str) -> Solution:
@@ -182,17 +183,24 @@ class Gram:
 
 def _sum_equations(
     network: Network, problems: LeastSquares, averaging: Averaging
-) -> list[NormalEquations]:
-    """Return the summed equations at every hosted agent."""
+) -> tuple[list[NormalEquations], Array]:
+    """Return the summed equations at every hosted agent, and bounds on their errors.
+
+    The sum of the rows' lengths travels too: errors are relative to it.
+    """
     moments = problems.moment.reshape(problems.agents, -1)
-    sums = averaging.total(network, np.hstack([problems.triangles(), moments]))
-    return [NormalEquations.of_numbers(row, problems.shape) for row in sums]
+    rows = np.hstack([problems.triangles(), moments])
+    sums = averaging.total(network, np.column_stack([rows, norms(rows)]))
+    share = 2 * sum_error(network, averaging)  # 2: entries beside the diagonal occur twice
+    errors = share * sums[:, -1] / (1 - share) if share < LARGEST_CHANGE else np.inf * sums[:, -1]
+    return [NormalEquations.of_numbers(row, problems.shape) for row in sums[:, :-1]], errors
 
 
 def _solve_by_gossip(
     network: Network,
     problems: LeastSquares,
     sums: Sequence[NormalEquations],
+    errors: Array,
     alpha: float,
     averaging: Averaging,
 ) -> _Answer:
@@ -201,7 +209,7 @@ def _solve_by_gossip(
     b = broadcast_from_center(network, own)
     exact = most_exact(network, averaging, GRADIENT_TOLERANCE)
     gradient = pooled_gradient(network, problems, alpha, b, exact, sum_everywhere)
-    certificate = gradient.certify_by_sums(alpha, b, sums, sum_error(network, averaging))
+    certificate = gradient.certify_by_sums(alpha, b, sums, errors)
     return _Answer(b, 0.0, certificate)
 
 

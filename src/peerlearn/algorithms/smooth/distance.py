@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass, replace
 
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.report import Certificate, Report
 from peerlearn.local.losses import Losses, are_convex
 
 # A gradient that has fallen by this factor counts as small, whatever the unit of the losses: it is
@@ -30,39 +30,6 @@ VANISHED = 1e-6
 NOT_CONVEX = "the losses are not known to be convex: `converged` is about the gradient"
 NO_CURVATURE = "no lower bound of the curvature is known: `converged` is about the gradient"
 TOO_CLOSE_TO_ZERO = "the answer cannot be told from zero, or the gradient is too large"
-
-
-def relative_bound(
-    size: float, length: float, alpha: float, mu: float = 0.0, R: float = math.inf
-) -> float:
-    """Return an upper bound of |w - w*| / |w*| of a convex problem, or inf if there is none.
-
-    Parameters
-    ----------
-    size : float
-        |grad F(w)|, rounding included.
-    length : float
-        |w|.
-    alpha : float
-        Weight of the penalty.
-    mu : float, default 0.0
-        Lower bound of the eigenvalues of the Hessian of F at w, penalty included.
-    R : float, default inf
-        How fast Hessians change (see above).
-
-    Examples
-    --------
-    >>> relative_bound(1e-6, 2.0, alpha=0.5)
-    1.000001000001e-06
-    """
-    distance = size / alpha if alpha > 0 else math.inf
-    q = R * size / mu if mu > 0 and size > 0 else math.inf
-    if q < 1:
-        growth = -math.log1p(-q) / q if q > 0 else 1.0
-        distance = min(distance, size / mu * growth)
-    if size == 0 and max(alpha, mu) > 0:
-        return 0.0
-    return distance / (length - distance) if distance < length else math.inf
 
 
 @dataclass(frozen=True)
@@ -127,9 +94,7 @@ class Goal:
             last = loop.residuals[-1]
             report = loop.report(change, note, residual=0.0 if last <= self.size else last)
             reason = NO_CURVATURE if self.convex else NOT_CONVEX
-            return replace(report, bound_reason=reason)
-        if bound > loop.tolerance:
-            loop.fall_short(bound, change + self.hint, measure="distance")
-        report = loop.report(change, note, residual=0.0)
+            return replace(report, bound_reason=reason, gradient=last)
         reason = "" if math.isfinite(bound) else TOO_CLOSE_TO_ZERO
-        return replace(report, bound=bound, bound_reason=reason)
+        certificate = Certificate(bound, reason)
+        return loop.report(change + self.hint, note, certificate=certificate)
