@@ -14,6 +14,8 @@ from peerlearn.network.base import Counts
 __all__ = ["Report"]
 
 SMALLEST_TOLERANCE = 1e-12
+# Why a solver that sends nothing has neither a bound nor a gradient.
+OF_OWN_DATA = "it is the answer of the agent's own data: of the pooled one nothing is known"
 
 
 @dataclass(frozen=True)

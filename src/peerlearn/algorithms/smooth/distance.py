@@ -29,6 +29,7 @@ RELATIVE = 1e-10
 VANISHED = 1e-6
 NOT_CONVEX = "the losses are not known to be convex: `converged` is about the gradient"
 NO_CURVATURE = "no lower bound of the curvature is known: `converged` is about the gradient"
+NOT_MET = "the agents stopped at different points"
 TOO_CLOSE_TO_ZERO = "the answer cannot be told from zero, or the gradient is too large"
 
 
@@ -84,17 +85,18 @@ class Goal:
         near = bound <= self.loop.tolerance or not self.certifies
         return size <= self.size and near
 
-    def report(self, change: str, bound: float, note: str = "") -> Report:
+    def report(self, change: str, bound: float, *, met: bool = True) -> Report:
         """Return the report, and warn if the answer is not as exact as asked for.
 
-        change: what the user can do about it. bound: that of the answer.
+        change: what the user can do about it. bound: that of the point of the last residual. met:
+        whether all agents are at that point. If not, nothing is known of where they are.
         """
         loop = self.loop
         if not self.certifies:
             last = loop.residuals[-1]
-            report = loop.report(change, note, residual=0.0 if last <= self.size else last)
+            report = loop.report(change, residual=0.0 if last <= self.size else last)
             reason = NO_CURVATURE if self.convex else NOT_CONVEX
-            return replace(report, bound_reason=reason, gradient=last)
+            return replace(report, bound_reason=reason, gradient=last if met else None)
         reason = "" if math.isfinite(bound) else TOO_CLOSE_TO_ZERO
-        certificate = Certificate(bound, reason)
-        return loop.report(change + self.hint, note, certificate=certificate)
+        certificate = Certificate(bound, reason) if met else Certificate(math.inf, NOT_MET)
+        return loop.report(change + self.hint, certificate=certificate)
