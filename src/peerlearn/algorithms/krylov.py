@@ -34,7 +34,7 @@ from typing import Protocol
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.certificate import receive_bound
+from peerlearn.algorithms.certificate import GRADIENT_TOLERANCE, most_exact, receive_bound
 from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.report import Certificate, Report
@@ -152,7 +152,8 @@ class Krylov:
             b = end.b
             if averaging.exact_on(network):
                 return b, self.system.certify(end)
-            r, certificates = self.system.check(b, averaging)
+            exact = most_exact(network, averaging, GRADIENT_TOLERANCE)
+            r, certificates = self.system.check(b, exact)
             first = None
             certificate = _agree(network, certificates)
             loop.correct(certificate.bound)
