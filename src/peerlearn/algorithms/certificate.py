@@ -48,7 +48,7 @@ import scipy.linalg
 from peerlearn.algorithms.averaging import FAILURE, Averaging
 from peerlearn.algorithms.report import Certificate
 from peerlearn.algorithms.sums import sum_alike
-from peerlearn.arrays import HUGE, Array, norms
+from peerlearn.arrays import HUGE, Array, Indices, norms
 from peerlearn.errors import DataError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.normal_equations import (
@@ -259,10 +259,15 @@ def pooled_gradient(
     """
     own = problems.normal(b) - problems.moment
     trace = problems.traces()
-    units = 2 * np.sqrt(problems.rows) + product_units(problems.shape[0])
+    units = product_units(problems.shape[0]) + each_units(problems.rows)
     rounding = U * units * (trace * norms(b) + np.sqrt(trace * problems.squares))
     sums, errors, reason = sum_with_errors(network, own, rounding, averaging, total)
     return PooledGradient(sums + alpha * b, errors + 4 * U * alpha * norms(b), reason)
+
+
+def each_units(terms: Indices) -> Array:
+    """Return the units of rounding of each agent's sum of so many products."""
+    return np.array([product_units(float(n)) for n in terms])
 
 
 def sum_with_errors(

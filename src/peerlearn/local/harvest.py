@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, product
 from peerlearn.local.least_squares import LeastSquares, Tall, Wide, mirror
 from peerlearn.local.normal_equations import sum_of_squares
 
@@ -80,7 +80,7 @@ class RowSums(RowStore):
             c=self.upper,
             overwrite_c=1,
         )
-        self.HY += H.T @ Y
+        self.HY += product(H.T, Y)
 
 
 def harvest_problems(

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array, Indices, dots
+from peerlearn.arrays import Array, Indices, dots, product
 from peerlearn.errors import DataError
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.normal_equations import (
@@ -45,11 +45,11 @@ class Wide:
 
     def normal(self, d: Array) -> Array:
         """Return H'H d."""
-        return _transpose(self.H) @ (self.H @ d)
+        return product(_transpose(self.H), product(self.H, d))
 
     def moment(self) -> Array:
         """Return H'Y."""
-        return _transpose(self.H) @ self.Y
+        return product(_transpose(self.H), self.Y)
 
     def gram(self) -> Array:
         """Return H'H."""
@@ -104,7 +104,7 @@ class Tall:
 
     def normal(self, d: Array) -> Array:
         """Return H'H d."""
-        return self.G @ d
+        return product(self.G, d)
 
     def moment(self) -> Array:
         """Return H'Y."""
@@ -347,7 +347,7 @@ def _gram_and_moment(
             c=upper,
             overwrite_c=1,
         )
-        HY += h.T @ Y[block]
+        HY += product(h.T, Y[block])
     return mirror(upper), HY
 
 

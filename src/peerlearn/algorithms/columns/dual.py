@@ -33,6 +33,7 @@ from peerlearn.algorithms.certificate import (
     PooledSizes,
     U,
     certificate_of,
+    each_units,
     recurrence_error,
     sum_with_errors,
 )
@@ -147,7 +148,7 @@ class _Dual:
 
     def check(self, a: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
         own = self.blocks.kernel(a)
-        units = product_units(self.Y.shape[1]) + 2 * np.sqrt(self.blocks.widths)
+        units = product_units(self.Y.shape[1]) + each_units(self.blocks.widths)
         rounding = U * units * self.blocks.squares() * norms(a)
         sums, errors, reason = sum_with_errors(self.network, own, rounding, averaging, sum_alike)
         r = self.Y - sums - self.alpha * a

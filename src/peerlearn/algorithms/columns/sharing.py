@@ -36,6 +36,7 @@ from peerlearn.algorithms.certificate import (
     GRADIENT_TOLERANCE,
     U,
     certificate_of,
+    each_units,
     has_own_errors,
     most_exact,
     sum_error,
@@ -186,7 +187,7 @@ def _certify(
     sizes = np.empty(blocks.agents)
     for group, own in zip(blocks.groups, b, strict=True):
         sizes[group.agents] = norms(own)
-    rounding = U * (4 + 2 * np.sqrt(blocks.widths)) * lengths * sizes
+    rounding = U * each_units(blocks.widths) * lengths * sizes
     v, errors, reason = sum_with_errors(network, blocks.outputs(b), rounding, exact, sum_alike)
     if reason == CUT_OFF:
         return Certificate(np.inf, CUT_OFF)
