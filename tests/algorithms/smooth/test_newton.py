@@ -229,3 +229,14 @@ def test_what_newton_cannot_do_is_refused():
 
     with pytest.raises(InputError, match="hessian or a curvature method, and Plain has neither"):
         Newton().minimise(SimulatedNetwork(GRAPH), Plain(), 1.0)
+
+
+def test_agents_that_stopped_at_different_points_have_no_bound():
+    X, y = rows(7)
+    losses = LogisticLosses(X, y)
+    with pytest.warns(NotConverged, match="the agents stopped at different points"):
+        found = GradientTracking(tolerance=1e-9, max_iterations=30).minimise(
+            SimulatedNetwork(graphs.ring(7)), losses, 1.0
+        )
+    assert len({w.tobytes() for w in found.coefficients}) > 1
+    assert found.report.bound == np.inf

@@ -4,7 +4,8 @@
     b   = sum_k N_k/N b_k                                          over the network: one average
 
 CONS-RVFL, thesis, section 4.2.1. Its error rate is about that of the centralised model, at the
-price of one average; its coefficients are not the centralised ones. The thesis gives every agent
+price of one average; its coefficients are not the centralised ones. Over a tree one more sum gives
+the gradient of the pooled objective at b, for the report. The thesis gives every agent
 the same alpha and the same weight (`variant="thesis"`). That acts like L times the penalty: with
 50 agents the error is 20 % instead of 7.6 % (G50C scaled to [0, 1]).
 """

@@ -118,7 +118,7 @@ class Gram:
         needed = self._sum_tolerance(network, problems, penalty.convexity)
         if not isinstance(self.averaging, Averaging):
             averaging = Averaging(averaging.method, needed)
-        sums, errors = _sum_equations(network, problems, averaging)
+        sums, errors = sum_equations(network, problems, averaging)
         change = (
             f"give the averaging a tolerance of {needed:.1e} and the rounds for it, "
             "or leave both to Gram"
@@ -181,7 +181,7 @@ class Gram:
         return max(0.1 * self.tolerance * smallest / (convexity + largest), 1e-15)
 
 
-def _sum_equations(
+def sum_equations(
     network: Network, problems: LeastSquares, averaging: Averaging
 ) -> tuple[list[NormalEquations], Array]:
     """Return the summed equations at every hosted agent, and bounds on their errors.
