@@ -48,7 +48,7 @@ import scipy.linalg
 from peerlearn.algorithms.averaging import FAILURE, Averaging
 from peerlearn.algorithms.report import Certificate
 from peerlearn.algorithms.sums import sum_alike
-from peerlearn.arrays import HUGE, Array, Indices, norms
+from peerlearn.arrays import HUGE, Array, Indices, all_finite, norms
 from peerlearn.errors import DataError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.normal_equations import (
@@ -169,11 +169,12 @@ def solve_factor(factor: Factor, alpha: float) -> tuple[Array, Certificate]:
     y = np.linalg.norm(factor.R[:, B:], axis=0)
     error = U * (factor.units + QR_UNITS + product_units(B))
     diagonal = np.abs(np.diagonal(T))
-    if (diagonal == 0).any() or (alpha == 0 and (diagonal <= error * d).any()):
+    least = error * d if alpha == 0 else 0.0 * d
+    if np.count_nonzero(diagonal <= least):
         raise undetermined_error(alpha)
     W = _invert_triangle(T, lower=False)
     b = scipy.linalg.solve_triangular(T, t[:B], check_finite=False)
-    if not np.isfinite(b).all():
+    if not all_finite(b):
         raise undetermined_error(alpha)
     w = np.linalg.norm(W, axis=1)
     q = error * float(d @ w)
@@ -228,7 +229,7 @@ class PooledGradient:
 
         changes: bounds on the errors of these sums.
         """
-        if self.reason == CUT_OFF or not np.isfinite(changes).all():
+        if self.reason == CUT_OFF or not all_finite(changes):
             return Certificate(math.inf, CUT_OFF)
         distances = norms(self.gradient) + self.errors
         distances = distances / alpha if alpha > 0 else np.full(len(b), math.inf)
@@ -307,35 +308,39 @@ def recurrence_error(
     rounded: the sum of the sizes of all r and s q.
     """
     units = sizes.units + product_units(B)
-    by_sums = units * (sizes.trace * travelled + math.sqrt(sizes.trace * sizes.squares))
-    return U * (by_sums + 4 * alpha * travelled + 2 * rounded)
+    by_sums = (units * sizes.trace + sizes.by_traces) * travelled
+    by_moments = units * math.sqrt(sizes.trace * sizes.squares) + sizes.by_moments
+    return U * (by_sums + by_moments + 4 * alpha * travelled + 2 * rounded)
 
 
 @dataclass(frozen=True)
 class PooledSizes:
     """Sizes of all agents' data together, which travel with the first sum.
 
-    trace: that of sum_k H_k'H_k. squares: the sum of |Y_k|^2. units: of rounding in a sum over the
-    network, see normal_equations.py.
+    trace: that of sum_k H_k'H_k. squares: the sum of |Y_k|^2. units: of rounding in all sums, see
+    normal_equations.py. by_traces, by_moments: sums of units at each agent times the sizes of
+    H_k'H_k and of H_k'Y_k.
     """
 
     trace: float
     squares: float
     units: float
+    by_traces: float = 0.0
+    by_moments: float = 0.0
 
     @classmethod
     def numbers(cls, problems: LeastSquares) -> Array:
-        """Return what each hosted agent adds: three numbers."""
-        rows = problems.rows.astype(np.float64)
-        return np.column_stack([problems.traces(), problems.squares, rows**2])
+        """Return what each hosted agent adds: four numbers."""
+        traces = problems.traces()
+        units = each_units(problems.rows)
+        moments = np.sqrt(traces * problems.squares)
+        return np.column_stack([traces, problems.squares, units * traces, units * moments])
 
     @classmethod
     def of_sums(cls, sums: Array, agents: int) -> PooledSizes:
         """Return the sizes from the sums of those numbers over all agents."""
-        trace, squares, rows_squared = np.maximum(sums, 0.0).tolist()
-        # No agent has more rows than the root of the sum of squares.
-        units = product_units(math.sqrt(rows_squared)) + sum_units(agents)
-        return cls(trace, squares, units)
+        trace, squares, by_traces, by_moments = np.maximum(sums, 0.0).tolist()
+        return cls(trace, squares, sum_units(agents), by_traces, by_moments)
 
 
 NO_SIZES = PooledSizes(0.0, 0.0, 0.0)

@@ -10,7 +10,7 @@ rows that come in small blocks wait in a buffer until they are that many.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -84,7 +84,7 @@ class RowSums(RowStore):
 
 
 def harvest_problems(
-    blocks: Blocks,
+    blocks: Callable[[], Blocks],
     targets: Sequence[Array],
     owners: Sequence[int],
     *,
@@ -93,7 +93,8 @@ def harvest_problems(
 ) -> tuple[LeastSquares, list[Array]]:
     """Return the problems of all agents, and the last row of every sequence.
 
-    owners: the agent, 0, 1, ..., of each sequence.
+    blocks: returns them from the beginning, whenever it is called. owners: the agent, 0, 1, ..., of
+    each sequence.
     """
     M = targets[0].shape[1]
     samples = [max(len(d) - washout, 0) for d in targets]
@@ -105,7 +106,7 @@ def harvest_problems(
         else:
             agents.append(RowStore(n, width, M))
     ends = [np.empty(0)] * len(targets)
-    for j, times, H in blocks:
+    for j, times, H in blocks():
         first = max(times.start, washout)
         if first < times.stop:
             agent = agents[owners[j]]
@@ -114,7 +115,15 @@ def harvest_problems(
             ends[j] = H[-1].copy()
     used = [sum_of_squares(d[washout:]) for d in targets]
     squares = np.bincount(owners, used).astype(np.float64)
-    return LeastSquares(_groups(agents), rows, (width, M), squares), ends
+
+    def read_again() -> Iterable[tuple[int, Array]]:
+        for j, times, H in blocks():
+            first = max(times.start, washout)
+            if first < times.stop:
+                new = H[first - times.start :]
+                yield owners[j], np.hstack([new, targets[j][first : times.stop]])
+
+    return LeastSquares(_groups(agents), rows, (width, M), squares, read_again), ends
 
 
 def _groups(agents: Sequence[RowStore]) -> list[Wide | Tall]:

@@ -31,7 +31,8 @@ from peerlearn.local.normal_equations import (
 from peerlearn.local.ridge import inverse, solve_ridge, undetermined_error
 
 Blocks = Iterable[tuple[slice, Array]]  # some rows, and their features
-ReadAgain = Callable[[int], Iterable[Array]]  # hosted agent k -> its rows [H Y], in blocks
+ReadAgain = Callable[[], Iterable[tuple[int, Array]]]  # hosted agents and their rows [H Y]
+GATHERED = 4096  # rows that are factorised at a time, at least, where there are so many
 PerAgent = Callable[[Array], Array]  # (agents, B, M) -> (agents, B, M), each agent on its own
 
 
@@ -212,7 +213,13 @@ class LeastSquares:
                     padded_H[i, : rows[k]][block] = h
             groups.append(Wide(agents, padded_H, padded_Y))
         squares = np.array([sum_of_squares(own) for own in Y])
-        return cls(groups, rows, (B, M), squares, lambda k: _join(blocks(k), Y[k]))
+
+        def read_again() -> Iterable[tuple[int, Array]]:
+            for k, own in enumerate(Y):
+                for block, h in blocks(k):
+                    yield k, np.hstack([h, own[block]])
+
+        return cls(groups, rows, (B, M), squares, read_again)
 
     @property
     def agents(self) -> int:
@@ -288,7 +295,15 @@ class LeastSquares:
     def factors(self) -> list[Factor]:
         """Return the triangular factor of each agent's [H_k Y_k]."""
         assert self._read_again is not None
-        return [Factor.of_blocks(self._read_again(k), self.shape) for k in range(self.agents)]
+        factors = [Factor.of_blocks([], self.shape)] * self.agents
+        waiting: list[list[Array]] = [[] for _ in factors]
+        enough = max(GATHERED, 4 * sum(self.shape))
+        for k, HY in self._read_again():
+            waiting[k].append(HY)
+            if sum(map(len, waiting[k])) >= enough:
+                factors[k] = factors[k].plus_rows(waiting[k])
+                waiting[k] = []
+        return [own.plus_rows(rows) for own, rows in zip(factors, waiting, strict=True)]
 
     def traces(self) -> Array:
         """Return the sum of squares of all features, trace(H_k'H_k)."""
@@ -323,12 +338,6 @@ class LeastSquares:
                 f"the {self.rows[k]} rows of agent {k} do not determine {self.shape[0]} "
                 "coefficients when alpha is 0: set alpha above 0, or use fewer units"
             )
-
-
-def _join(blocks: Blocks, Y: Array) -> Iterable[Array]:
-    """Yield rows [H Y], block by block."""
-    for block, h in blocks:
-        yield np.hstack([h, Y[block]])
 
 
 def _gram_and_moment(

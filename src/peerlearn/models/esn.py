@@ -32,7 +32,7 @@ from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, warn_caller
-from peerlearn.local.harvest import harvest_problems
+from peerlearn.local.harvest import Blocks, harvest_problems
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 from peerlearn.local.readouts import run_forced
@@ -257,15 +257,17 @@ class ESNRegressor(ReservoirArchive):
         The end of the last sequence is remembered: forecasts continue from there.
         """
         teachers = [self._scaling * d for d in sequences.targets]
-        places = zip(sequences.owners, sequences.numbers, strict=True)
-        noise = None
-        if self.noise:
-            noise = [np.random.default_rng((self._seed, network.hosted[k], j)) for k, j in places]
         owners = sequences.owners
+        places = list(zip(owners, sequences.numbers, strict=True))
+        seeds = [(self._seed, network.hosted[k], j) for k, j in places]
         width = self.reservoir_.width
-        blocks = self.reservoir_.blocks(
-            sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners
-        )
+
+        def blocks() -> Blocks:
+            noise = [np.random.default_rng(seed) for seed in seeds] if self.noise else None
+            return self.reservoir_.blocks(
+                sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners
+            )
+
         problems, ends = harvest_problems(
             blocks, teachers, owners, washout=self.washout, width=width
         )
