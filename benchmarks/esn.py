@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from peerlearn import data
 from peerlearn.arrays import Array
-from peerlearn.local.harvest import harvest_problems
+from peerlearn.local.harvest import Blocks, harvest_problems
 from peerlearn.local.reservoir import Reservoir
 
 SEQUENCES, LENGTH, UNITS, DENSITY, ALPHA = 50, 2000, 300, 0.25, 1e-3
@@ -35,7 +35,9 @@ def ours(reservoir: Reservoir, x: list[Array], y: list[Array]) -> Callable[[], A
     owners = [0] * len(x)
 
     def train() -> Array:
-        blocks = reservoir.blocks(x, y, owners=owners)
+        def blocks() -> Blocks:
+            return reservoir.blocks(x, y, owners=owners)
+
         problems, _ = harvest_problems(blocks, y, owners, washout=0, width=reservoir.width)
         return problems.ridge(np.array([ALPHA]))[0]
 

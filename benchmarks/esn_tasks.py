@@ -87,7 +87,7 @@ class Readouts:
         with one_blas_thread():
             blocks = reservoir.blocks(x[:n], noise=noise, amplitude=NOISE, owners=owners)
             problems, _ = harvest_problems(
-                blocks, d[:n], owners, washout=WASHOUT, width=reservoir.width
+                lambda: blocks, d[:n], owners, washout=WASHOUT, width=reservoir.width
             )
             tested = np.concatenate([states[WASHOUT:] for states in reservoir.harvest(x[n:])])
         return cls(problems, tested, np.concatenate([one[WASHOUT:] for one in d[n:]]))

@@ -95,6 +95,23 @@ def dots(x: Array, y: Array) -> Array:
     return products
 
 
+def product(A: Array, B: Array) -> Array:
+    """Return A @ B, or a stack of such products, never by a product of matrix and vector.
+
+    The rounding error of BLAS's matrix-vector products grows like the number of terms if these have
+    few different values: measured 33,000 units for 140,000 rows. Matrix products work in blocks.
+    Their error hardly grows: 145 units for 200,000 rows.
+    """
+    rows = A.shape[-2]
+    columns = B.shape[-1]
+    if rows == 1:
+        A = np.repeat(A, 2, axis=-2)
+    if columns == 1:
+        B = np.repeat(B, 2, axis=-1)
+    result: Array = (A @ B)[..., :rows, :columns]
+    return result if result.flags.c_contiguous else np.ascontiguousarray(result)
+
+
 def sendable(x: Array) -> Array:
     """Return x with NaN replaced by HUGE and all entries clipped to [-HUGE, HUGE].
 

@@ -212,16 +212,16 @@ def test_every_agent_alone_has_the_bits_of_the_simulation(solver):
 
 def test_by_gossip_only_the_answer_is_followed():
     """Sums of all agents travel, but not the sum itself: one agent solves, and its coefficients go
-    round.
+    round. The length of a row travels with it, and a bound with the coefficients.
     """
     problems, _, _ = ragged_problem(10, 40, 1)
     network = SimulatedNetwork(graphs.ring(10))
     Gram(averaging="chebyshev").solve(network, problems, Lasso(3.0))
     rounds = network.ledger.rounds - network.diameter - len(network.rings)
-    followed = sum(len(senders) for senders, _ in network.rings) * 41 * 8
+    followed = sum(len(senders) for senders, _ in network.rings) * 42 * 8
     assert (
         network.ledger.bytes
-        == 20 * (rounds * (40 * 41 // 2 + 40) + network.diameter) * 8 + followed
+        == 20 * (rounds * (40 * 41 // 2 + 40 + 1) + network.diameter) * 8 + followed
     )
 
 

@@ -23,4 +23,5 @@ def test_normal_equations_add_up_and_survive_packing(sizes, B, M):
     )
     for part, n in zip(parts, sizes, strict=True):
         numbers = sum(array.size for array in part.pack().values())
-        assert numbers <= min(n * (B + M), B * (B + 1) // 2 + B * M)
+        # The units of rounding travel too, and |Y|^2 with a Gram matrix.
+        assert numbers <= min(n * (B + M), B * (B + 1) // 2 + B * M) + 2

@@ -322,7 +322,7 @@ def test_problems_are_those_of_all_rows_after_the_washout(feedback_scaling: floa
     )
     x, d = series(R, lengths)
     problems, ends = harvest_problems(
-        R.blocks(x, d, owners=owners), d, owners, washout=washout, width=R.width
+        lambda: R.blocks(x, d, owners=owners), d, owners, washout=washout, width=R.width
     )
     H = [h[washout:] for h in R.harvest(x, d)]
     mine = [[j for j, owner in enumerate(owners) if owner == k] for k in range(4)]
@@ -354,13 +354,17 @@ def test_an_agents_problem_does_not_depend_on_the_others(
     owners = np.repeat([0, 1, 2, 3], [3, 11, 18, 2]).tolist()
     x, d = series(R, tuple(rng.integers(30, 400, len(owners))))
     together, _ = harvest_problems(
-        R.blocks(x, d, owners=owners), d, owners, washout=20, width=R.width
+        lambda: R.blocks(x, d, owners=owners), d, owners, washout=20, width=R.width
     )
     for k in range(4):
         own = slice(owners.index(k), owners.index(k) + owners.count(k))
         zeros = [0] * owners.count(k)
         alone, _ = harvest_problems(
-            R.blocks(x[own], d[own], owners=zeros), d[own], zeros, washout=20, width=R.width
+            lambda own=own, zeros=zeros: R.blocks(x[own], d[own], owners=zeros),
+            d[own],
+            zeros,
+            washout=20,
+            width=R.width,
         )
         assert alone.triangles()[0].tobytes() == together.triangles()[k].tobytes()
         assert alone.moment[0].tobytes() == together.moment[k].tobytes()

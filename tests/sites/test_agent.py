@@ -114,7 +114,10 @@ def test_files_that_a_run_leaves(trained):
             len(SHARES[name]),
             True,
         )
-        assert (folder / name / "report.txt").read_text().startswith("solver ")
+        assert 0 < report["bound"] <= 1e-6
+        words = (folder / name / "report.txt").read_text()
+        assert words.startswith("solver ")
+        assert f"error bound   {report['bound']:.2e}" in words
         assert status(folder / name)["state"] == "done"
         assert status(folder / name)["bytes"] > 0
         assert (

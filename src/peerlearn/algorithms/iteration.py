@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.report import Certificate, Report
 from peerlearn.algorithms.sums import maximum
 from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.errors import warn_not_converged
@@ -152,10 +152,7 @@ class Iterations:
             where = f"at a distance of about {residual:.2e} from the answer"
         else:
             where = f"with a gradient of size {residual:.2e}"
-        warn_not_converged(
-            f"{self.solver} stopped after {self.count} iterations {where}, "
-            f"where {asked:g} was asked for: {change}"
-        )
+        self._warn(where, asked, change)
 
     def report(
         self,
@@ -165,13 +162,17 @@ class Iterations:
         certain: bool = True,
         residual: float | None = None,
         warn: bool = True,
+        certificate: Certificate | None = None,
     ) -> Report:
         """Return the report, and warn if the answer is not as exact as asked for.
 
         change: what the user can do about it. certain: False if residuals cannot be trusted,
         because sums were cut off. residual: that of the answer, if it is not the last one.
-        warn: False for a caller that can try something else.
+        warn: False for a caller that can try something else. certificate: the bound that decides
+        whether the answer is exact enough, in place of the last residual.
         """
+        if certificate is not None:
+            return self._certified_report(certificate, change, note, warn=warn)
         last = residual
         if last is None:
             last = self.residuals[-1] if self.residuals else 0.0
@@ -180,3 +181,27 @@ class Iterations:
             self.fall_short(last, change)
         sent = self.network.ledger.since(self._mark)
         return Report(self.solver, converged, self.count, tuple(self.residuals), sent, note)
+
+    def _certified_report(
+        self, certificate: Certificate, change: str, note: str, *, warn: bool
+    ) -> Report:
+        converged = certificate.bound <= self.tolerance
+        if warn and not converged and not self._falls_short:
+            self._warn(certificate.describe(), self.tolerance, change)
+        sent = self.network.ledger.since(self._mark)
+        return Report(
+            self.solver,
+            converged,
+            self.count,
+            tuple(self.residuals),
+            sent,
+            note,
+            certificate.bound,
+            certificate.reason,
+        )
+
+    def _warn(self, where: str, asked: float, change: str) -> None:
+        warn_not_converged(
+            f"{self.solver} stopped after {self.count} iterations {where}, "
+            f"where {asked:g} was asked for: {change}"
+        )

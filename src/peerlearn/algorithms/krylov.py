@@ -34,10 +34,11 @@ from typing import Protocol
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.certificate import GRADIENT_TOLERANCE, most_exact, receive_bound
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.report import Certificate, Report
 from peerlearn.algorithms.sums import maximum, sum_alike
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, norms, sendable
 from peerlearn.local.least_squares import PerAgent
 from peerlearn.network.base import Network
 
@@ -45,6 +46,7 @@ from peerlearn.network.base import Network
 MARGIN = 20
 MOST_EXACT = 1e-14
 ROUGH = 1e-2  # relative accuracy of sums that only guide the iteration
+EXACT_GOAL = 0.999  # part of the tolerance, for what the last step and its rounding add
 NOISE = 1.1  # factor by which inexact sums may change a residual
 # Numbers of past directions, and as many of their products: 80 MB each, in one copy.
 KEPT = 10_000_000
@@ -68,17 +70,61 @@ class System(Protocol):
         """
         ...
 
-    def residual(self, b: Array, averaging: Averaging) -> Array:
-        """Return c - A b."""
-        ...
-
     def distance(self, b: Array, r: Array, z: Array) -> Array:
-        """Return a bound on how far each agent's b is from the answer, relative to its size."""
+        """Return a bound on how far each agent's b is from the answer, relative to its size.
+
+        It trusts r. It does not cover rounding, nor errors of sums.
+        """
         ...
 
-    def uncertainty(self, averaging: Averaging) -> float:
-        """Return what errors of inexact sums may add to that distance, beyond the factor NOISE."""
+    def check(self, b: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
+        """Return c - A b, newly summed, and a certificate of each agent's b from it."""
         ...
+
+    def drift(self, path: Path, b: Array) -> Array:
+        """Return what rounding on the path may add to the distance, at each agent.
+
+        It is relative to the size of b. Sums are exact up to rounding.
+        """
+        ...
+
+    def certify(self, end: End) -> Certificate:
+        """Return the certificate of the end of an iteration whose sums were exact."""
+        ...
+
+
+@dataclass(frozen=True)
+class Path:
+    """How far an iteration has gone, at each agent.
+
+    travelled: the sum of all |s d|. rounded: the sum of the sizes of all r and s q, of which each
+    has its rounding error.
+    """
+
+    travelled: Array
+    rounded: Array
+    steps: int = 0
+
+    def plus(self, step: Array, r_after: Array, change: Array) -> Path:
+        """Return the path after one more step, which changed r by `change`."""
+        travelled = self.travelled + norms(step)
+        rounded = self.rounded + norms(r_after) + norms(change)
+        return Path(travelled, rounded, self.steps + 1)
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of an iteration.
+
+    b = b_before + s d is the answer, r and z belong to b_before, z is None if it is not P r, and
+    r_after belongs to b, according to the recurrence.
+    """
+
+    b: Array
+    r: Array
+    z: Array | None
+    r_after: Array
+    path: Path
 
 
 @dataclass(frozen=True)
@@ -90,8 +136,8 @@ class Krylov:
     averaging: Averaging
     loop: Iterations
 
-    def solve(self, first: Array | None = None) -> Array:
-        """Return b. The loop has the bound on its distance after each iteration.
+    def solve(self, first: Array | None = None) -> tuple[Array, Certificate]:
+        """Return b and its certificate. The loop has the distance after each iteration.
 
         first: a direction to begin with instead of P c.
         """
@@ -101,29 +147,29 @@ class Krylov:
         r = self.system.right_side(averaging)
         b = np.zeros_like(r)
         while True:
-            b = self._descend(b, r, first, averaging)
-            if averaging.exact_on(network) or loop.exhausted:
-                return b
-            r = self.system.residual(b, averaging)
+            end = self._descend(b, r, first, averaging)
+            b = end.b
+            if averaging.exact_on(network):
+                return b, self.system.certify(end)
+            exact = most_exact(network, averaging, GRADIENT_TOLERANCE)
+            r, certificates = self.system.check(b, exact)
             first = None
-            e = self.system.distance(b, r, self.precondition(r))
-            worst = float(maximum(network, e)[0])
-            # The true residual is summed inexactly too.
-            loop.correct(NOISE * worst + self.system.uncertainty(averaging))
-            hopeless = not np.isfinite(loop.residuals[-1]) or averaging.tolerance <= MOST_EXACT
-            if loop.converged or hopeless:
-                return b
-            averaging = replace(averaging, tolerance=max(averaging.tolerance / MARGIN, MOST_EXACT))
+            certificate = _agree(network, certificates)
+            loop.correct(certificate.bound)
+            tighter = replace(averaging, tolerance=max(averaging.tolerance / MARGIN, MOST_EXACT))
+            hopeless = averaging.tolerance <= MOST_EXACT or not tighter.suffices_on(network)
+            if loop.converged or loop.exhausted or hopeless or not np.isfinite(norms(b)[0]):
+                return b, certificate
+            averaging = tighter
 
-    def report(self, note: str, change: str, *, warn: bool = True) -> Report:
+    def report(
+        self, note: str, change: str, certificate: Certificate, *, warn: bool = True
+    ) -> Report:
         """Return the report of the loop. change: what to change if it did not converge."""
-        network = self.loop.network
-        note = f"{note}sums by {self.averaging.method_on(network)}"
-        return self.loop.report(
-            change, note, certain=self.averaging.suffices_on(network), warn=warn
-        )
+        note = f"{note}sums by {self.averaging.method_on(self.loop.network)}"
+        return self.loop.report(change, note, warn=warn, certificate=certificate)
 
-    def _descend(self, b: Array, r: Array, first: Array | None, averaging: Averaging) -> Array:
+    def _descend(self, b: Array, r: Array, first: Array | None, averaging: Averaging) -> End:
         """Go from b and its residual r to within tolerance, according to the recurrence for r."""
         loop = self.loop
         start = len(loop.residuals)
@@ -135,21 +181,32 @@ class Krylov:
         enough = averaging
         exact = averaging.exact_on(loop.network)
         past = _Directions(d[0].shape)
-        goal = loop.tolerance if exact else loop.tolerance / NOISE**2
+        goal = loop.tolerance * EXACT_GOAL if exact else loop.tolerance / NOISE**2
+        path = Path(np.zeros(len(b)), norms(r))
+        known = z if first is None else None
         for _ in loop:
-            q, e = self.system.product(d, self.system.distance(b, r, z), enough)
+            distance = self.system.distance(b, r, z)
+            if exact and path.steps:
+                drift = self.system.drift(path, b)
+                # Where rounding alone is too much, more iterations do not help.
+                distance = distance + np.where(drift < 0.9 * loop.tolerance, drift, 0.0)
+            q, e = self.system.product(d, distance, enough)
             loop.record(e)
             residuals = loop.residuals[start:]
             stuck = min(residuals) < min(residuals[-STUCK_AFTER:]) and not exact
             if not np.isfinite(e) or stuck:
                 break
+            s = _ratio(_dot(r, d), _dot(d, q))
+            r_after = r - s * q
+            path = path.plus(s * d, r_after, s * q)
             if e <= goal or loop.exhausted:
                 # q is known already, so one more step costs nothing.
-                return b + _ratio(_dot(r, d), _dot(d, q)) * d
+                return End(b + s * d, r, known, r_after, path)
             gained = max(min(residuals[0], 1.0) / e, 1.0)
             enough = replace(averaging, tolerance=min(averaging.tolerance * gained, ROUGH))
             b, r, z, d = self._step(b, r, d, q, past)
-        return b
+            known = z
+        return End(b, r, known, r, path)
 
     def _step(
         self, b: Array, r: Array, d: Array, q: Array, past: _Directions
@@ -163,6 +220,12 @@ class Krylov:
         past.add(d[0], q[0], curvature[0])
         d = np.repeat(past.conjugate(z[0])[None], len(z), axis=0)
         return b, r, z, d
+
+
+def _agree(network: Network, certificates: list[Certificate]) -> Certificate:
+    """Return the certificate with the largest bound of all agents, with the same bits for all."""
+    own = sendable(np.array([certificate.bound for certificate in certificates]))
+    return receive_bound(float(maximum(network, own)[0]), certificates[0].reason)
 
 
 class _Directions:
@@ -213,14 +276,16 @@ def _grow(old: Array, new: Array, room: int, more: int) -> Array:
 
 def sum_with_extra(
     network: Network, x: Array, extra: Array, averaging: Averaging
-) -> tuple[Array, float]:
-    """Return the sum of x, and the average of one extra number of each agent.
+) -> tuple[Array, list[float]]:
+    """Return the sum of x, and the averages of extra numbers, hosted agents x numbers.
 
     Both travel in the same messages.
     """
     rows = np.column_stack([x.reshape(len(x), -1), extra])
     sums = sum_alike(network, rows, averaging)
-    return sums[:, :-1].reshape(x.shape), float(sums[0, -1]) / network.size
+    numbers = x[0].size
+    averages: list[float] = (sums[0, numbers:] / network.size).tolist()
+    return sums[:, :numbers].reshape(x.shape), averages
 
 
 def relative(distance: Array, size: Array) -> Array:

@@ -18,15 +18,16 @@ with few rows keeps them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, product
 from peerlearn.local.features import RandomFeatures
-from peerlearn.local.least_squares import LeastSquares, Tall, Wide, mirror
+from peerlearn.local.least_squares import LeastSquares, Lengths, Tall, Wide, mirror
+from peerlearn.local.normal_equations import sum_of_squares
 
 Pair = tuple[Array, Array]
 
@@ -40,12 +41,10 @@ class FewRows:
         self.w = w
 
     def sums(self) -> Array:
-        """Return sum w, sum w h and sum w y."""
-        rows = np.hstack([np.ones((len(self.H), 1)), self.H, self.Y])
-        if self.w is not None:
-            rows *= self.w[:, None]
-        total: Array = rows.sum(axis=0)
-        return total
+        """Return sum w, sum w h, sum w y, and what rounding is relative to: see `ManyRows`."""
+        w = np.ones(len(self.H)) if self.w is None else self.w
+        squares = [2 * (w @ self.H**2), [2 * float(np.sum(w @ self.Y**2))]]
+        return np.concatenate([[w.sum()], w @ self.H, w @ self.Y, *squares])
 
     def about(self, means: Array) -> Pair:
         """Return the rows and targets about these means, times the roots of their weights."""
@@ -68,6 +67,7 @@ class ManyRows:
         self.first = np.zeros(B + M)  # sum w ([h y] - pivot)
         self.upper = np.zeros((B, B), order="F")
         self.HY = np.zeros((B, M))
+        self.squares = 0.0  # sum w |y - pivot|^2
 
     def add(self, H: Array, Y: Array, w: Array | None = None) -> None:
         """Add rows to the sums."""
@@ -88,12 +88,22 @@ class ManyRows:
             self.first += np.concatenate([H.sum(axis=0), Y.sum(axis=0)])
             self.weight += len(H)
         self.upper = dsyrk(1.0, H.T, beta=1.0, c=self.upper, overwrite_c=1)
-        self.HY += H.T @ Y
+        self.HY += product(H.T, Y)
+        self.squares += sum_of_squares(Y)
 
     def sums(self) -> Array:
-        """Return sum w, sum w h and sum w y."""
+        """Return sum w, sum w h, sum w y, and what rounding is relative to.
+
+        That is the sum of w h^2 and w (h - pivot)^2 for every feature, and of the same of all
+        targets.
+        """
         assert self.pivot is not None
-        return np.concatenate([[self.weight], self.first + self.weight * self.pivot])
+        B = len(self.HY)
+        moved = self.pivot * (2 * self.first + self.weight * self.pivot)
+        columns = 2 * np.diagonal(self.upper) + moved[:B]
+        targets = 2 * self.squares + float(np.sum(moved[B:]))
+        first = self.first + self.weight * self.pivot
+        return np.concatenate([[self.weight], first, columns, [targets]])
 
     def about(self, means: Array) -> Pair:
         """Return H'H and H'Y of the weighted rows about these means."""
@@ -110,13 +120,34 @@ class ManyRows:
         return G, P
 
 
+@dataclass(frozen=True)
+class Means:
+    """Means of features and targets at each hosted agent, the same at all agents.
+
+    centre: agents x (B + M). squares: sums over all agents of what rounding is relative to, agents
+    x (B + 1).
+    """
+
+    centre: Array
+    squares: Array
+
+
 class UncentredProblems:
-    """Rows or sums of all hosted agents, before the means of the network are known."""
+    """Rows or sums of all hosted agents, before the means of the network are known.
+
+    read: returns hosted agents with their rows [H Y] and weights (None if all are 1), block by
+    block from the beginning, whenever it is called.
+    """
 
     def __init__(
-        self, agents: Sequence[FewRows | ManyRows], rows: Sequence[int], shape: tuple[int, int]
+        self,
+        agents: Sequence[FewRows | ManyRows],
+        rows: Sequence[int],
+        shape: tuple[int, int],
+        read: Callable[[], Iterable[tuple[int, Array, Array | None]]],
     ) -> None:
         self.agents = agents
+        self._read = read
         self.rows = np.array(rows, dtype=np.intp)
         self.shape = shape  # B, M
         self.inputs: list[Array] = []
@@ -146,27 +177,66 @@ class UncentredProblems:
             for block, H in features.blocks(x):
                 sums.add(H, y[block], None if w is None else w[block])
             agents.append(sums)
-        problems = cls(agents, [x.shape[0] for x in X], (B, M))
+
+        def read() -> Iterable[tuple[int, Array, Array | None]]:
+            for k, (x, y) in enumerate(zip(X, Y, strict=True)):
+                w = None if weights is None else weights[k]
+                for block, H in features.blocks(x):
+                    yield k, np.hstack([H, y[block]]), None if w is None else w[block]
+
+        problems = cls(agents, [x.shape[0] for x in X], (B, M), read)
         problems.inputs = list(X)
         problems.features = features
         return problems
 
     def sums(self) -> Array:
-        """Return sum w, sum w h and sum w y of each hosted agent: agents x (1 + B + M)."""
+        """Return the sums of each hosted agent that means need: agents x (2 B + M + 2)."""
         return np.stack([agent.sums() for agent in self.agents])
 
-    def about(self, means: Array) -> LeastSquares:
-        """Return the problems about these means of features and targets, agents x (B + M)."""
+    def means(self, sums: Array) -> Means:
+        """Return the means, from the sums of all agents at each hosted agent."""
+        width = sum(self.shape)
+        weight = sums[:, :1]
+        centre = sums[:, 1 : 1 + width] / np.where(weight > 0, weight, 1.0)  # 0 without rows
+        return Means(centre, np.maximum(sums[:, 1 + width :], 0.0))
+
+    def zero_means(self) -> Means:
+        """Return means of zero. Rows that are only weighted are rounded relative to themselves."""
+        sums = self.sums()
+        centre = np.zeros((len(sums), sum(self.shape)))
+        return Means(centre, np.zeros((len(sums), self.shape[0] + 1)))
+
+    def about(self, means: Means) -> LeastSquares:
+        """Return the problems about these means."""
+        centre = means.centre
         tall: dict[int, Pair] = {}
         wide: dict[int, Pair] = {}
         for k, agent in enumerate(self.agents):
             kind = tall if isinstance(agent, ManyRows) else wide
-            kind[k] = agent.about(means[k])
-        problems = LeastSquares(group_problems(tall, wide), self.rows, self.shape)
+            kind[k] = agent.about(centre[k])
+
+        def read_again() -> Iterable[tuple[int, Array]]:
+            for k, rows, w in self._read():
+                shifted = rows - centre[k]
+                yield k, shifted if w is None else shifted * np.sqrt(w)[:, None]
+
+        own = self.sums()[:, 1 + centre.shape[1] :]
+        problems = LeastSquares(
+            group_problems(tall, wide),
+            self.rows,
+            self.shape,
+            own[:, -1],
+            read_again,
+            Lengths(
+                np.sqrt(means.squares[0, :-1]),
+                float(np.sqrt(means.squares[0, -1])),
+                np.array([np.sum(each) for each in own[:, :-1]]),
+            ),
+        )
         problems.inputs = self.inputs
         if self.features is not None:
             # The means of all agents are the same wherever a solver uses the feature map.
-            problems.features = replace(self.features, center=means[0, : self.shape[0]])
+            problems.features = replace(self.features, center=centre[0, : self.shape[0]])
         return problems
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from peerlearn.arrays import Array, Indices
+from peerlearn.arrays import Array, Indices, product
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import round_up
 from peerlearn.local.ridge import inverse, solve_ridge
@@ -145,12 +145,12 @@ class ColumnBlocks:
         M = b[0].shape[2]
         outputs = np.empty((self.agents, self.rows, M))
         for group, own in zip(self.groups, b, strict=True):
-            outputs[group.agents] = group.H @ own
+            outputs[group.agents] = product(group.H, own)
         return outputs
 
     def moments(self, a: Array) -> Stacks:
         """Return H_k'a_k, from agents x N x M."""
-        return [group.transposed @ a[group.agents] for group in self.groups]
+        return [product(group.transposed, a[group.agents]) for group in self.groups]
 
     def kernel(self, a: Array) -> Array:
         """Return H_k H_k'a_k: agents x N x M."""

@@ -10,14 +10,16 @@ rows that come in small blocks wait in a buffer until they are that many.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array, Indices
+from peerlearn.arrays import Array, Indices, product
 from peerlearn.local.centred import FewRows, ManyRows, UncentredProblems, group_problems
 from peerlearn.local.least_squares import LeastSquares, mirror
+from peerlearn.local.normal_equations import sum_of_squares
 
 # Which sequence, which times, and the rows that the readout sees.
 Blocks = Iterable[tuple[int, slice, Array]]
@@ -79,7 +81,7 @@ class RowSums(RowStore):
             c=self.upper,
             overwrite_c=1,
         )
-        self.HY += H.T @ Y
+        self.HY += product(H.T, Y)
 
 
 class CentredRowSums(RowSums):
@@ -99,7 +101,7 @@ class CentredRowSums(RowSums):
 
 
 def harvest_problems(
-    blocks: Blocks,
+    blocks: Callable[[], Blocks],
     targets: Sequence[Array],
     owners: Sequence[int],
     *,
@@ -108,17 +110,21 @@ def harvest_problems(
 ) -> tuple[LeastSquares, list[Array]]:
     """Return the problems of all agents, and the last row of every sequence.
 
-    owners: the agent, 0, 1, ..., of each sequence.
+    blocks: returns them from the beginning, whenever it is called. owners: the agent, 0, 1, ..., of
+    each sequence.
     """
     agents, rows, ends = _harvest(blocks, targets, owners, washout, width, RowSums)
     tall = {k: agent.sums() for k, agent in enumerate(agents) if isinstance(agent, RowSums)}
     wide = {k: (agent.H, agent.Y) for k, agent in enumerate(agents) if k not in tall}
     shape = (width, targets[0].shape[1])
-    return LeastSquares(group_problems(tall, wide), rows, shape), ends
+    squares = np.bincount(owners, [sum_of_squares(d[washout:]) for d in targets])
+    read_again = partial(_read, blocks, targets, owners, washout)
+    groups = group_problems(tall, wide)
+    return LeastSquares(groups, rows, shape, squares.astype(np.float64), read_again), ends
 
 
 def harvest_uncentred(
-    blocks: Blocks,
+    blocks: Callable[[], Blocks],
     targets: Sequence[Array],
     owners: Sequence[int],
     *,
@@ -133,11 +139,27 @@ def harvest_uncentred(
             parts.append(agent.finish())
         else:
             parts.append(FewRows(agent.H, agent.Y))
-    return UncentredProblems(parts, rows.tolist(), (width, targets[0].shape[1])), ends
+
+    def read() -> Iterable[tuple[int, Array, None]]:
+        for k, HY in _read(blocks, targets, owners, washout):
+            yield k, HY, None
+
+    return UncentredProblems(parts, rows.tolist(), (width, targets[0].shape[1]), read), ends
+
+
+def _read(
+    blocks: Callable[[], Blocks], targets: Sequence[Array], owners: Sequence[int], washout: int
+) -> Iterable[tuple[int, Array]]:
+    """Yield agents and their rows [H Y] after the washout, block by block."""
+    for j, times, H in blocks():
+        first = max(times.start, washout)
+        if first < times.stop:
+            new = H[first - times.start :]
+            yield owners[j], np.hstack([new, targets[j][first : times.stop]])
 
 
 def _harvest(
-    blocks: Blocks,
+    blocks: Callable[[], Blocks],
     targets: Sequence[Array],
     owners: Sequence[int],
     washout: int,
@@ -155,7 +177,7 @@ def _harvest(
     for n in rows.tolist():
         agents.append(kind(width, M) if n >= width else RowStore(n, width, M))
     ends = [np.empty(0)] * len(targets)
-    for j, times, H in blocks:
+    for j, times, H in blocks():
         first = max(times.start, washout)
         if first < times.stop:
             agent = agents[owners[j]]

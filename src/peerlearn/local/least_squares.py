@@ -19,14 +19,37 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array, Indices
+from peerlearn.arrays import Array, Indices, dots, product
 from peerlearn.errors import DataError
 from peerlearn.local.features import RandomFeatures
-from peerlearn.local.normal_equations import NormalEquations
+from peerlearn.local.normal_equations import (
+    Factor,
+    NormalEquations,
+    product_units,
+    sum_of_squares,
+)
 from peerlearn.local.ridge import inverse, solve_ridge, undetermined_error
 
 Blocks = Iterable[tuple[slice, Array]]  # some rows, and their features
+ReadAgain = Callable[[], Iterable[tuple[int, Array]]]  # hosted agents and their rows [H Y]
+CENTRING_UNITS = 8.0  # of rounding, by weights and by subtracting a pivot and a mean
+GATHERED = 4096  # rows that are factorised at a time, at least, where there are so many
 PerAgent = Callable[[Array], Array]  # (agents, B, M) -> (agents, B, M), each agent on its own
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Lengths of columns and targets before means were subtracted from them.
+
+    Rounding errors are relative to these, not to the smaller numbers that are left.
+
+    columns: of all agents together, B numbers, the same at all agents. targets: the same for all
+    targets together. own: squares of the lengths of all columns of each hosted agent.
+    """
+
+    columns: Array
+    targets: float
+    own: Array
 
 
 @dataclass(frozen=True)
@@ -39,15 +62,19 @@ class Wide:
 
     def normal(self, d: Array) -> Array:
         """Return H'H d."""
-        return _transpose(self.H) @ (self.H @ d)
+        return product(_transpose(self.H), product(self.H, d))
 
     def moment(self) -> Array:
         """Return H'Y."""
-        return _transpose(self.H) @ self.Y
+        return product(_transpose(self.H), self.Y)
 
     def gram(self) -> Array:
         """Return H'H."""
         return _transpose(self.H) @ self.H
+
+    def traces(self) -> Array:
+        """Return trace(H'H)."""
+        return dots(self.H, self.H)
 
     def largest_eigenvalues(self) -> Array:
         """Return max eig(H'H)."""
@@ -94,7 +121,7 @@ class Tall:
 
     def normal(self, d: Array) -> Array:
         """Return H'H d."""
-        return self.G @ d
+        return product(self.G, d)
 
     def moment(self) -> Array:
         """Return H'Y."""
@@ -103,6 +130,12 @@ class Tall:
     def gram(self) -> Array:
         """Return H'H."""
         return self.G
+
+    def traces(self) -> Array:
+        """Return trace(H'H)."""
+        diagonals: Array = np.diagonal(self.G, axis1=1, axis2=2)
+        traces: Array = np.add.reduce(diagonals, axis=1)
+        return traces
 
     def largest_eigenvalues(self) -> Array:
         """Return max eig(H'H)."""
@@ -132,19 +165,24 @@ class LeastSquares:
         groups: Sequence[Wide | Tall],
         rows: Indices,
         shape: tuple[int, int],
+        squares: Array,
+        read_again: ReadAgain | None = None,
+        lengths: Lengths | None = None,
     ) -> None:
         self.groups = groups
         self.rows = rows  # N_k
         self.shape = shape  # B, M
+        self.squares = squares  # |Y_k|^2, or more if the targets are about a mean
+        self._read_again = read_again
+        self.lengths = lengths  # None if the rows are as they were
         self.inputs: list[Array] = []
         self.features: RandomFeatures | None = None
 
     @classmethod
     def of_rows(cls, H: Sequence[Array], Y: Sequence[Array]) -> LeastSquares:
         """Return the problems of each agent's features and targets."""
-        blocks = [[(slice(None), h)] for h in H]
         lengths = [len(h) for h in H]
-        return cls._of(blocks, lengths, Y, H[0].shape[1])
+        return cls._of(lambda k: [(slice(None), H[k])], lengths, Y, H[0].shape[1])
 
     @classmethod
     def of_inputs(
@@ -157,9 +195,8 @@ class LeastSquares:
 
         The features of an agent with many rows are used block by block and never kept.
         """
-        blocks = [features.blocks(x) for x in X]
         lengths = [x.shape[0] for x in X]
-        problems = cls._of(blocks, lengths, Y, features.width)
+        problems = cls._of(lambda k: features.blocks(X[k]), lengths, Y, features.width)
         problems.inputs = list(X)
         problems.features = features
         return problems
@@ -167,7 +204,7 @@ class LeastSquares:
     @classmethod
     def _of(
         cls,
-        blocks: Sequence[Blocks],
+        blocks: Callable[[int], Blocks],
         lengths: Sequence[int],
         Y: Sequence[Array],
         B: int,
@@ -178,7 +215,7 @@ class LeastSquares:
         wide = np.flatnonzero(rows < B)
         groups: list[Wide | Tall] = []
         if len(tall):
-            sums = [_gram_and_moment(blocks[k], Y[k], B) for k in tall.tolist()]
+            sums = [_gram_and_moment(blocks(k), Y[k], B) for k in tall.tolist()]
             G = np.stack([own for own, _ in sums])
             HY = np.stack([own for _, own in sums])
             groups.append(Tall(tall, G, HY))
@@ -190,10 +227,17 @@ class LeastSquares:
             padded_Y = np.zeros((len(agents), height, M))
             for i, k in enumerate(agents.tolist()):
                 padded_Y[i, : rows[k]] = Y[k]
-                for block, h in blocks[k]:
+                for block, h in blocks(k):
                     padded_H[i, : rows[k]][block] = h
             groups.append(Wide(agents, padded_H, padded_Y))
-        return cls(groups, rows, (B, M))
+        squares = np.array([sum_of_squares(own) for own in Y])
+
+        def read_again() -> Iterable[tuple[int, Array]]:
+            for k, own in enumerate(Y):
+                for block, h in blocks(k):
+                    yield k, np.hstack([h, own[block]])
+
+        return cls(groups, rows, (B, M), squares, read_again)
 
     @property
     def agents(self) -> int:
@@ -243,17 +287,54 @@ class LeastSquares:
     def normal_equations(self) -> list[NormalEquations]:
         """Return the normal equations of each agent, in the smaller of two forms."""
         equations: list[NormalEquations | None] = [None] * self.agents
+        by_centring = 0.0 if self.lengths is None else CENTRING_UNITS
         for group in self.groups:
             for i, k in enumerate(group.agents):
                 if isinstance(group, Tall):
                     G = group.G[i]
                     HY = group.HY[i]
-                    equations[k] = NormalEquations(self.shape, G=G, P=HY)
+                    equations[k] = NormalEquations(
+                        self.shape,
+                        G=G,
+                        P=HY,
+                        squares=float(self.squares[k]),
+                        units=product_units(self.rows[k]) + by_centring,
+                    )
                 else:
                     padded = np.hstack([group.H[i], group.Y[i]])
                     rows = padded[: self.rows[k]]
-                    equations[k] = NormalEquations.of_rows(rows, self.shape)
+                    equations[k] = NormalEquations.of_rows(rows, self.shape, by_centring)
         return [one for one in equations if one is not None]
+
+    @property
+    def has_factors(self) -> bool:
+        """Whether `factors` can read the rows again; the same at all agents."""
+        return self._read_again is not None
+
+    def factors(self) -> list[Factor]:
+        """Return the triangular factor of each agent's [H_k Y_k]."""
+        assert self._read_again is not None
+        by_centring = 0.0 if self.lengths is None else CENTRING_UNITS
+        factors = [Factor.of_blocks([], self.shape, by_centring)] * self.agents
+        waiting: list[list[Array]] = [[] for _ in factors]
+        enough = max(GATHERED, 4 * sum(self.shape))
+        for k, HY in self._read_again():
+            waiting[k].append(HY)
+            if sum(map(len, waiting[k])) >= enough:
+                factors[k] = factors[k].plus_rows(waiting[k])
+                waiting[k] = []
+        return [own.plus_rows(rows) for own, rows in zip(factors, waiting, strict=True)]
+
+    def sizes(self) -> Array:
+        """Return what the rounding of each agent's H_k'H_k is relative to: its trace, or more."""
+        return self.traces() if self.lengths is None else self.lengths.own
+
+    def traces(self) -> Array:
+        """Return the sum of squares of all features, trace(H_k'H_k)."""
+        traces = np.empty(self.agents)
+        for group in self.groups:
+            traces[group.agents] = group.traces()
+        return traces
 
     def triangles(self) -> Array:
         """Return the upper triangles of H_k'H_k, row by row: B (B + 1) / 2 numbers per agent."""
@@ -299,7 +380,7 @@ def _gram_and_moment(
             c=upper,
             overwrite_c=1,
         )
-        HY += h.T @ Y[block]
+        HY += product(h.T, Y[block])
     return mirror(upper), HY
 
 

@@ -22,11 +22,25 @@ def solve_ridge(
     return solution
 
 
-def inverse(G: Array, alpha: float) -> Array:
+def inverse(G: Array, alpha: float | Array) -> Array:
     """Return (G + alpha I)^-1, for solvers that apply it in every iteration."""
     identity = np.eye(len(G))
     result: Array = scipy.linalg.cho_solve(_factor(G, alpha), identity, check_finite=False)
     return result
+
+
+def augment(R: Array, B: int, alpha: float) -> tuple[Array, Array]:
+    """Return the triangle T and the right sides t of the ridge problem that R stands for.
+
+    [R_H R_Y; sqrt(alpha) I 0] = Q [T t1; 0 t2], so that  b = T^-1 t1  and the residual of the
+    pooled problem has length |t2|. t: t1 above t2. The condition is not squared.
+    """
+    n, width = R.shape
+    stack = np.zeros((n + B, width))
+    stack[:n] = R
+    stack[n:, :B].flat[:: B + 1] = np.sqrt(alpha)
+    (joint,) = scipy.linalg.qr(stack, mode="r", overwrite_a=True, check_finite=False)
+    return joint[:B, :B], joint[:, B:]
 
 
 def undetermined_error(alpha: float) -> DataError:

@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +206,7 @@ def _plain_report(model: NetworkModel, given: Mapping[str, Any] | None) -> dict[
     if given is not None:
         report = dict(given)
     elif hasattr(model, "report_"):  # a model that was loaded has none
-        report = asdict(model.report_)
+        report = model.report_.for_json()
     try:
         plain: dict[str, Any] = json.loads(json.dumps(report, default=np.generic.item))
     except (TypeError, ValueError) as error:

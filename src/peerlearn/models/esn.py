@@ -20,7 +20,7 @@ This file has the parameters, and how states become a least-squares problem.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal, Protocol, Self, TypeVar
 
@@ -67,7 +67,7 @@ class Harvest(Protocol[Problems]):
 
     def __call__(
         self,
-        blocks: Blocks,
+        blocks: Callable[[], Blocks],
         targets: Sequence[Array],
         owners: Sequence[int],
         *,
@@ -305,9 +305,10 @@ class ESNRegressor(ReservoirArchive):
                 self._check_determined(network, problems)
             return self._solve(setup, problems, sequences, None)
         uncentred = self._harvest(network, sequences, harvest_uncentred)
-        means = common_means(network, solver, uncentred.sums())
+        found = common_means(network, solver, uncentred)
+        means = found.centre
         means[:, 0] = 1.0  # of the constant, which sums by gossip may miss by rounding
-        answer = self._solve(setup, uncentred.about(means), sequences, means)
+        answer = self._solve(setup, uncentred.about(found), sequences, means)
         coefficients = answer.coefficients.copy()
         # The constant is 0 about its mean, so that its own coefficient is 0 too.
         coefficients[:, 0] = intercepts(means[:, 1:], answer.coefficients[:, 1:])
@@ -338,15 +339,17 @@ class ESNRegressor(ReservoirArchive):
         The end of the last sequence is remembered: forecasts continue from there.
         """
         teachers = [self._scaling * d for d in sequences.targets]
-        places = zip(sequences.owners, sequences.numbers, strict=True)
-        noise = None
-        if self.noise:
-            noise = [np.random.default_rng((self._seed, network.hosted[k], j)) for k, j in places]
         owners = sequences.owners
+        places = list(zip(owners, sequences.numbers, strict=True))
+        seeds = [(self._seed, network.hosted[k], j) for k, j in places]
         width = self.reservoir_.width
-        blocks = self.reservoir_.blocks(
-            sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners
-        )
+
+        def blocks() -> Blocks:
+            noise = [np.random.default_rng(seed) for seed in seeds] if self.noise else None
+            return self.reservoir_.blocks(
+                sequences.inputs, teachers, noise=noise, amplitude=self.noise, owners=owners
+            )
+
         problems, ends = harvest(blocks, teachers, owners, washout=self.washout, width=width)
         self._end = self._end_of(sequences, teachers, ends)
         sizes = [float(np.abs(d).max(initial=0.0)) for d in sequences.targets]

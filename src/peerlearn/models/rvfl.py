@@ -170,11 +170,12 @@ class _RVFL(StreamModel, RowModel):
             self.intercept_ = np.zeros((len(inputs), outputs[0].shape[1]))
             return answer
         uncentred = UncentredProblems.of_inputs(self.features_, inputs, outputs, weights)
-        means = np.zeros((len(inputs), sum(uncentred.shape)))
         if self.fit_intercept:
-            means = common_means(network, solver, uncentred.sums())
+            means = common_means(network, solver, uncentred)
+        else:
+            means = uncentred.zero_means()
         answer = solver.solve(network, uncentred.about(means), Ridge(self.alpha))
-        self.intercept_ = intercepts(means, answer.coefficients)
+        self.intercept_ = intercepts(means.centre, answer.coefficients)
         return answer
 
     def weigh_rows(

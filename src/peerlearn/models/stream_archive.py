@@ -26,6 +26,7 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
+from peerlearn.arrays import HUGE
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError
 from peerlearn.models.adaptive_filter import AdaptiveFilter
@@ -138,6 +139,9 @@ def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel | Ada
     shapes = _state_shapes(model, learner, here, *shape)
     state = {}
     for name, axes in shapes.items():
+        if name == "accuracy" and f"state {name}" not in reader.arrays:
+            state[name] = np.full(axes, HUGE)  # 0.6 saved streams without it: there is no bound
+            continue
         # Learners change arrays in place, and expect them in C order.
         state[name] = np.ascontiguousarray(reader.numbers(f"state {name}", *axes))
     chunks, rows, sent = _read_counts(reader)

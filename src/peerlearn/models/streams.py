@@ -33,6 +33,8 @@ from peerlearn.models.labels import stream_classes
 from peerlearn.network.base import Counts, Network
 
 PART = "stream"  # the parameter that is the learner
+TOLERANCE = 1e-6  # relative distance within which an exact stream counts as converged
+NOT_EXACT = "this stream does not promise the coefficients of all rows in one place"
 NOT_OF_STREAMS = ("solver",)  # parameters that may change while a stream is under way
 
 
@@ -65,7 +67,12 @@ class Stream:
             combinations = self.chunks // getattr(self.learner, "every", 1)
             chances = combinations * len(self.network.hosted)
             note += f"; agents kept silent {silences:,.0f} of {chances:,} times"
-        return Report(type(self.learner).__name__, enough, self.chunks, (), self.sent, note)
+        name = type(self.learner).__name__
+        if not self.learner.exact or not hasattr(self.learner, "certify"):
+            return Report(name, enough, self.chunks, (), self.sent, note, bound_reason=NOT_EXACT)
+        found = self.learner.certify(self.network, self.state, self.chunks)
+        enough = found.bound <= TOLERANCE
+        return Report(name, enough, self.chunks, (), self.sent, note, found.bound, found.reason)
 
 
 @dataclass(frozen=True)

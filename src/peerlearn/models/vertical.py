@@ -454,7 +454,8 @@ class VerticalRVFLRegressor(NumberTargets, _Vertical):
     >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 4))
     >>> y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + X[:, 2] - X[:, 3]
     >>> network = SimulatedNetwork(graphs.ring(4))
-    >>> model = VerticalRVFLRegressor(alpha=1e-3, network=network, random_state=0).fit(X, y)
+    >>> settings = {"solver": "dual", "network": network, "random_state": 0}
+    >>> model = VerticalRVFLRegressor(alpha=1e-3, **settings).fit(X, y)
     >>> bool(model.score(X, y) > 0.99)
     True
     """

@@ -18,7 +18,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -156,7 +156,7 @@ def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output
     report = model.report_
     path = output / "model.npz"
     archive.save(model, path, columns=table.columns, center=center, scale=scale, target=site.target)
-    about = {"agent": site.name, "rows": len(X), **asdict(report)}
+    about = {"agent": site.name, "rows": len(X), **report.for_json()}
     write(output / "report.json", json.dumps(about, indent=2) + "\n", private=True)
     write(output / "report.txt", f"{report}\n", private=True)
     log.info("trained with %s; the model is %s", report.solver, path)

@@ -28,6 +28,7 @@ from peerlearn.testing.problems import ALPHA, GRAPHS, Readout, distance
 
 INEXACT = 1e-2  # how far a solver without a tolerance, or with a constant step, may be off alone
 ALIGNED = 0.5  # cosine between the effect of an agent's rows and their effect in one place
+ROUNDING = 1e-10  # relative error of the answer that a bound is compared with
 
 
 def check_solver(solver: Solver) -> None:
@@ -104,6 +105,10 @@ def _check_exact(
     allowed = _tolerance(solver)
     assert away <= allowed, (
         f"{name} on {where} is {away:.1e} away from the ridge solution of all rows, not {allowed:g}"
+    )
+    bound = solution.report.bound
+    assert away <= bound + ROUNDING, (
+        f"{name} on {where} is {away:.1e} away from the ridge solution, but its bound is {bound:g}"
     )
     if solution.apart == 0:
         same = (solution.coefficients == solution.coefficients[0]).all()

@@ -128,8 +128,8 @@ def test_dual_conjugate_gradients_on_g50c_take_at_most_30_totals(g50c):
     totals = solution.report.iterations
     assert totals <= 30
     assert network.ledger.bytes == totals * 2 * 7 * 8 * (
-        len(Y) + 1
-    )  # up and down 7 links, and one number rides
+        len(Y) + 3
+    )  # up and down 7 links, and three numbers ride
     sharing = SharingADMM(1e-4).solve_columns(SimulatedNetwork(network.graph), blocks, Y, 8.0)
     assert (
         5 * totals < sharing.report.iterations < 600
@@ -155,7 +155,9 @@ def test_sharing_sends_one_average_per_iteration():
         .report
     )
     floods, votes = network.diameter * 12 * 8, len(report.residuals) * 2 * 10 * 8
-    assert report.sent.bytes == report.iterations * 10 * 80 * 2 * 8 + floods + votes
+    certificate = 10 * (80 * 2 + 2) * 8 + 10 * 2 * 8
+    sums = report.iterations * 10 * 80 * 2 * 8
+    assert report.sent.bytes == sums + floods + votes + certificate
 
 
 def test_sketched_sends_rows_and_features_in_every_iteration():
@@ -169,7 +171,7 @@ def test_sketched_sends_rows_and_features_in_every_iteration():
     buckets = min(2 * B, 400 // MIXED)
     assert report.note.startswith(f"{buckets} sums of {400 // buckets} rows' features")
     floods = network.diameter * 12 * 2 * 6 * 8
-    numbers = buckets * B + 2 * B + report.iterations * (400 * 2 + 2 * B + 1)
+    numbers = buckets * B + 2 * B + 1 + report.iterations * (400 * 2 + 2 * B + 1)
     assert report.sent.bytes == floods + 10 * 8 * numbers
 
 

@@ -65,9 +65,14 @@ def centralised(H, Y, alpha):
     ids=str,
 )
 def test_agents_that_differ_and_have_few_rows_reach_the_centralised_readout(unlike, solver, alpha):
-    solution = solver.solve(SimulatedNetwork(GRAPH), LeastSquares.of_rows(*unlike), Ridge(alpha))
-    assert solution.report.converged
-    assert distance(solution.coefficients, centralised(*unlike, alpha)) <= 1e-6
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        problems = LeastSquares.of_rows(*unlike)
+        solution = solver.solve(SimulatedNetwork(GRAPH), problems, Ridge(alpha))
+    away = distance(solution.coefficients, centralised(*unlike, alpha))
+    assert away <= min(1e-6, solution.report.bound)
+    # Conjugate gradients reach it, but know too little of the matrix to be certain.
+    assert solution.report.converged or isinstance(solver, ConjugateGradient)
 
 
 def test_auto_goes_over_to_gram_where_iterations_get_too_many():
@@ -83,12 +88,15 @@ def test_auto_goes_over_to_gram_where_iterations_get_too_many():
     Y = [size * d[100:, None] for size, d in zip(sizes, y, strict=True)]
     sent = {}
     for solver in (Auto(), ConjugateGradient(), Gram()):
-        solution = solver.solve(SimulatedNetwork(GRAPH), LeastSquares.of_rows(H, Y), Ridge(1e-3))
-        assert solution.report.converged
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConverged)
+            problems = LeastSquares.of_rows(H, Y)
+            solution = solver.solve(SimulatedNetwork(GRAPH), problems, Ridge(1e-3))
+        assert solution.report.converged or isinstance(solver, ConjugateGradient)
         assert distance(solution.coefficients, centralised(H, Y, 1e-3)) <= 1e-6
         sent[type(solver).__name__] = solution.report.sent.bytes
         if isinstance(solver, Auto):
-            assert "iterations were too few" in solution.report.note
+            assert "iterations did not reach it" in solution.report.note
             assert solution.report.solver == "Gram"
     assert sent["Auto"] < 2.2 * sent["Gram"]
     assert sent["ConjugateGradient"] > 2.2 * sent["Gram"]
@@ -204,14 +212,14 @@ def test_every_agent_alone_has_the_bits_of_the_simulation():
     graph = graphs.ring(6)
 
     def one(network, k):
-        return ConjugateGradient(1e-8).solve(
+        return ConjugateGradient(1e-7).solve(
             network, LeastSquares.of_rows(H[k : k + 1], Y[k : k + 1]), Ridge(1e-3)
         )
 
     apart = np.concatenate(
         [solution.coefficients for solution in run_apart(graph, one, exact_order=True)]
     )
-    together = ConjugateGradient(1e-8).solve(
+    together = ConjugateGradient(1e-7).solve(
         SimulatedNetwork(graph, exact_order=True), LeastSquares.of_rows(H, Y), Ridge(1e-3)
     )
     assert together.report.converged
@@ -224,10 +232,11 @@ def test_directions_that_are_used_up_are_forgotten(alpha):
     H = [rng.standard_normal((30, 20)) * 10.0 ** rng.uniform(-6, 3, 20) for _ in range(4)]
     Y = [rng.standard_normal((30, 1)) for _ in range(4)]
     solver = ConjugateGradient(preconditioner="local")
-    solution = solver.solve(
-        SimulatedNetwork(graphs.ring(4)), LeastSquares.of_rows(H, Y), Ridge(alpha)
-    )
-    assert solution.report.converged
+    # Conjugate gradients know too little of such a matrix to certify their answer.
+    with pytest.warns(NotConverged, match="use solver='gram'"):
+        solution = solver.solve(
+            SimulatedNetwork(graphs.ring(4)), LeastSquares.of_rows(H, Y), Ridge(alpha)
+        )
     assert solution.report.iterations < 40
     b = np.linalg.solve(
         sum(h.T @ h for h in H) + alpha * np.eye(20),

@@ -178,10 +178,9 @@ def test_gram_sends_a_triangle_by_gossip_and_less_on_a_tree():
     Gram(averaging="chebyshev").solve(gossip, problems, Ridge(1.0))
     Gram(averaging="tree").solve(tree, problems, Ridge(1.0))
     links, numbers = 2 * graph.number_of_edges(), 200 * 201 // 2 + 200
-    rounds = (
-        gossip.ledger.rounds - gossip.diameter
-    )  # the rest is the flood that finds the needed accuracy
-    assert gossip.ledger.bytes == links * (rounds * numbers * 8 + gossip.diameter * 8)
+    # Before it a flood finds the accuracy needed; after it b is broadcast and gradients are summed.
+    by_triangles = gossip.ledger.bytes / (links * numbers * 8)
+    assert 0.3 * gossip.ledger.rounds <= by_triangles < gossip.ledger.rounds
     assert tree.ledger.rounds == 2 * tree.tree.height
     assert (
         tree.ledger.bytes < 19 * (numbers + 200) * 8 / 3
@@ -242,10 +241,7 @@ def test_not_converging_warns_with_the_residual_and_what_to_change():
     problems, _, _ = ragged_problem(10, 100, 1)
     with pytest.warns(
         NotConverged,
-        match=(
-            r"ADMM stopped after 20 iterations at a distance of about .* where 1e-09 was asked "
-            r"for: raise"
-        ),
+        match=r"ADMM stopped after 20 iterations at a distance .* where 1e-09 was asked for: raise",
     ):
         report = solve(ADMM(1e-9, max_iterations=20), graphs.ring(10), problems, 1.0).report
     assert not report.converged

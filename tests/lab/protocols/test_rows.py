@@ -61,6 +61,13 @@ def test_over_a_network_as_by_hand(solver, table):
         assert outcome.sent.rounds > 0
 
 
+def test_the_bound_of_an_exact_solver_is_in_the_row():
+    for _, outcome in ran(comparison(classes(), model(n_hidden=15, alpha=0.1, solver="gram"))):
+        assert 0 < outcome.bound <= 1e-6
+    for _, outcome in ran(comparison(classes(), model(n_hidden=15, alpha=0.1, solver="local"))):
+        assert outcome.bound is None
+
+
 @pytest.mark.parametrize("where", ["centralised", "alone"])
 def test_any_estimator_of_scikit_learn(where):
     whole = comparison(

@@ -22,20 +22,30 @@ singular value s of H. Every agent can compute their size without b:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.certificate import (
+    PooledSizes,
+    U,
+    certificate_of,
+    each_units,
+    recurrence_error,
+    sum_with_errors,
+)
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.krylov import Krylov, relative, sum_with_extra
-from peerlearn.algorithms.report import check_tolerance
+from peerlearn.algorithms.krylov import End, Krylov, Path, relative, sum_with_extra
+from peerlearn.algorithms.report import Certificate, check_tolerance
 from peerlearn.algorithms.sums import sum_alike
-from peerlearn.arrays import Array, dots, norms
+from peerlearn.arrays import HUGE, Array, dots, norms
 from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks
+from peerlearn.local.normal_equations import product_units, sum_units
 from peerlearn.network.base import Network
 
 __all__ = ["DualConjugateGradient"]
@@ -92,39 +102,85 @@ class DualConjugateGradient:
         )
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=0.5)
         copies = np.tile(Y, (blocks.agents, 1, 1))
-        system = _Dual(network, blocks, copies, alpha, sums)
+        units = product_units(blocks.rows)
+        sizes = PooledSizes(network.size * sums.largest, 0.0, units)
+        system = _Dual(network, blocks, copies, alpha, sizes)
         krylov = Krylov(system, lambda r: r, sums.averaging, loop)
-        a = krylov.solve()
+        a, certificate = krylov.solve()
         change = (
             "raise max_iterations, alpha or the averaging's max_rounds, or use solver='sketched'"
         )
-        return ColumnSolution(blocks.separate(blocks.moments(a)), krylov.report("", change))
+        report = krylov.report("", change, certificate)
+        return ColumnSolution(blocks.separate(blocks.moments(a)), report)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Dual:
-    """The system of krylov.py on the copies of all hosted agents: arrays are agents x N x M."""
+    """The system of krylov.py on the copies of all hosted agents: arrays are agents x N x M.
+
+    sizes: of all agents' data; over a tree more exact ones are known after the first product.
+    """
 
     network: Network
     blocks: ColumnBlocks
     Y: Array
     alpha: float
-    sums: Sums
+    sizes: PooledSizes
 
     def right_side(self, averaging: Averaging) -> Array:
         return self.Y
 
     def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
-        q, e = sum_with_extra(self.network, self.blocks.kernel(d), extra, averaging)
+        if not averaging.exact_on(self.network):
+            q, (e,) = sum_with_extra(self.network, self.blocks.kernel(d), extra, averaging)
+            return q + self.alpha * d, e
+        sizes = np.column_stack([extra, self.blocks.squares(), self.blocks.widths])
+        q, (e, trace, width) = sum_with_extra(self.network, self.blocks.kernel(d), sizes, averaging)
+        L = self.network.size
+        units = product_units(self.Y.shape[1]) + product_units(L * width) + sum_units(L)
+        self.sizes = PooledSizes(L * trace, 0.0, units)
         return q + self.alpha * d, e
-
-    def residual(self, a: Array, averaging: Averaging) -> Array:
-        return self.Y - sum_alike(self.network, self.blocks.kernel(a), averaging) - self.alpha * a
 
     def distance(self, a: Array, r: Array, z: Array) -> Array:
         squares = dots(a, self.Y - r - self.alpha * a)
         size = np.sqrt(np.maximum(squares, 0.0))
         return relative(norms(r) / (2 * np.sqrt(self.alpha)), size)
 
-    def uncertainty(self, averaging: Averaging) -> float:
-        return self.sums.uncertainty(averaging)
+    def check(self, a: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
+        own = self.blocks.kernel(a)
+        units = product_units(self.Y.shape[1]) + each_units(self.blocks.widths)
+        rounding = U * units * self.blocks.squares() * norms(a)
+        sums, errors, reason = sum_with_errors(self.network, own, rounding, averaging, sum_alike)
+        r = self.Y - sums - self.alpha * a
+        rounded = U * (norms(self.Y) + 4 * self.alpha * norms(a))
+        return r, [
+            self._certify(a[k], r[k], float(errors[k] + rounded[k]), reason) for k in range(len(a))
+        ]
+
+    def certify(self, end: End) -> Certificate:
+        """Return the certificate; all agents have the same copies."""
+        error = float(self._recurrence_error(end.path, end.b)[0])
+        return self._certify(end.b[0], end.r_after[0], error, "")
+
+    def drift(self, path: Path, a: Array) -> Array:
+        distances = self._recurrence_error(path, a) / (2 * np.sqrt(self.alpha))
+        sizes = np.sqrt(np.maximum(dots(a, self.Y - self.alpha * a), 0.0))
+        return relative(distances, sizes)
+
+    def _recurrence_error(self, path: Path, a: Array) -> Array:
+        travelled = path.travelled + 2 * U * path.steps * norms(a)
+        return recurrence_error(self.sizes, travelled, path.rounded, self.alpha, self.Y.shape[1])
+
+    def _certify(self, a: Array, r: Array, error: float, reason: str) -> Certificate:
+        """Return the certificate of b = H'a for a residual r with this error."""
+        if not error < HUGE:
+            return Certificate(math.inf, reason)
+        alpha = self.alpha
+        Y = self.Y[0]
+        size_a = float(np.linalg.norm(a))
+        products = float(np.linalg.norm(Y)) + float(np.linalg.norm(r)) + alpha * size_a
+        lost = size_a * (error + U * product_units(a.size) * products)
+        size = math.sqrt(max(float(np.vdot(a, Y - r - alpha * a)) - lost, 0.0))
+        rounding = U * self.sizes.units * math.sqrt(self.sizes.trace) * size_a
+        distance = (float(np.linalg.norm(r)) + error) / (2 * math.sqrt(alpha)) + rounding
+        return certificate_of(distance, size, reason)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction
-from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.report import OF_OWN_DATA, Report
 from peerlearn.algorithms.sums import everyone
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
@@ -39,7 +39,8 @@ class LocalColumns:
                 f"the {blocks.rows} rows do not determine the coefficients of an agent with more "
                 "features than that when alpha is 0: set alpha above 0, or use fewer hidden units"
             )
-        report = Report(type(self).__name__, converged=True, iterations=1, residuals=())
+        name = type(self).__name__
+        report = Report(name, True, iterations=1, residuals=(), bound_reason=OF_OWN_DATA)
         return ColumnSolution(blocks.ridge(Y, alpha), report)
 
 

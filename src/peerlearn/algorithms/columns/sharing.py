@@ -31,6 +31,17 @@ from typing import ClassVar
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.certificate import (
+    CUT_OFF,
+    GRADIENT_TOLERANCE,
+    U,
+    certificate_of,
+    each_units,
+    has_own_errors,
+    most_exact,
+    sum_error,
+    sum_with_errors,
+)
 from peerlearn.algorithms.columns.solver import (
     ColumnSolution,
     Prediction,
@@ -41,10 +52,11 @@ from peerlearn.algorithms.columns.solver import (
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.krylov import relative
 from peerlearn.algorithms.readout.admm import check_admm
-from peerlearn.algorithms.report import check_tolerance
+from peerlearn.algorithms.report import Certificate, check_tolerance
 from peerlearn.algorithms.sums import sum_alike
-from peerlearn.arrays import Array, dots
+from peerlearn.arrays import Array, dots, norms, sendable
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
+from peerlearn.local.normal_equations import product_units
 from peerlearn.network.base import Network
 
 __all__ = ["SharingADMM"]
@@ -135,7 +147,8 @@ class SharingADMM:
             "raise max_iterations, tolerance or the averaging's max_rounds, or use solver='dual'"
         )
         note = f"rho = {rho:.3g}, averages by {averaging.method_on(network)}"
-        report = loop.report(change, note, certain=averaging.suffices_on(network))
+        certificate = _certify(network, blocks, b, Y, alpha, averaging)
+        report = loop.report(change, note, certificate=certificate)
         return ColumnSolution(blocks.separate(b), report)
 
     def _bound_distance(
@@ -158,3 +171,36 @@ class SharingADMM:
         gradient = np.sqrt(sum_alike(network, gradients, averaging))
         size = np.sqrt(sum_alike(network, sizes, averaging))
         return float("inf") if size[0] > DIVERGED else float(relative(gradient / alpha, size)[0])
+
+
+def _certify(
+    network: Network,
+    blocks: ColumnBlocks,
+    b: Stacks,
+    Y: Array,
+    alpha: float,
+    averaging: Averaging,
+) -> Certificate:
+    """Return the certificate of b, by one sum of outputs and one of two numbers."""
+    exact = most_exact(network, averaging, GRADIENT_TOLERANCE)
+    lengths = np.sqrt(blocks.squares())
+    sizes = np.empty(blocks.agents)
+    for group, own in zip(blocks.groups, b, strict=True):
+        sizes[group.agents] = norms(own)
+    rounding = U * each_units(blocks.widths) * lengths * sizes
+    v, errors, reason = sum_with_errors(network, blocks.outputs(b), rounding, exact, sum_alike)
+    if reason == CUT_OFF:
+        return Certificate(np.inf, CUT_OFF)
+    left = Y - v
+    errors = lengths * (errors + U * product_units(blocks.rows) * norms(left))
+    gradients = np.empty(blocks.agents)
+    for group, own, moment in zip(blocks.groups, b, blocks.moments(left), strict=True):
+        gradients[group.agents] = norms(moment - alpha * own)
+    gradients = gradients + errors + 4 * U * alpha * sizes
+    squares = sendable(np.column_stack([gradients**2, sizes**2]))
+    gradient, size = sum_alike(network, squares, exact)[0].tolist()
+    share = 2 * sum_error(network, exact)
+    if not has_own_errors(network, exact):
+        gradient += share * (gradient + size) / (1 - share)
+    distance = np.sqrt(max(gradient, 0.0) / (1 - share)) / alpha
+    return certificate_of(float(distance), float(np.sqrt(max(size, 0.0) * (1 - share))), reason)

@@ -25,15 +25,25 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.certificate import (
+    NO_SIZES,
+    PooledSizes,
+    U,
+    certificate_of,
+    certify_each,
+    recurrence_error,
+    sum_with_errors,
+)
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.krylov import ROUGH, Krylov, relative, sum_with_extra
-from peerlearn.algorithms.report import check_tolerance
-from peerlearn.algorithms.sums import sum_alike
-from peerlearn.arrays import Array, Indices, norms
+from peerlearn.algorithms.krylov import ROUGH, End, Krylov, Path, relative, sum_with_extra
+from peerlearn.algorithms.report import Certificate, check_tolerance
+from peerlearn.algorithms.sums import sum_alike, sum_everywhere
+from peerlearn.arrays import Array, Indices, norms, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks
+from peerlearn.local.normal_equations import product_units, sum_units
 from peerlearn.network.base import Network
 
 __all__ = ["SketchedConjugateGradient"]
@@ -103,47 +113,81 @@ class SketchedConjugateGradient:
         rough = replace(averaging, tolerance=max(averaging.tolerance, ROUGH / network.size))
         sketch = SKETCHES[self.sketch]
         precondition = sketch.prepare(blocks, layout, alpha, lambda x: sum_alike(network, x, rough))
-        system = _Primal(network, blocks, layout, Y, alpha, sums)
+        system = _Primal(network, blocks, layout, Y, alpha)
         krylov = Krylov(system, precondition, averaging, loop)
-        b = krylov.solve()
+        b, certificate = krylov.solve()
         buckets = sketch.buckets(blocks.rows, layout)
         note = f"{buckets} sums of {blocks.rows // buckets} rows' {self.sketch}, "
         change = "raise max_iterations, alpha or the averaging's max_rounds, or use solver='dual'"
-        return ColumnSolution(blocks.separate(system.own(b)), krylov.report(note, change))
+        report = krylov.report(note, change, certificate)
+        return ColumnSolution(blocks.separate(system.own(b)), report)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Primal:
-    """The system of krylov.py on the copies of all hosted agents: arrays are agents x B x M."""
+    """The system of krylov.py on the copies of all hosted agents: arrays are agents x B x M.
+
+    sizes: of all agents' data, known together with the right side.
+    """
 
     network: Network
     blocks: ColumnBlocks
     layout: Layout
     Y: Array
     alpha: float
-    sums: Sums
+    sizes: PooledSizes = NO_SIZES
 
     def right_side(self, averaging: Averaging) -> Array:
         Y = np.broadcast_to(self.Y, (self.blocks.agents, *self.Y.shape))
-        return sum_alike(self.network, self._place_parts(self.blocks.moments(Y)), averaging)
+        parts = self._place_parts(self.blocks.moments(Y))
+        c, (trace,) = sum_with_extra(self.network, parts, self.blocks.squares(), averaging)
+        L = self.network.size
+        units = product_units(len(self.Y)) + product_units(self.layout.B) + sum_units(L)
+        squares = float(np.vdot(self.Y, self.Y))
+        self.sizes = PooledSizes(L * trace, squares, units)
+        return c
 
     def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
         v = averaging.total(self.network, self.blocks.outputs(self.own(d)))
-        q, e = sum_with_extra(
+        q, (e,) = sum_with_extra(
             self.network, self._place_parts(self.blocks.moments(v)), extra, averaging
         )
         return q + self.alpha * d, e
 
-    def residual(self, b: Array, averaging: Averaging) -> Array:
-        v = averaging.total(self.network, self.blocks.outputs(self.own(b)))
-        parts = self._place_parts(self.blocks.moments(self.Y - v))
-        return sum_alike(self.network, parts, averaging) - self.alpha * b
-
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         return relative(norms(r) / self.alpha, norms(b))
 
-    def uncertainty(self, averaging: Averaging) -> float:
-        return self.sums.uncertainty(averaging)
+    def check(self, b: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
+        outputs = self.blocks.outputs(self.own(b))
+        lengths = np.sqrt(self.blocks.squares())
+        rounding = U * product_units(self.layout.B) * lengths * norms(b)
+        v, errors, _ = sum_with_errors(self.network, outputs, rounding, averaging, sum_everywhere)
+        left = self.Y - v
+        parts = self._place_parts(self.blocks.moments(left))
+        # A sum that was cut off has an infinite error, which cannot be sent.
+        errors = sendable(errors + U * product_units(len(self.Y)) * norms(left))
+        sums, errors, reason = sum_with_errors(
+            self.network, parts, lengths * errors, averaging, sum_alike
+        )
+        r = sums - self.alpha * b
+        errors = errors + 4 * U * self.alpha * norms(b)
+        return r, certify_each(norms(r) + errors, self.alpha, b, reason)
+
+    def certify(self, end: End) -> Certificate:
+        """Return the certificate; all agents have the same copies.
+
+        A step makes the energy r'A^-1 r smaller, so |r| / alpha bounds the distance after it too.
+        """
+        left = min(float(norms(end.r)[0]), float(norms(end.r_after)[0]))
+        size = float(norms(end.b)[0])
+        drift = float(self.drift(end.path, end.b)[0])
+        return certificate_of(left / self.alpha + drift * size, size)
+
+    def drift(self, path: Path, b: Array) -> Array:
+        error = recurrence_error(
+            self.sizes, path.travelled, path.rounded, self.alpha, self.layout.B
+        )
+        return relative(error / self.alpha, norms(b)) + 2 * U * path.steps
 
     def own(self, b: Array) -> Stacks:
         """Return each hosted agent's part of its copy.

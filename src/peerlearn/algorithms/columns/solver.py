@@ -69,12 +69,13 @@ class Sums:
     If an average has an error of t times the spread, the sum has one of up to  t L sqrt(S) |b|,
     S the largest |H_k|^2, and the coefficients computed from it of  t L ((S/alpha)^power + 1) |b|.
 
-    averaging: how sums are made. amplified: how much larger than t the error of coefficients is; 0
-    where sums are exact.
+    averaging: how sums are made. amplified: how much larger than t the error of coefficients is.
+    largest: S. Both are 0 where sums are exact.
     """
 
     averaging: Averaging
-    amplified: float
+    amplified: float = 0.0
+    largest: float = 0.0
 
     @classmethod
     def exact_enough(
@@ -92,11 +93,11 @@ class Sums:
         """
         chosen = Averaging.of(averaging, max(tolerance / MARGIN, MOST_EXACT))
         if chosen.exact_on(network):
-            return cls(chosen, 0.0)
-        amplified = network.size * ((largest_square(network, blocks) / alpha) ** power + 1.0)
-        return cls(
-            Averaging.of(averaging, max(tolerance / MARGIN / amplified, MOST_EXACT)), amplified
-        )
+            return cls(chosen)
+        largest = largest_square(network, blocks)
+        amplified = network.size * ((largest / alpha) ** power + 1.0)
+        chosen = Averaging.of(averaging, max(tolerance / MARGIN / amplified, MOST_EXACT))
+        return cls(chosen, amplified, largest)
 
     def uncertainty(self, averaging: Averaging) -> float:
         """Return the largest relative error of coefficients from sums of this tolerance."""

@@ -24,23 +24,31 @@ sum of
 
 All of these parts vanish in the end, so a rough sum of them is enough. The answer is at most
 |sum_k g_k| / alpha away. Every `vote_every` iterations agents compute that bound and flood the
-largest: they stop when  |sum g| / alpha  and  |b_k - z_k|  are below  tolerance |z_k|.  Lasso is
-not strongly convex: |sum g| is compared with rho L |z_k|, and the tolerance bounds the gradient,
-not the distance.
+largest: they stop when  |sum g| / alpha  and  |b_k - z_k|  are below  tolerance |z_k|.  Then all
+agents take the z of one of them, and certify it by one more sum (certificate.py). Lasso is not
+strongly convex: |sum g| is compared with rho L |z_k|, and the tolerance bounds the gradient, not
+the distance.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.certificate import (
+    GRADIENT_TOLERANCE,
+    NOT_STRONGLY_CONVEX,
+    certify_gradient,
+    most_exact,
+)
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.readout.solver import Solution, above_zero
 from peerlearn.algorithms.report import check_tolerance
-from peerlearn.algorithms.sums import maximum
+from peerlearn.algorithms.sums import broadcast_from_center, maximum, sum_everywhere
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares
@@ -140,17 +148,26 @@ class ADMM:
                 g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
                 total = averaging.total(network, g)
                 loop.vote(self._bound_distance(total, b, z, u, penalty.convexity or rho * L))
-        # The bound above does not hold if the thesis's multipliers were averaged inexactly.
-        certain = averaging.exact_on(network) if thesis else averaging.suffices_on(network)
         change = (
             "raise max_iterations, tolerance or the averaging's max_rounds, "
             "or set rho or relaxation=1.0"
         )
-        report = loop.report(change, f"rho = {rho:.3g}", certain=certain)
-        # For lasso the residual bounds no distance.
-        bounded = report.converged and penalty.convexity > 0
-        within = self.tolerance if bounded else None
-        return Solution(z, report, 0.0 if averaging.exact_on(network) else within)
+        note = f"rho = {rho:.3g}"
+        exact = averaging.exact_on(network)
+        if penalty.convexity == 0:
+            # The residual bounds no distance. It says nothing if the thesis's multipliers were
+            # averaged inexactly.
+            certain = exact if thesis else averaging.suffices_on(network)
+            report = loop.report(change, note, certain=certain)
+            report = replace(report, bound=math.inf, bound_reason=NOT_STRONGLY_CONVEX)
+            return Solution(z, report, 0.0 if exact else None)
+        if not exact:
+            z = broadcast_from_center(network, z)
+        tighter = most_exact(network, averaging, GRADIENT_TOLERANCE)
+        certificate = certify_gradient(
+            network, problems, penalty.convexity, z, tighter, sum_everywhere
+        )
+        return Solution(z, loop.report(change, note, certificate=certificate), 0.0)
 
     def _choose_rho(self, network: Network, problems: LeastSquares, penalty: Penalty) -> float:
         """Return the given rho, or one between the curvatures of the penalty and of the data."""

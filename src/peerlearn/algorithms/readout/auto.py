@@ -70,8 +70,9 @@ class Auto:
         solver, why = self._choose(network, problems, penalty)
         if isinstance(solver, ConjugateGradient):
             solution = solver.attempt(network, problems, penalty)
-            if not solution.report.residuals[-1] <= self.tolerance:
-                why += f", but {solution.report.iterations} iterations were too few"
+            averaging = Averaging.of(self.averaging)
+            if not solution.report.converged and averaging.suffices_on(network):
+                why += f", but its {solution.report.iterations} iterations did not reach it"
                 solution = Gram(self.tolerance, self.averaging).solve(network, problems, penalty)
         else:
             solution = solver.solve(network, problems, penalty)

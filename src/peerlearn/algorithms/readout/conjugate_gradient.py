@@ -6,29 +6,56 @@
 
 Every agent computes the rest of an iteration on its own copies: see krylov.py. preconditioners.py
 has the ways to need fewer iterations. The answer is at most |r| / alpha away from b, r = c - A b.
+
+The r of the iteration drifts from c - A b by rounding, and by errors of inexact sums. On a tree the
+drift is bounded by the sizes of all data, three numbers that travel with c. By gossip r is summed
+again in the end. Either error is part of the certificate: see certificate.py.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.certificate import (
+    PooledSizes,
+    U,
+    certificate_of,
+    certify_each,
+    has_own_errors,
+    pooled_gradient,
+    recurrence_error,
+    sum_error,
+    sum_positive,
+)
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT, ROUGH, Krylov, relative, sum_with_extra
+from peerlearn.algorithms.krylov import (
+    MARGIN,
+    MOST_EXACT,
+    ROUGH,
+    End,
+    Krylov,
+    Path,
+    relative,
+    sum_with_extra,
+)
 from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS, Preconditioner
 from peerlearn.algorithms.readout.solver import Solution, above_zero, only_ridge
-from peerlearn.algorithms.report import check_tolerance
+from peerlearn.algorithms.report import Certificate, check_tolerance
 from peerlearn.algorithms.sums import sum_alike
-from peerlearn.arrays import Array, norms
+from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError
-from peerlearn.local.least_squares import LeastSquares
+from peerlearn.local.least_squares import LeastSquares, PerAgent
 from peerlearn.local.penalties import Penalty
 from peerlearn.network.base import Network
 
 __all__ = ["ConjugateGradient"]
+
+ENERGY_MARGIN = 0.01  # relative, of a bound by energy, if sums are inexact
 
 
 @dataclass(frozen=True)
@@ -88,28 +115,34 @@ class ConjugateGradient:
 
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         """Return the centralised coefficients, to the tolerance, at every hosted agent."""
-        krylov, b, note = self._solve(network, problems, penalty)
-        change = (
-            "raise max_iterations, alpha or the averaging's max_rounds, "
-            "or choose preconditioner='local'"
-        )
+        krylov, b, note, certificate = self._solve(network, problems, penalty)
+        if krylov.loop.exhausted:
+            change = (
+                "raise max_iterations, alpha or the averaging's max_rounds, "
+                "or choose preconditioner='local'"
+            )
+        else:
+            change = (
+                "use solver='gram', which can send R factors, scale the inputs, or raise alpha "
+                "or the averaging's max_rounds"
+            )
         # All agents iterate on copies of the same b, whether it has converged or not.
-        return Solution(b, krylov.report(note, change), self.tolerance)
+        return Solution(b, krylov.report(note, change, certificate), self.tolerance)
 
     def attempt(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         """Solve for a caller that can try another solver.
 
-        Warn only if sums were not exact enough, which another solver cannot mend.
+        Warn only if sums were cut off, which another solver cannot mend.
         """
-        krylov, b, note = self._solve(network, problems, penalty)
-        report = krylov.report(
-            note, "give the averaging more max_rounds", warn=krylov.loop.converged
-        )
+        krylov, b, note, certificate = self._solve(network, problems, penalty)
+        change = "give the averaging more max_rounds"
+        cut_off = not krylov.averaging.suffices_on(network)
+        report = krylov.report(note, change, certificate, warn=cut_off)
         return Solution(b, report, self.tolerance)
 
     def _solve(
         self, network: Network, problems: LeastSquares, penalty: Penalty
-    ) -> tuple[Krylov, Array, str]:
+    ) -> tuple[Krylov, Array, str, Certificate]:
         self.must_take(penalty)
         alpha = penalty.alpha
         loop = Iterations(
@@ -121,25 +154,38 @@ class ConjugateGradient:
         if name == "auto":
             name = "synthetic" if problems.features else "local"
         kind = PRECONDITIONERS[name]
-        c, extra_sums = _right_side(
+        c, sizes, extra_sums = _right_side(
             network, problems, kind.extra_numbers(network, problems, alpha), averaging
         )
         precondition = kind.prepare(
             problems, alpha, lambda x: sum_alike(network, x, rough), extra_sums
         )
-        system = _NormalEquations(network, problems, alpha, kind, c)
+        system = _NormalEquations(network, problems, alpha, kind, c, sizes)
+        # P >= A^-1 up to the error of the agents' shares in it.
+        certain = has_own_errors(network, averaging)
+        certain = certain and sum_error(network, averaging) < ENERGY_MARGIN / 2
+        if kind.above_inverse and certain and not averaging.exact_on(network):
+            own_parts = kind.prepare(problems, alpha, lambda x: x, extra_sums)
+            system = replace(system, own_parts=own_parts)
         krylov = Krylov(system, precondition, averaging, loop)
-        return krylov, krylov.solve(kind.first(problems, extra_sums)), f"preconditioner {name}, "
+        b, certificate = krylov.solve(kind.first(problems, extra_sums))
+        return krylov, b, f"preconditioner {name}, ", certificate
 
 
 def _right_side(
     network: Network, problems: LeastSquares, extra: Array, averaging: Averaging
-) -> tuple[Array, Array]:
-    """Return c, and the sums of the extra numbers that travel in the same messages."""
+) -> tuple[Array, PooledSizes, Array]:
+    """Return c, the sizes of all data, and the sums of the extra numbers of the preconditioner.
+
+    All travel in the same messages.
+    """
     own = problems.moment.reshape(problems.agents, -1)
-    sums = sum_alike(network, np.hstack([own, extra]), averaging)
-    c, extra_sums = np.split(sums, [own.shape[1]], axis=1)
-    return c.reshape(problems.moment.shape), extra_sums
+    numbers = PooledSizes.numbers(problems)
+    sums = sum_alike(network, np.hstack([own, numbers, extra]), averaging)
+    ends = np.cumsum([own.shape[1], numbers.shape[1]])
+    c, size_sums, extra_sums = np.split(sums, ends, axis=1)
+    sizes = PooledSizes.of_sums(size_sums[0], network.size)
+    return c.reshape(problems.moment.shape), sizes, extra_sums
 
 
 @dataclass(frozen=True)
@@ -151,20 +197,47 @@ class _NormalEquations:
     alpha: float
     preconditioner: Preconditioner
     c: Array
+    sizes: PooledSizes
+    own_parts: PerAgent | None = None  # of P r, if P >= A^-1 and sums are inexact
 
     def right_side(self, averaging: Averaging) -> Array:
         return self.c
 
     def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
-        q, e = sum_with_extra(self.network, self.problems.normal(d), extra, averaging)
+        q, (e,) = sum_with_extra(self.network, self.problems.normal(d), extra, averaging)
         return q + self.alpha * d, e
-
-    def residual(self, b: Array, averaging: Averaging) -> Array:
-        own = self.problems.moment - self.problems.normal(b)
-        return sum_alike(self.network, own, averaging) - self.alpha * b
 
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         return relative(self.preconditioner.distance(r, z, self.alpha), norms(b))
 
-    def uncertainty(self, averaging: Averaging) -> float:
-        return 0.0
+    def check(self, b: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
+        """Return c - A b, newly summed, and certificates.
+
+        The preconditioner's P r is a rough sum. Each agent has a part of r'P r: these are summed.
+        """
+        found = pooled_gradient(self.network, self.problems, self.alpha, b, averaging, sum_alike)
+        r = -found.gradient
+        gradients = norms(r)
+        if self.own_parts is not None:
+            parts = np.maximum(dots(r, self.own_parts(r)), 0.0)
+            energy = sum_positive(self.network, parts, averaging)
+            gradients = np.minimum(gradients, math.sqrt(self.alpha * energy) * (1 + ENERGY_MARGIN))
+        return r, certify_each(gradients + found.errors, self.alpha, b, found.reason)
+
+    def certify(self, end: End) -> Certificate:
+        """Return the certificate; all agents have the same copies.
+
+        A step makes the energy r'A^-1 r smaller, so a bound by energy holds after it too.
+        """
+        distance = norms(end.r_after) / self.alpha
+        if end.z is not None:
+            energy = self.preconditioner.distance(end.r, end.z, self.alpha)
+            distance = np.minimum(distance, energy)
+        drift = float(self.drift(end.path, end.b)[0])
+        size = float(norms(end.b)[0])
+        return certificate_of(float(distance[0]) + drift * size, size)
+
+    def drift(self, path: Path, b: Array) -> Array:
+        B = self.problems.shape[0]
+        error = recurrence_error(self.sizes, path.travelled, path.rounded, self.alpha, B)
+        return relative(error / self.alpha, norms(b)) + 2 * U * path.steps

@@ -12,7 +12,7 @@ with that share, and averages.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.readout.gram import LASSO_CHANGE
 from peerlearn.algorithms.readout.solver import Solution, ridge_or_lasso
-from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.report import OF_OWN_DATA, Report
 from peerlearn.local.lasso import TOLERANCE
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty
@@ -53,9 +53,11 @@ class Local:
         ridge_or_lasso(penalty, "Local")
         if not isinstance(penalty, Lasso) or penalty.alpha == 0:
             b = problems.ridge(np.full(problems.agents, penalty.alpha))
-            return Solution(b, Report("Local", converged=True, iterations=1, residuals=()))
+            report = Report("Local", True, iterations=1, residuals=(), bound_reason=OF_OWN_DATA)
+            return Solution(b, report)
         loop = Iterations(network, "Local", TOLERANCE, max_iterations=1, measure="gradient")
         next(loop)
         pairs = [equations.lasso(penalty.alpha) for equations in problems.normal_equations()]
         loop.record(max(missed for _, missed in pairs))
-        return Solution(np.stack([b for b, _ in pairs]), loop.report(LASSO_CHANGE))
+        report = replace(loop.report(LASSO_CHANGE), bound_reason=OF_OWN_DATA)
+        return Solution(np.stack([b for b, _ in pairs]), report)

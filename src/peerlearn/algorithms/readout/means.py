@@ -2,7 +2,8 @@
 
     m = sum_k s_k / sum_k n_k      n_k: rows or weight of agent k, s_k: its sums; over the network
 
-One sum of B + M + 1 numbers per agent, before any solver begins. All agents end with the same bits:
+One sum of 2 B + M + 2 numbers per agent, before any solver begins. The sums of squares among them
+bound the rounding of what is left when the means are subtracted. All agents end with the same bits:
 the problem about any common point m + d has the coefficients of the one about m up to |d|^2, but
 points that differ between agents would cost |d|.
 """
@@ -11,24 +12,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
+from peerlearn.local.centred import Means, UncentredProblems
 from peerlearn.network.base import Network
 
 TOLERANCE = 1e-12  # of sums by gossip
 
 
-def common_means(network: Network, solver: Any, sums: Array) -> Array:
+def common_means(network: Network, solver: Any, problems: UncentredProblems) -> Means:
     """Return the means of all agents' rows at every hosted agent, by the solver's averaging.
 
-    sums: n_k and s_k of each hosted agent, agents x (1 + numbers). With the solver Local, agents
-    send nothing, and each has the means of its own rows.
+    With the solver Local, agents send nothing, and each has the means of its own rows.
     """
-    return _means(common_sums(network, solver, sums))
+    return problems.means(common_sums(network, solver, problems.sums()))
 
 
 def common_sums(network: Network, solver: Any, numbers: Array) -> Array:
@@ -41,9 +40,3 @@ def common_sums(network: Network, solver: Any, numbers: Array) -> Array:
     chosen = Averaging.of(getattr(solver, "averaging", "auto"))
     averaging = Averaging(chosen.method_on(network), TOLERANCE)
     return sum_alike(network, numbers, averaging)
-
-
-def _means(sums: Array) -> Array:
-    weight = sums[:, :1]
-    means: Array = sums[:, 1:] / np.where(weight > 0, weight, 1.0)  # 0 if there are no rows
-    return means

@@ -26,7 +26,7 @@ bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
@@ -44,7 +44,9 @@ UNDERSMOOTHED = 0.25
 
 
 class Preconditioner(Protocol):
-    """The contract of a preconditioner."""
+    """The contract of a preconditioner. above_inverse: whether P >= A^-1."""
+
+    above_inverse: ClassVar[bool] = False
 
     def extra_numbers(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
         """Return what each agent adds to the sum of right sides: hosted agents x numbers."""
@@ -82,6 +84,8 @@ class Nothing(Preconditioner):
 @dataclass(frozen=True)
 class LocalInverses(Preconditioner):
     """The preconditioner "local": a weighted sum of the agents' own inverses."""
+
+    above_inverse: ClassVar[bool] = True
 
     def extra_numbers(self, network: Network, problems: LeastSquares, alpha: float) -> Array:
         """Return N_k^2 and the agent's own readout, weighted by N_k.

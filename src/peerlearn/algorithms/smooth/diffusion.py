@@ -145,7 +145,8 @@ class Diffusion:
             "raise max_iterations or tolerance, or use solver='tracking', which is much quicker"
         )
         # If the agents converged, they met: all took one agent's w.
-        return Minimum(w, ends.report(change, math.inf), apart=0.0 if loop.converged else None)
+        report = ends.report(change, math.inf, met=loop.converged)
+        return Minimum(w, report, apart=0.0 if loop.converged else None)
 
     def _iterate(self, network: Network, losses: Losses, beta: float, w: Array, a: float) -> Array:
         """Return w after one step and one round of mixing."""

@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass, replace
 
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.report import Certificate, Report
 from peerlearn.local.losses import Losses, are_convex
 
 # A gradient that has fallen by this factor counts as small, whatever the unit of the losses: it is
@@ -29,40 +29,8 @@ RELATIVE = 1e-10
 VANISHED = 1e-6
 NOT_CONVEX = "the losses are not known to be convex: `converged` is about the gradient"
 NO_CURVATURE = "no lower bound of the curvature is known: `converged` is about the gradient"
+NOT_MET = "the agents stopped at different points"
 TOO_CLOSE_TO_ZERO = "the answer cannot be told from zero, or the gradient is too large"
-
-
-def relative_bound(
-    size: float, length: float, alpha: float, mu: float = 0.0, R: float = math.inf
-) -> float:
-    """Return an upper bound of |w - w*| / |w*| of a convex problem, or inf if there is none.
-
-    Parameters
-    ----------
-    size : float
-        |grad F(w)|, rounding included.
-    length : float
-        |w|.
-    alpha : float
-        Weight of the penalty.
-    mu : float, default 0.0
-        Lower bound of the eigenvalues of the Hessian of F at w, penalty included.
-    R : float, default inf
-        How fast Hessians change (see above).
-
-    Examples
-    --------
-    >>> relative_bound(1e-6, 2.0, alpha=0.5)
-    1.000001000001e-06
-    """
-    distance = size / alpha if alpha > 0 else math.inf
-    q = R * size / mu if mu > 0 and size > 0 else math.inf
-    if q < 1:
-        growth = -math.log1p(-q) / q if q > 0 else 1.0
-        distance = min(distance, size / mu * growth)
-    if size == 0 and max(alpha, mu) > 0:
-        return 0.0
-    return distance / (length - distance) if distance < length else math.inf
 
 
 @dataclass(frozen=True)
@@ -117,19 +85,18 @@ class Goal:
         near = bound <= self.loop.tolerance or not self.certifies
         return size <= self.size and near
 
-    def report(self, change: str, bound: float, note: str = "") -> Report:
+    def report(self, change: str, bound: float, *, met: bool = True) -> Report:
         """Return the report, and warn if the answer is not as exact as asked for.
 
-        change: what the user can do about it. bound: that of the answer.
+        change: what the user can do about it. bound: that of the point of the last residual. met:
+        whether all agents are at that point. If not, nothing is known of where they are.
         """
         loop = self.loop
         if not self.certifies:
             last = loop.residuals[-1]
-            report = loop.report(change, note, residual=0.0 if last <= self.size else last)
+            report = loop.report(change, residual=0.0 if last <= self.size else last)
             reason = NO_CURVATURE if self.convex else NOT_CONVEX
-            return replace(report, bound_reason=reason)
-        if bound > loop.tolerance:
-            loop.fall_short(bound, change + self.hint, measure="distance")
-        report = loop.report(change, note, residual=0.0)
+            return replace(report, bound_reason=reason, gradient=last if met else None)
         reason = "" if math.isfinite(bound) else TOO_CLOSE_TO_ZERO
-        return replace(report, bound=bound, bound_reason=reason)
+        certificate = Certificate(bound, reason) if met else Certificate(math.inf, NOT_MET)
+        return loop.report(change + self.hint, certificate=certificate)

@@ -24,8 +24,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from peerlearn.algorithms.certificate import relative_bound
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.smooth.distance import Goal, relative_bound
+from peerlearn.algorithms.smooth.distance import Goal
 from peerlearn.algorithms.smooth.minimum import (
     Minimum,
     check_limits,

@@ -96,7 +96,8 @@ class TrackingRun:
         change = WAY_OUT if self.step is None else "choose another step"
         reached = ends.is_reached(point.size, point.bound)
         # If the agents converged, they met: all took one agent's w.
-        return Minimum(w, ends.report(change, point.bound), apart=0.0 if reached else None)
+        report = ends.report(change, point.bound, met=reached)
+        return Minimum(w, report, apart=0.0 if reached else None)
 
     def _descend(
         self, w: Array, loop: Iterations, ends: Goal, left_start: bool = False

@@ -10,25 +10,38 @@ little more than coefficients; the root keeps G and c, solves, and only b travel
 gram.py). By gossip every agent keeps its own G and c, and B (B + 1) / 2 numbers travel in every
 round.
 
+Errors of G and c are bounded as they grow, and b is certified after every chunk: certificate.py.
+
 Rows can be computed from the sums of a chunk, because all agents know the random features: always
 if the chunk has a single row. `StreamConsensus` sends coefficients only.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.certificate import (
+    CUT_OFF,
+    TOO_CLOSE_TO_SINGULAR,
+    U,
+    certify_equations,
+    loss_reason,
+    receive_bound,
+    sum_with_errors,
+)
 from peerlearn.algorithms.readout.gram import merge_equations, ridge_if_any
+from peerlearn.algorithms.report import Certificate
 from peerlearn.algorithms.streaming.learner import check_forgetting
-from peerlearn.algorithms.sums import broadcast_from_root, everyone
-from peerlearn.arrays import Array
+from peerlearn.algorithms.sums import broadcast_from_root, everyone, sum_everywhere
+from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.local.chunks import Chunk
-from peerlearn.local.normal_equations import NormalEquations
+from peerlearn.local.normal_equations import NormalEquations, sum_units
 from peerlearn.local.recursive import State
 from peerlearn.local.ridge import undetermined_error
 from peerlearn.network.base import Network
@@ -79,11 +92,13 @@ class StreamExact:
         """Return the state before the first chunk, for B x M coefficients."""
         agents = len(network.hosted)
         B, M = shape
+        # accuracy: |Y|^2, units of rounding, number of additions, error of G and c, and the bound.
         Averaging.of(self.averaging).rounds_on(network)  # refuses networks that lose messages
         return {
             "b": np.zeros((agents, B, M)),
             "G": np.zeros((agents, B, B)),
             "c": np.zeros((agents, B, M)),
+            "accuracy": np.zeros((agents, 5)),
         }
 
     def learn(
@@ -95,25 +110,40 @@ class StreamExact:
             return state | {"b": self._on_a_tree(network, state, chunks, alpha)}
         return state | {"b": self._by_gossip(network, state, chunks, alpha, averaging)}
 
+    def certify(self, network: Network, state: State, chunks: int) -> Certificate:
+        """Return the certificate of the hosted agents' coefficients after so many chunks."""
+        bound = max(state["accuracy"][:, -1].tolist())  # of the hosted agents, for their report
+        averaging = Averaging.of(self.averaging)
+        if not averaging.suffices_on(network):
+            return receive_bound(HUGE, CUT_OFF)
+        failure = min(1.0, chunks * averaging.failure_on(network))
+        return receive_bound(bound, loss_reason(failure) if failure else TOO_CLOSE_TO_SINGULAR)
+
     def _on_a_tree(
         self, network: Network, state: State, chunks: Sequence[Chunk], alpha: Penalties
     ) -> Array:
         b = np.zeros_like(state["b"])
-        found = np.zeros((len(b), 1))
+        about = np.zeros((len(b), 2))  # whether there is an answer, and its bound
         seen = {}
         sums = merge_equations(network, _equations(chunks, len(b), b.shape[1:]))
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
-                seen[k] = self._add_to_past(state, k, *sums[k].gram())
-                b[k], found[k] = _solve(seen[k], alpha)
-        rows = np.hstack([b.reshape(len(b), -1), found])
+                seen[k] = self._add_to_past(state, k, sums[k])
+                b[k], found, penalty = _solve(seen[k], alpha)
+                bound = certify_equations(seen[k], penalty, b[k]).bound if found else math.inf
+                about[k] = [found, bound]
+        rows = sendable(np.hstack([b.reshape(len(b), -1), about]))
         answer: Array = broadcast_from_root(network, rows)
-        if not answer[0, -1]:  # all agents raise the error that the root found
+        if not answer[0, -2]:  # all agents raise the error that the root found
             raise undetermined_error(_number(alpha))
         # The state changes last: the network may fail before.
         for k, equations in seen.items():
             state["G"][k], state["c"][k] = equations.gram()
-        return answer[:, :-1].reshape(b.shape)
+            units = max(state["accuracy"][k, 1], sums[k].gram_units)
+            state["accuracy"][k, :2] = equations.squares, units
+        state["accuracy"][:, 2] += 1
+        state["accuracy"][:, -1] = answer[:, -1]
+        return answer[:, :-2].reshape(b.shape)
 
     def _by_gossip(
         self,
@@ -126,38 +156,57 @@ class StreamExact:
         agents, B, M = state["b"].shape
         equations_here = _equations(chunks, agents, (B, M))
         own = np.stack([equations.numbers() for equations in equations_here])
-        sums = averaging.total(network, own)
+        rounding = np.array([equations.rounding_error for equations in equations_here])
+        sums, errors, _ = sum_with_errors(network, own, rounding, averaging, sum_everywhere)
+        accuracy = state["accuracy"].copy()
         b = np.empty_like(state["b"])
         found = np.empty(agents)
         seen = []
         for k, row in enumerate(sums):
             new = NormalEquations.of_numbers(row, (B, M))
-            seen.append(self._add_to_past(state, k, *new.gram()))
-            b[k], found[k] = _solve(seen[k], alpha)
+            seen.append(self._add_to_past(state, k, new))
+            b[k], found[k], penalty = _solve(seen[k], alpha)
+            G, P = seen[k].gram()
+            added = 4 * U * (float(np.linalg.norm(G)) + float(np.linalg.norm(P)))
+            # Entries beside the diagonal of G occur twice.
+            change = self.forgetting * accuracy[k, 3] + 2 * float(errors[k]) + added
+            bound = math.inf
+            if found[k]:
+                exact = replace(seen[k], units=0.0)
+                bound = certify_equations(exact, penalty, b[k], change).bound
+            accuracy[k] = sendable(np.array([0.0, 0.0, accuracy[k, 2] + 1, change, bound]))
         if not everyone(network, found):
             raise undetermined_error(_number(alpha))
         for k, equations in enumerate(seen):
             state["G"][k], state["c"][k] = equations.gram()
+        state["accuracy"][:] = accuracy
         return b
 
-    def _add_to_past(self, state: State, k: int, G: Array, c: Array) -> NormalEquations:
+    def _add_to_past(self, state: State, k: int, new: NormalEquations) -> NormalEquations:
         """Return hosted agent k's equations of all rows, the new ones included."""
-        G = self.forgetting * state["G"][k] + G
-        c = self.forgetting * state["c"][k] + c
-        return NormalEquations((len(G), c.shape[1]), G=G, P=c)
+        G, c = new.gram()
+        squares, units, additions = state["accuracy"][k, :3].tolist()
+        return NormalEquations(
+            new.shape,
+            G=self.forgetting * state["G"][k] + G,
+            P=self.forgetting * state["c"][k] + c,
+            squares=self.forgetting * squares + new.squares_of_targets,
+            # A product with the forgetting factor, and an addition, are rounded in every chunk.
+            units=max(units, new.gram_units) + sum_units(2 * (additions + 1)),
+        )
 
 
-def _solve(equations: NormalEquations, alpha: Penalties) -> tuple[Array | float, float]:
-    """Return b and 1, or 0 and 0 if there is none.
+def _solve(equations: NormalEquations, alpha: Penalties) -> tuple[Array | float, float, Penalties]:
+    """Return b, 1 and the penalties; or 0, 0 and the penalties if there is no b.
 
     A feature that has no penalty, and is 0 in all rows, gets the coefficient 0: that is the
-    constant before the first row.
+    constant before the first row. Any penalty does so.
     """
     G, _ = equations.gram()
     empty = (np.diagonal(G) == 0) & (np.asarray(alpha) == 0)
     if np.count_nonzero(empty):
         alpha = np.where(empty, 1.0, alpha)
-    return ridge_if_any(equations, alpha)
+    return *ridge_if_any(equations, alpha), alpha
 
 
 def _number(alpha: Penalties) -> float:

@@ -19,6 +19,7 @@ WORDS = {
     "bytes": "bytes sent",
     "iterations": "iterations",
     "converged": "share of runs that converged",
+    "bound": "bound on the distance to the centralised coefficients",
     "disagreement": "disagreement between agents",
     "distance": "distance to the centralised coefficients",
 }

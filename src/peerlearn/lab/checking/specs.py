@@ -25,6 +25,7 @@ ALWAYS = (
     "bytes",
     "iterations",
     "converged",
+    "bound",
 )  # of every row
 UNITS = (*FACTORS, "dB")
 TESTS = ("wilcoxon", "friedman")

@@ -33,6 +33,7 @@ class Outcome:
     converged: bool | None = None  # None: nothing that could have converged
     iterations: int | None = None
     note: str = ""
+    bound: float | None = None  # of the distance to the pooled answer; None: there is none
 
 
 class Protocol(TypingProtocol):

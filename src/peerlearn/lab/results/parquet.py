@@ -18,10 +18,10 @@ SENTENCES = ("failure", "traceback", "warnings", "note")
 TEXTS = ("run", *NAMES, "status", *SENTENCES, "settings", "versions")
 COUNTS = ("agents", "repetition", "fold", "seed", "rounds", "messages", "bytes", "iterations")
 TYPES = {**dict.fromkeys(TEXTS, "string"), **dict.fromkeys(COUNTS, "int64"), "converged": "bool"}
-SECONDS = ("seconds", "total_seconds")  # numbers, as metrics are
+NUMBERS = ("seconds", "total_seconds", "bound")  # of every row, and float as metrics are
 CURVE = "curve."  # how columns with a curve begin
 LISTS = ("agents.", CURVE)  # how columns with a list begin
-ALWAYS_THERE = {*TYPES, *SECONDS}
+ALWAYS_THERE = {*TYPES, *NUMBERS}
 TAKEN = ALWAYS_THERE - {"agents"}  # names that no swept key may have; agents are a column anyway
 
 

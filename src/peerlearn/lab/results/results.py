@@ -22,8 +22,8 @@ from peerlearn.lab.results.parquet import (
     LISTS,
     NAMES,
     NOT_APPLICABLE,
+    NUMBERS,
     ROWS,
-    SECONDS,
     TEXTS,
     TYPES,
     open_parquet,
@@ -95,8 +95,8 @@ class Results:
             )
         with open_parquet(file) as stored:
             names = stored.schema_arrow.names
-            for name in (*TYPES, *SECONDS):
-                if name not in names:
+            for name in (*TYPES, *NUMBERS):
+                if name not in names and name != "bound":  # runs of 0.6 have none
                     raise _not_ours(file, f"it has no column {name}")
             rows: list[dict[str, Any]] = stored.read().to_pylist()
             measured = [name for name in names if _is_metric(name, order)]
@@ -200,7 +200,7 @@ class Results:
             raise InputError(f"{name} is no {what} of these results{near(name, known)}")
 
     def _described_names(self) -> Iterator[str]:
-        yield from (*TYPES, *SECONDS, *METRICS, *self.order, *self.facts.get("metrics", ()))
+        yield from (*TYPES, *NUMBERS, *METRICS, *self.order, *self.facts.get("metrics", ()))
         for word in self.facts.get("words", {}):
             yield from (word, f"curve.{word}")
         for table in self.layout.tables:
@@ -265,7 +265,7 @@ def _number(row: Mapping[str, Any], metric: str, at: float | None) -> float | No
 
 
 def _is_metric(name: str, order: Mapping[str, list[Any]]) -> bool:
-    return name not in {*TYPES, *SECONDS, *order} and not name.startswith(LISTS)
+    return name not in {*TYPES, *NUMBERS, *order} and not name.startswith(LISTS)
 
 
 def counts(results: Results) -> str:

@@ -21,8 +21,8 @@ from typing import Any
 from peerlearn.errors import DataError
 from peerlearn.lab.results.parquet import (
     FAILED,
+    NUMBERS,
     ROWS,
-    SECONDS,
     TYPES,
     arrow,
     content,
@@ -152,7 +152,7 @@ def _own(row: Row) -> Row:
     return {
         name: value
         for name, value in row.items()
-        if value is not None or name in TYPES or name in SECONDS
+        if value is not None or name in TYPES or name in NUMBERS
     }
 
 

@@ -36,6 +36,7 @@ NOTHING: dict[str, Any] = {
     "bytes": None,
     "iterations": None,
     "converged": None,
+    "bound": None,
 }
 
 
@@ -105,6 +106,7 @@ def _outcome_columns(outcome: Outcome) -> dict[str, Any]:
         "bytes": int(outcome.sent.bytes),
         "iterations": None if outcome.iterations is None else int(outcome.iterations),
         "converged": None if outcome.converged is None else bool(outcome.converged),
+        "bound": None if outcome.bound is None else float(outcome.bound),
     }
     row |= {name: float(value) for name, value in outcome.values.items()}
     for name, values in outcome.agents.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,6 +97,7 @@ def outcome_of(trial: Trial, fold: Fold, found: Trained, best: Mapping[str, Any]
         sent=report.sent if report else Counts(),
         converged=report.converged if report else None,
         iterations=report.iterations if report else None,
+        bound=report.bound if report and math.isfinite(report.bound) else None,
         note="; ".join(filter(None, [report.note if report else "", found.note, *chosen])),
     )
 

@@ -66,7 +66,13 @@ class _Steps(LeastSquares):
     """The agents' problems, with a record of each step."""
 
     def __init__(self, problems: LeastSquares) -> None:
-        super().__init__(problems.groups, problems.rows, problems.shape)
+        super().__init__(
+            problems.groups,
+            problems.rows,
+            problems.shape,
+            problems.squares,
+            lengths=problems.lengths,
+        )
         self.residuals: list[float] = []
         self._p = self._b = self._z = np.zeros((problems.agents, *problems.shape))
         self._begun = False

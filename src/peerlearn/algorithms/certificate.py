@@ -1,0 +1,484 @@
+"""Certificates: bounds on the distance of coefficients to the pooled ridge answer.
+
+    A = sum_k H_k'H_k + alpha I,   c = sum_k H_k'Y_k,   A b* = c
+
+All solvers that promise b* call one of these at the end. Every bound holds whatever the solver did:
+it is computed from b, and covers rounding of the sums, inexact sums and disagreement.
+
+certify_equations. The root of a tree has sums A^ and c^ with errors dA and dc. For r = c^ - A^ b
+
+    b* - b = A^^-1 (r + dc - dA b) - A^^-1 dA (b* - b)
+
+normal_equations.py has the sizes of the entries of dA and dc: c u d d' with d the lengths of the
+columns. The scale of columns therefore does not matter, as it would in a bound by norms. Entries of
+dA and dc are independent in the model behind c, so their contributions to an entry of b are added
+as squares. The last term is bounded entry by entry, in absolute values.
+
+certify_factor. The root has R, the factor of rows [H + dH, Y + dY]. To first order
+
+    b* - b = A^-1 dH'(Y - H b) - A^-1 H' (dH b - dY),      A = T'T,  |row i of A^-1 H'| = |w_i|
+
+w_i the rows of T^-1. Wedin, Perturbation theory for pseudo-inverses, 1973, column by column. A
+factor 1 / (1 - q)^2 covers higher orders, with q the relative change that dH can make.
+
+certify_gradient. No agent has A. One more sum gives the gradient at one common b, and
+
+    |b* - b| <= |g(b)| / alpha.
+
+The error of that sum is bounded by the sum of |g_k| (inexact sums: tolerance times spread) and by
+rounding at each agent; both numbers travel in the same messages. Where messages get lost, a sum is
+within its tolerance except with a small probability (averaging.py), and so is the bound.
+
+relative_bound. Convex smooth losses have the gradient g and the least curvature mu at w:
+
+    |w - w*| <= -log(1 - q) / R,   q = R |g| / mu < 1
+
+R bounds how fast Hessians change: smooth/distance.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+
+from peerlearn.algorithms.averaging import FAILURE, Averaging
+from peerlearn.algorithms.report import Certificate
+from peerlearn.algorithms.sums import sum_alike
+from peerlearn.arrays import HUGE, Array, Indices, all_finite, norms
+from peerlearn.errors import DataError
+from peerlearn.local.least_squares import CENTRING_UNITS, LeastSquares, Lengths
+from peerlearn.local.normal_equations import (
+    QR_UNITS,
+    UNIT,
+    Factor,
+    NormalEquations,
+    product_units,
+    sum_units,
+)
+from peerlearn.local.ridge import augment, inverse, undetermined_error
+from peerlearn.network.base import Network
+
+U = UNIT
+Total = Callable[[Network, Array, Averaging], Array]
+LARGEST_CHANGE = 0.1  # relative, of a matrix by its errors; with more there is no bound
+SUMS_BEHIND_BOUND = 10  # at most, of which each may fail where messages get lost
+GRADIENT_TOLERANCE = 1e-15  # of a sum of gradients by gossip
+TOO_CLOSE_TO_SINGULAR = "rounding errors may make the equations singular"
+CUT_OFF = "sums were cut off before their tolerance"
+NOT_STRONGLY_CONVEX = "a lasso problem may have many answers"
+
+
+def loss_reason(failure: float) -> str:
+    """Return what must be known about a bound that fails with this probability."""
+    return f"fails with a probability of at most {failure:.0e}, as messages get lost"
+
+
+UNDER_LOSS = loss_reason(SUMS_BEHIND_BOUND * FAILURE)
+
+
+def certificate_of(distance: float, size: float, reason: str = "") -> Certificate:
+    """Return the certificate of coefficients of this size, at most this far from the answer."""
+    if distance == 0:
+        return Certificate(0.0, reason)
+    if not distance < size < math.inf:
+        return Certificate(math.inf, reason or "the error may be as large as the answer")
+    return Certificate(distance / (size - distance), reason)
+
+
+def receive_bound(number: float, reason: str = TOO_CLOSE_TO_SINGULAR) -> Certificate:
+    """Return the certificate whose bound was sent as a number; HUGE stands for infinite."""
+    if number >= HUGE:
+        return Certificate(math.inf, reason or TOO_CLOSE_TO_SINGULAR)
+    about_any = reason not in (CUT_OFF, TOO_CLOSE_TO_SINGULAR, NOT_STRONGLY_CONVEX)
+    return Certificate(number, reason if about_any else "")
+
+
+def certify_equations(
+    equations: NormalEquations,
+    alpha: float | Array,
+    b: Array,
+    change: float = 0.0,
+    lengths: Lengths | None = None,
+) -> Certificate:
+    """Return the certificate of b, from the equations of all rows.
+
+    alpha: one number, or one per feature. change: bound on errors of H'H and of H'Y besides
+    rounding. lengths: before means were subtracted, if any were.
+    """
+    if equations.R is not None and not isinstance(alpha, np.ndarray) and alpha > 0:
+        return _certify_few_rows(equations.R, equations.units, alpha, b, lengths)
+    G, P = equations.gram()
+    A = G.copy()
+    A.flat[:: len(A) + 1] += alpha
+    d = np.sqrt(np.diagonal(A))
+    y = math.sqrt(equations.squares_of_targets)
+    if lengths is not None:
+        d = np.maximum(d, lengths.columns)
+        y = max(y, lengths.targets)
+    error = U * (equations.gram_units + product_units(len(A)))
+    X = inverse(G, alpha)
+    v = np.abs(X) @ d
+    amplified = change * float(np.linalg.norm(X))
+    q = error * float(d @ v) + amplified
+    if not q < LARGEST_CHANGE:
+        return Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+    by_rounding = error * np.outer(np.sqrt(X**2 @ d**2), _root_of_squares(d, b, y))
+    first = np.abs(X @ (P - A @ b)) + by_rounding
+    distance = (first + error * np.outer(v, d @ first) / (1 - q)) / (1 - q) ** 2
+    size = float(np.linalg.norm(b))
+    by_change = amplified * (1 + size) / (1 - q) ** 2
+    return certificate_of(float(np.linalg.norm(distance)) + by_change, size)
+
+
+def _certify_few_rows(
+    R: Array, units: float, alpha: float, b: Array, lengths: Lengths | None
+) -> Certificate:
+    """Return the certificate of b = H'a, K a = Y, K = H H' + alpha I, with H and Y the parts of R.
+
+    b* - b = H'K^-1 (Y - H b - alpha a), and |H'K^-1| <= |L^-1| for K = L L'.
+    """
+    B = len(b)
+    H = R[:, :B]
+    Y = R[:, B:]
+    K = H @ H.T
+    K.flat[:: len(K) + 1] += alpha
+    try:
+        L: Array = scipy.linalg.cholesky(K, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+    amplified = float(np.linalg.norm(_invert_triangle(L, lower=True)))
+    a = scipy.linalg.cho_solve((L, True), Y, check_finite=False)
+    h = float(np.linalg.norm(H))
+    y = float(np.linalg.norm(Y))
+    if lengths is not None:
+        h = max(h, float(np.linalg.norm(lengths.columns)))
+        y = max(y, lengths.targets)
+    error = U * (units + product_units(B))
+    q = error * h * amplified
+    if not q < LARGEST_CHANGE:
+        return Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+    size_a = float(np.linalg.norm(a))
+    size_b = float(np.linalg.norm(b))
+    left = float(np.linalg.norm(Y - H @ b - alpha * a))
+    sizes = h * size_b + (h**2 + alpha) * size_a + y
+    distance = error * h * size_a + amplified * (left + error * sizes)
+    # The a of the solver and this one differ in the last bits; b is compared as well.
+    distance += float(np.linalg.norm(b - H.T @ a))
+    return certificate_of(distance / (1 - q) ** 2, size_b)
+
+
+def solve_factor(
+    factor: Factor, alpha: float, lengths: Lengths | None = None
+) -> tuple[Array, Certificate]:
+    """Return the ridge solution of all rows by their factor, and its certificate.
+
+    lengths: before means were subtracted, if any were. Raise DataError if the rows do not determine
+    the coefficients.
+    """
+    B = factor.shape[0]
+    T, t = augment(factor.R, B, alpha)
+    H = factor.R[:, :B]
+    d = np.sqrt(np.add.reduce(H * H, axis=0) + alpha)
+    y = np.linalg.norm(factor.R[:, B:], axis=0)
+    if lengths is not None:
+        d = np.maximum(d, lengths.columns)
+        y = np.maximum(y, lengths.targets)
+    error = U * (factor.units + QR_UNITS + product_units(B))
+    diagonal = np.abs(np.diagonal(T))
+    least = error * d if alpha == 0 else 0.0 * d
+    if np.count_nonzero(diagonal <= least):
+        raise undetermined_error(alpha)
+    W = _invert_triangle(T, lower=False)
+    b = scipy.linalg.solve_triangular(T, t[:B], check_finite=False)
+    if not all_finite(b):
+        raise undetermined_error(alpha)
+    w = np.linalg.norm(W, axis=1)
+    q = error * float(d @ w)
+    if not q < LARGEST_CHANGE:
+        return b, Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+    left = np.linalg.norm(t[B:], axis=0)
+    by_residual = np.outer(np.sqrt((W @ W.T) ** 2 @ d**2), left)
+    by_size = np.outer(w, _root_of_squares(d, b, y))
+    distance = error * float(np.linalg.norm(by_residual + by_size)) / (1 - q) ** 2
+    return b, certificate_of(distance, float(np.linalg.norm(b)))
+
+
+def solve_certified(
+    equations: NormalEquations, alpha: float, tolerance: float, lengths: Lengths | None
+) -> tuple[Array, Certificate]:
+    """Return the ridge solution of all rows, and its certificate.
+
+    If the equations are a factor, and their solution is not within the tolerance, the factor is
+    solved without squaring its condition. Raise DataError if there is no solution.
+    """
+    try:
+        b = equations.ridge(alpha)
+        certificate = certify_equations(equations, alpha, b, lengths=lengths)
+    except DataError:
+        if equations.R is None:
+            raise
+        certificate = Certificate(math.inf)
+    if equations.R is None or certificate.bound <= tolerance:
+        return b, certificate
+    return solve_factor(Factor(equations.shape, equations.R, equations.units), alpha, lengths)
+
+
+@dataclass(frozen=True)
+class PooledGradient:
+    """The gradient g(b) = A b - c at each hosted agent's copy of b, and what it may be off."""
+
+    gradient: Array
+    errors: Array
+    reason: str = ""
+
+    def certify(self, alpha: float, b: Array) -> Certificate:
+        """Return the certificate of b by |g| / alpha, the worst of the hosted agents."""
+        if self.reason == CUT_OFF:
+            return Certificate(math.inf, CUT_OFF)
+        gradients = norms(self.gradient) + self.errors
+        return _worst(certify_each(gradients, alpha, b, self.reason))
+
+    def certify_by_sums(
+        self,
+        alpha: float,
+        b: Array,
+        sums: Sequence[NormalEquations],
+        changes: Array,
+        lengths: Lengths | None,
+    ) -> Certificate:
+        """Return the certificate of b by A^-1 g, with the sum G of each hosted agent.
+
+        changes: bounds on the errors of these sums. lengths: before means were subtracted.
+        """
+        if self.reason == CUT_OFF or not all_finite(changes):
+            return Certificate(math.inf, CUT_OFF)
+        distances = norms(self.gradient) + self.errors
+        distances = distances / alpha if alpha > 0 else np.full(len(b), math.inf)
+        for k, equations in enumerate(sums):
+            G, _ = equations.gram()
+            X = inverse(G, alpha)
+            size = float(np.linalg.norm(X))
+            rounding = U * product_units(len(G))
+            trace = float(np.trace(G))
+            if lengths is not None:
+                trace = max(trace, float(lengths.columns @ lengths.columns))
+            q = size * (float(changes[k]) + rounding * (trace + alpha))
+            if q < LARGEST_CHANGE:
+                step = float(np.linalg.norm(X @ self.gradient[k]))
+                closer = (step + size * float(self.errors[k])) / (1 - q) ** 2
+                distances[k] = min(distances[k], closer)
+        return _worst(_certify_all(distances, norms(b), self.reason))
+
+
+def pooled_gradient(
+    network: Network,
+    problems: LeastSquares,
+    alpha: float,
+    b: Array,
+    averaging: Averaging,
+    total: Total,
+) -> PooledGradient:
+    """Sum the gradient at b, which must be the same at all agents.
+
+    total: `sum_everywhere`, or `sum_alike` for the same bits at all agents.
+    """
+    own = problems.normal(b) - problems.moment
+    trace = problems.sizes()
+    units = product_units(problems.shape[0]) + problem_units(problems)
+    rounding = U * units * (trace * norms(b) + np.sqrt(trace * problems.squares))
+    sums, errors, reason = sum_with_errors(network, own, rounding, averaging, total)
+    return PooledGradient(sums + alpha * b, errors + 4 * U * alpha * norms(b), reason)
+
+
+def problem_units(problems: LeastSquares) -> Array:
+    """Return the units of rounding of each agent's H'H and H'Y."""
+    by_centring = 0.0 if problems.lengths is None else CENTRING_UNITS
+    return each_units(problems.rows) + by_centring
+
+
+def each_units(terms: Indices) -> Array:
+    """Return the units of rounding of each agent's sum of so many products."""
+    return np.array([product_units(float(n)) for n in terms])
+
+
+def sum_with_errors(
+    network: Network, own: Array, own_errors: Array, averaging: Averaging, total: Total
+) -> tuple[Array, Array, str]:
+    """Return the sum of all agents' rows, a bound on its error at each hosted agent, and a reason.
+
+    own_errors: bounds on the errors of the hosted agents' rows. The reason is as in Certificate.
+    """
+    rows = np.column_stack([own.reshape(len(own), -1), norms(own), own_errors])
+    found = total(network, rows, averaging)
+    sums = found[:, :-2].reshape(own.shape)
+    share = sum_error(network, averaging)
+    if not share < LARGEST_CHANGE:
+        return sums, np.full(len(own), math.inf), CUT_OFF
+    # The numbers that bound the error are summed with such an error themselves.
+    sizes = found[:, -2] / (1 - 2 * share)
+    errors = found[:, -1] / (1 - 2 * share)
+    return sums, share * (sizes + errors) + errors, "" if network.reliable else UNDER_LOSS
+
+
+def sum_positive(network: Network, x: Array, averaging: Averaging) -> float:
+    """Return an upper bound of the sum of the agents' numbers, which are 0 or more."""
+    rough = LARGEST_CHANGE / 4 / network.size
+    averaging = replace(averaging, tolerance=max(averaging.tolerance, rough))
+    share = sum_error(network, averaging)
+    found = float(sum_alike(network, x, averaging)[0])
+    return found / (1 - share) if share < LARGEST_CHANGE else math.inf
+
+
+def recurrence_error(
+    sizes: PooledSizes, travelled: Array, rounded: Array, alpha: float, B: int
+) -> Array:
+    """Return how far the residual of a recurrence may be from c - A b, by rounding.
+
+    r = c - sum s q, where q = A d is a sum with rounding errors. travelled: the sum of all |s d|.
+    rounded: the sum of the sizes of all r and s q.
+    """
+    units = sizes.units + product_units(B)
+    by_sums = (units * sizes.trace + sizes.by_traces) * travelled
+    by_moments = units * math.sqrt(sizes.trace * sizes.squares) + sizes.by_moments
+    return U * (by_sums + by_moments + 4 * alpha * travelled + 2 * rounded)
+
+
+@dataclass(frozen=True)
+class PooledSizes:
+    """Sizes of all agents' data together, which travel with the first sum.
+
+    trace: that of sum_k H_k'H_k. squares: the sum of |Y_k|^2. units: of rounding in all sums, see
+    normal_equations.py. by_traces, by_moments: sums of units at each agent times the sizes of
+    H_k'H_k and of H_k'Y_k.
+    """
+
+    trace: float
+    squares: float
+    units: float
+    by_traces: float = 0.0
+    by_moments: float = 0.0
+
+    @classmethod
+    def numbers(cls, problems: LeastSquares) -> Array:
+        """Return what each hosted agent adds: four numbers."""
+        traces = problems.sizes()
+        units = problem_units(problems)
+        moments = np.sqrt(traces * problems.squares)
+        return np.column_stack([traces, problems.squares, units * traces, units * moments])
+
+    @classmethod
+    def of_sums(cls, sums: Array, agents: int) -> PooledSizes:
+        """Return the sizes from the sums of those numbers over all agents."""
+        trace, squares, by_traces, by_moments = np.maximum(sums, 0.0).tolist()
+        return cls(trace, squares, sum_units(agents), by_traces, by_moments)
+
+
+NO_SIZES = PooledSizes(0.0, 0.0, 0.0)
+
+
+def sum_error(network: Network, averaging: Averaging) -> float:
+    """Return the error of a sum relative to the sum of the agents' norms; infinite if cut off."""
+    L = network.size
+    if averaging.exact_on(network):
+        return U * sum_units(L)
+    if not averaging.suffices_on(network):
+        return math.inf
+    # sqrt(3): some stopping rules measure g and the two numbers beside it together.
+    by_averaging = math.sqrt(3) * L * averaging.tolerance
+    return by_averaging + U * L * sum_units(averaging.rounds_on(network))
+
+
+def has_own_errors(network: Network, averaging: Averaging) -> bool:
+    """Return whether each number of a row has an error relative to that number at all agents.
+
+    Other stopping rules look at whole rows. A small number beside large ones is then uncertain.
+    """
+    return averaging.exact_on(network) or averaging.stopping == "bound"
+
+
+def most_exact(network: Network, averaging: Averaging, tolerance: float) -> Averaging:
+    """Return the averaging for a gradient: as exact as `tolerance`, if its rounds allow that."""
+    if averaging.exact_on(network) or averaging.tolerance <= tolerance:
+        return averaging
+    tighter = Averaging(averaging.method, tolerance, averaging.max_rounds, averaging.stopping)
+    return tighter if tighter.suffices_on(network) else averaging
+
+
+def certify_gradient(
+    network: Network,
+    problems: LeastSquares,
+    alpha: float,
+    b: Array,
+    averaging: Averaging,
+    total: Total,
+) -> Certificate:
+    """Return the certificate of b, the same at all agents, by one sum of gradients."""
+    if alpha == 0:
+        return Certificate(math.inf, "alpha is 0, and no agent has the Gram matrix")
+    return pooled_gradient(network, problems, alpha, b, averaging, total).certify(alpha, b)
+
+
+def relative_bound(
+    size: float, length: float, alpha: float, mu: float = 0.0, R: float = math.inf
+) -> float:
+    """Return an upper bound of |w - w*| / |w*| of a convex problem, or inf if there is none.
+
+    Parameters
+    ----------
+    size : float
+        |grad F(w)|, rounding included.
+    length : float
+        |w|.
+    alpha : float
+        Weight of the penalty.
+    mu : float, default 0.0
+        Lower bound of the eigenvalues of the Hessian of F at w, penalty included.
+    R : float, default inf
+        How fast Hessians change (see above).
+
+    Examples
+    --------
+    >>> relative_bound(1e-6, 2.0, alpha=0.5)
+    1.000001000001e-06
+    """
+    if size == 0 and max(alpha, mu) > 0:
+        return 0.0
+    distance = size / alpha if alpha > 0 else math.inf
+    q = R * size / mu if mu > 0 and size > 0 else math.inf
+    if q < 1:
+        growth = -math.log1p(-q) / q if q > 0 else 1.0
+        distance = min(distance, size / mu * growth)
+    return certificate_of(distance, length).bound
+
+
+def certify_each(gradients: Array, alpha: float, b: Array, reason: str) -> list[Certificate]:
+    """Return the certificate of each hosted agent's b, from sizes of gradients with errors."""
+    if reason == CUT_OFF:
+        return [Certificate(math.inf, CUT_OFF)] * len(b)
+    return _certify_all(gradients / alpha, norms(b), reason)
+
+
+def _certify_all(distances: Array, sizes: Array, reason: str) -> list[Certificate]:
+    pairs = zip(distances.tolist(), sizes.tolist(), strict=True)
+    return [certificate_of(distance, size, reason) for distance, size in pairs]
+
+
+def _worst(certificates: Sequence[Certificate]) -> Certificate:
+    """Return the certificate with the largest bound."""
+    return max(certificates, key=lambda certificate: certificate.bound)
+
+
+def _root_of_squares(d: Array, b: Array, y: Array | float) -> Array:
+    """Return the root of  sum_j d_j^2 b_jm^2 + y_m^2  for each column m."""
+    roots: Array = np.sqrt(d**2 @ b**2 + np.square(y))
+    return roots
+
+
+def _invert_triangle(T: Array, *, lower: bool) -> Array:
+    identity = np.eye(len(T))
+    result: Array = scipy.linalg.solve_triangular(T, identity, lower=lower, check_finite=False)
+    return result

@@ -1,0 +1,298 @@
+"""Every bound that a solver reports holds: a part of benchmarks/certified.py, and hard problems."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+import warnings
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+
+from peerlearn import (
+    ADMM,
+    Averaging,
+    ConjugateGradient,
+    Consensus,
+    Gram,
+    Local,
+    RVFLClassifier,
+    SimulatedNetwork,
+    StreamExact,
+    graphs,
+)
+from peerlearn.algorithms.certificate import sum_error, sum_with_errors
+from peerlearn.algorithms.readout import gram
+from peerlearn.algorithms.readout.auto import Auto
+from peerlearn.algorithms.sums import sum_everywhere
+from peerlearn.errors import DataError, NotConverged
+from peerlearn.local.chunks import Chunk
+from peerlearn.local.features import RandomFeatures
+from peerlearn.local.least_squares import LeastSquares
+from peerlearn.local.normal_equations import NormalEquations, product_units
+from peerlearn.local.penalties import Lasso, Ridge
+from tests.support.readout_problems import ragged_problem
+
+FILE = Path(__file__).parents[2] / "benchmarks" / "certified.py"
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    spec = importlib.util.spec_from_file_location("certified", FILE)
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "certified", module)
+        spec.loader.exec_module(module)
+        yield module
+
+
+def breast_cancer(alpha):
+    """Return the problems of raw breast cancer data at 8 agents, and the features and targets."""
+    raw = load_breast_cancer()
+    features = RandomFeatures.draw(30, 60, seed=0, activation="relu", direct_links=True)
+    Y = np.where(raw.target > 0, 1.0, -1.0)[:, None]
+    X = np.array_split(raw.data, 8)
+    return LeastSquares.of_inputs(features, X, np.array_split(Y, 8)), features(raw.data), Y
+
+
+def relative_distance(b, truth):
+    return float(np.linalg.norm((b - truth).astype(float)) / np.linalg.norm(truth.astype(float)))
+
+
+@pytest.mark.parametrize("start", [0, 31])
+def test_no_claim_is_false(benchmark, start):
+    """31 solvers with ways of averaging, twice."""
+    found = list(benchmark.claims(range(start, start + 31)))
+    assert len(found) >= 30
+    assert [claim for claim in found if claim.false] == []
+    for claim in found:
+        report = claim.report
+        assert (report.bound == math.inf) <= bool(report.bound_reason)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-6, 1e-8])
+def test_raw_columns_are_solved_by_factors(benchmark, alpha):
+    """Condition x eps is far beyond the tolerance: the Gram matrix alone is off by .21 at 1e-6."""
+    problems, H, Y = breast_cancer(alpha)
+    truth = benchmark.true_answer(H, Y, alpha)
+    network = SimulatedNetwork(graphs.erdos_renyi(8, 0.5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        found = Gram().solve(network, problems, Ridge(alpha))
+    distance = relative_distance(found.coefficients[0], truth)
+    assert distance <= found.report.bound
+    assert distance <= 1e-4
+    assert found.report.converged == (found.report.bound <= 1e-6)
+    assert network.ledger.rounds == 4 * network.tree.height  # twice up and down
+
+
+def test_without_a_penalty_factors_reach_what_gram_cannot(benchmark):
+    rng = np.random.default_rng(0)
+    U, _, V = np.linalg.svd(rng.standard_normal((300, 20)), full_matrices=False)
+    H = U * np.logspace(0, -6.5, 20) @ V
+    Y = H @ rng.standard_normal((20, 1))
+    problems = LeastSquares.of_rows(np.array_split(H, 5), np.array_split(Y, 5))
+    found = Gram().solve(SimulatedNetwork(graphs.ring(5)), problems, Ridge(0.0))
+    assert found.report.converged
+    distance = relative_distance(found.coefficients[0], benchmark.true_answer(H, Y, 0.0))
+    assert distance <= found.report.bound
+    twice = [np.hstack([h, h]) for h in np.array_split(H, 5)]
+    problems = LeastSquares.of_rows(twice, np.array_split(Y, 5))
+    with pytest.raises(DataError, match="linearly dependent"):
+        Gram().solve(SimulatedNetwork(graphs.ring(5)), problems, Ridge(0.0))
+
+
+def test_sites_with_offsets_are_not_certified_by_the_iterations_own_operator(benchmark):
+    rng = np.random.default_rng(0)
+    offsets = np.where(np.arange(20) % 2, 1e4, -1e4)
+    H = [rng.standard_normal((30, 10)) + offset for offset in offsets]
+    Y = [h[:, :1] + rng.standard_normal((30, 1)) for h in H]
+    problems = LeastSquares.of_rows(H, Y)
+    truth = benchmark.true_answer(np.vstack(H), np.vstack(Y), 1.0)
+    for solver in (
+        ConjugateGradient(averaging="chebyshev", max_iterations=100),
+        Gram(averaging="chebyshev"),
+        ADMM(averaging="chebyshev", max_iterations=50),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConverged)
+            found = solver.solve(SimulatedNetwork(graphs.ring(20)), problems, Ridge(1.0))
+        for b in found.coefficients:
+            assert relative_distance(b, truth) <= found.report.bound, solver
+
+
+def test_certainty_costs_no_round_and_no_percent_on_a_tree():
+    """Figures of release 0.6, which certified nothing: 8 agents, 60 features, one output."""
+    problems, _, _ = ragged_problem(8, 60, 1, seed=1)
+    before = {"Gram": (4, 93_168), "ConjugateGradient": (76, 129_696)}  # rounds, bytes
+    for solver in (Gram(), ConjugateGradient(1e-6, preconditioner="none")):
+        network = SimulatedNetwork(graphs.erdos_renyi(8, 0.4, seed=0))
+        report = solver.solve(network, problems, Ridge(10.0)).report
+        rounds, sent = before[report.solver]
+        assert report.converged
+        assert report.sent.rounds <= rounds
+        assert report.sent.bytes <= 1.01 * sent
+
+
+def test_factors_cost_one_more_pass_as_large_as_the_first():
+    problems, _, _ = breast_cancer(1e-6)
+    network = SimulatedNetwork(graphs.erdos_renyi(8, 0.5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        sent = Gram().solve(network, problems, Ridge(1e-6)).report.sent
+    numbers = 90 * 91 // 2 + 90 + 2  # a Gram matrix, |Y|^2 and the units of rounding
+    down = 90 + 2
+    assert sent.rounds == 4 * network.tree.height
+    assert sent.bytes <= 1.01 * 7 * 8 * 2 * (numbers + down)
+
+
+@pytest.mark.parametrize(
+    ("solver", "before"),
+    [
+        (Gram(averaging="chebyshev"), (44, 11_794_400)),
+        (ADMM(averaging="chebyshev"), (4115, 38_040_800)),
+        (ConjugateGradient(averaging="chebyshev"), (293, 2_295_120)),
+        (ConjugateGradient(averaging="chebyshev", preconditioner="none"), (602, 4_896_080)),
+    ],
+)
+def test_certainty_costs_one_sum_and_one_flood_by_gossip(solver, before):
+    """before: rounds and bytes without certificates."""
+    problems, _, _ = ragged_problem(10, 60, 1, seed=1)
+    network = SimulatedNetwork(graphs.ring(10))
+    report = solver.solve(network, problems, Ridge(10.0)).report
+    assert report.converged
+    one_sum = Averaging("chebyshev", 1e-15).rounds_on(network)
+    one_flood = network.flood_rounds
+    rounds, sent = before
+    assert report.sent.rounds <= rounds + one_sum + one_flood
+    row = 8 * 20 * (60 + 2)
+    assert report.sent.bytes <= 1.01 * sent + (one_sum + one_flood) * row
+
+
+def test_cut_off_sums_have_no_bound():
+    problems, _, _ = ragged_problem(10, 20, 1)
+    averaging = Averaging("plain", 1e-12, max_rounds=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        report = (
+            Gram(1e-6, averaging)
+            .solve(SimulatedNetwork(graphs.ring(10)), problems, Ridge(1.0))
+            .report
+        )
+    assert report.bound == math.inf
+    assert "cut off" in report.bound_reason
+    assert "error bound   none: sums were cut off" in str(report)
+    assert report.for_json()["bound"] is None
+
+
+def test_lasso_has_no_bound_and_says_why():
+    problems, _, _ = ragged_problem(5, 20, 1)
+    report = Gram().solve(SimulatedNetwork(graphs.ring(5)), problems, Lasso(1.0)).report
+    assert report.converged
+    assert report.bound == math.inf
+    assert report.bound_reason
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_rounding_of_columns_with_few_values_is_bounded(outputs):
+    """Rounding errors do not cancel there. By products of matrix and vector they are too large."""
+    units = []
+    for rows in (254, 20_000, 100_000):
+        for value in (0.1, 0.3, 0.7, 0.9):
+            H = np.full((rows, 6), value)
+            P = NormalEquations.of_rows(np.hstack([H[:, :5], H[:, :outputs]]), (5, outputs)).P
+            exact = rows * Fraction(value) ** 2
+            error = abs((Fraction(float(P[0, 0])) - exact) / exact)
+            units.append(float(error) * 2**53 / product_units(rows))
+    assert max(units) <= 1
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.7])
+@pytest.mark.parametrize("averaging", ["tree", "chebyshev"])
+def test_streams_carry_a_bound_that_holds(benchmark, averaging, forgetting):
+    """Columns with conditions up to 1e12, so that rounding and inexact sums are seen."""
+    rng = np.random.default_rng(0)
+    learner = StreamExact(forgetting, averaging)
+    for power in (0, 4, 6):
+        network = SimulatedNetwork(graphs.ring(5))
+        state = learner.start(network, (6, 1), 1e-3)
+        seen_H = np.zeros((0, 6))
+        seen_Y = np.zeros((0, 1))
+        for count in range(1, 6):
+            H = [rng.standard_normal((8, 6)) * np.logspace(0, power, 6) for _ in range(5)]
+            Y = [h @ np.ones((6, 1)) + rng.standard_normal((8, 1)) for h in H]
+            state = learner.learn(network, state, Chunk.of_rows(H, Y), 1e-3)
+            root = np.sqrt(np.longdouble(forgetting))
+            seen_H = np.vstack([root * seen_H, *H])
+            seen_Y = np.vstack([root * seen_Y, *Y])
+            truth = benchmark.true_answer(seen_H, seen_Y, 1e-3)
+            bound = learner.certify(network, state, count).bound
+            for b in state["b"]:
+                assert relative_distance(b, truth) <= bound
+            assert power > 0 or bound <= 1e-6
+
+
+def test_reports_of_streams_have_the_bound():
+    iris = load_iris()
+    network = SimulatedNetwork(graphs.ring(3))
+    model = RVFLClassifier(10, stream=StreamExact(), network=network, random_state=0)
+    report = model.partial_fit(iris.data, iris.target, classes=[0, 1, 2]).report_
+    assert report.converged == (report.bound <= 1e-6)
+    assert 0 < report.bound < math.inf
+    other = RVFLClassifier(10, stream="consensus", network=network, random_state=0)
+    report = other.partial_fit(iris.data, iris.target, classes=[0, 1, 2]).report_
+    assert report.bound == math.inf
+    assert "does not promise" in report.bound_reason
+
+
+def test_solvers_that_promise_something_else_have_a_gradient_or_a_reason():
+    problems, H, Y = ragged_problem(5, 20, 1)
+    found = Consensus().solve(SimulatedNetwork(graphs.ring(5)), problems, Ridge(1.0))
+    pooled_H = np.vstack(H)
+    gradient = pooled_H.T @ (pooled_H @ found.coefficients[0] - np.vstack(Y))
+    gradient += found.coefficients[0]
+    assert found.report.gradient == pytest.approx(np.linalg.norm(gradient), rel=1e-8)
+    assert found.report.bound == math.inf
+    assert f"gradient      {found.report.gradient:.2e}" in str(found.report)
+    network = SimulatedNetwork(graphs.ring(5))
+    report = Local().solve(network, problems, Ridge(1.0)).report
+    assert network.ledger.bytes == 0
+    assert report.gradient is None
+    assert "of the pooled one nothing is known" in str(report)
+
+
+def test_errors_of_gram_matrices_beside_large_moments_are_bounded():
+    """Moments alternate and soon agree. The rule looks at whole rows: too early for H'H."""
+    same = 1 + 0.1 * np.random.default_rng(0).standard_normal((20, 2))
+    scales = np.repeat([1.0, 3.0], 10)
+    H = [scale * same for scale in scales]
+    Y = [np.full((20, 1), 1e9 * (-1) ** k / scale) for k, scale in enumerate(scales)]
+    averaging = Averaging("plain", 1e-3, stopping="messages")
+    network = SimulatedNetwork(graphs.ring(20))
+    sums, errors = gram.sum_equations(network, LeastSquares.of_rows(H, Y), averaging)
+    G = np.vstack(H).T @ np.vstack(H)
+    changes = np.array([np.linalg.norm(equations.gram()[0] - G) for equations in sums])
+    assert (changes <= errors).all()
+    assert changes.max() > sum_error(network, averaging) * np.trace(G)
+
+
+def test_auto_falls_back_to_gram_where_conjugate_gradients_cannot_certify():
+    problems, _, _ = breast_cancer(1.0)
+    report = Auto(1e-6).solve(SimulatedNetwork(graphs.ring(8)), problems, Ridge(1.0)).report
+    assert report.converged
+    assert report.solver == "Gram"
+
+
+@pytest.mark.parametrize("method", ["plain", "chebyshev", "tree"])
+def test_the_error_of_an_inexact_sum_is_bounded(method):
+    network = SimulatedNetwork(graphs.ring(10))
+    own = np.random.default_rng(0).standard_normal((10, 6)) + np.arange(10)[:, None]
+    averaging = Averaging(method, 1e-4)
+    sums, errors, _ = sum_with_errors(network, own, np.zeros(10), averaging, sum_everywhere)
+    off = np.linalg.norm(sums - own.sum(axis=0), axis=1)
+    assert (off <= errors).all()
+    assert errors.max() <= 0.1 * np.linalg.norm(own.sum(axis=0))
