@@ -37,8 +37,8 @@ from peerlearn import (
     StreamExact,
     graphs,
 )
+from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.readout.auto import Auto
-from peerlearn.algorithms.report import Report
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, NotConverged
 from peerlearn.local.chunks import Chunk

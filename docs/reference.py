@@ -26,7 +26,7 @@ GROUPS = {  # the first that a name's module begins with
         "peerlearn.algorithms.completion",
         "peerlearn.local",
     ),
-    "Reports": ("peerlearn.algorithms.report",),
+    "Reports": ("peerlearn.algorithms.iteration",),
     "Agreement": ("peerlearn.algorithms",),
 }
 MODULES = "Graphs, weights and data"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from peerlearn.errors import DataError
-from peerlearn.local.ridge import solve_ridge
+from peerlearn.local.normal_equations import solve_ridge
 
 
 def test_dependent_features_without_penalty_get_their_sentence():

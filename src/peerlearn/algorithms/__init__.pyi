@@ -12,6 +12,7 @@ from peerlearn.algorithms.completion.block import BlockCompletion as BlockComple
 from peerlearn.algorithms.completion.diffusion import DiffusionCompletion as DiffusionCompletion
 from peerlearn.algorithms.distances.exchange import Exchange as Exchange
 from peerlearn.algorithms.distances.landmarks import Landmarks as Landmarks
+from peerlearn.algorithms.iteration import Report as Report
 from peerlearn.algorithms.readout.admm import ADMM as ADMM
 from peerlearn.algorithms.readout.auto import Auto as Auto
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient as ConjugateGradient
@@ -20,7 +21,6 @@ from peerlearn.algorithms.readout.gram import Gram as Gram
 from peerlearn.algorithms.readout.local import Local as Local
 from peerlearn.algorithms.readout.solver import Solution as Solution
 from peerlearn.algorithms.readout.solver import Solver as Solver
-from peerlearn.algorithms.report import Report as Report
 from peerlearn.algorithms.smooth.diffusion import Diffusion as Diffusion
 from peerlearn.algorithms.smooth.gradient_tracking import GradientTracking as GradientTracking
 from peerlearn.algorithms.smooth.lbfgs import LBFGS as LBFGS

@@ -46,7 +46,7 @@ import numpy as np
 import scipy.linalg
 
 from peerlearn.algorithms.averaging import FAILURE, Averaging
-from peerlearn.algorithms.report import Certificate
+from peerlearn.algorithms.iteration import Certificate
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import HUGE, Array, Indices, all_finite, norms
 from peerlearn.errors import DataError
@@ -56,10 +56,12 @@ from peerlearn.local.normal_equations import (
     UNIT,
     Factor,
     NormalEquations,
+    augment,
+    inverse,
     product_units,
     sum_units,
+    undetermined_error,
 )
-from peerlearn.local.ridge import augment, inverse, undetermined_error
 from peerlearn.network.base import Network
 
 U = UNIT

@@ -35,8 +35,7 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.certificate import GRADIENT_TOLERANCE, most_exact, receive_bound
-from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.report import Certificate, Report
+from peerlearn.algorithms.iteration import Certificate, Iterations, Report
 from peerlearn.algorithms.sums import maximum, sum_alike
 from peerlearn.arrays import Array, norms, sendable
 from peerlearn.local.least_squares import PerAgent

@@ -20,7 +20,7 @@ import numpy as np
 from peerlearn.arrays import Array, Indices, product
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import round_up
-from peerlearn.local.ridge import inverse, solve_ridge
+from peerlearn.local.normal_equations import inverse, solve_ridge
 
 Stacks = list[Array]  # for each group: its agents x padded width x M
 

@@ -25,10 +25,12 @@ from peerlearn.local.features import RandomFeatures
 from peerlearn.local.normal_equations import (
     Factor,
     NormalEquations,
+    inverse,
     product_units,
+    solve_ridge,
     sum_of_squares,
+    undetermined_error,
 )
-from peerlearn.local.ridge import inverse, solve_ridge, undetermined_error
 
 Blocks = Iterable[tuple[slice, Array]]  # some rows, and their features
 ReadAgain = Callable[[], Iterable[tuple[int, Array]]]  # hosted agents and their rows [H Y]

@@ -27,7 +27,7 @@ from peerlearn.algorithms.filtering.divergence import explain_divergence
 from peerlearn.algorithms.filtering.kernels import LMS, NLMS, RLS
 from peerlearn.algorithms.filtering.shape import BEFORE, Cooperation, Shape, one_of
 from peerlearn.algorithms.filtering.task import Design
-from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.streaming.learner import check_forgetting
 from peerlearn.arrays import Array, is_whole
 from peerlearn.data.dataset import AnyArray

@@ -31,8 +31,8 @@ from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.anchors import Anchoring
 from peerlearn.algorithms.averaging import total
+from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.readout.solver import Solution
-from peerlearn.algorithms.report import Report
 from peerlearn.arrays import Array, all_finite
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError, WireError

@@ -30,8 +30,8 @@ from sklearn.utils import check_random_state, check_scalar
 
 from peerlearn import graphs
 from peerlearn.algorithms.agreement import Drawn, check_coefficients, check_same_settings
+from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.registry import Family
-from peerlearn.algorithms.report import Report
 from peerlearn.arrays import is_whole, one_blas_thread
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError

@@ -30,8 +30,8 @@ from peerlearn.algorithms.agreement import Drawn, check_same_settings, probe
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.completion import COMPLETION, Completion
 from peerlearn.algorithms.distances import DISTANCES, Distances, Places, describe_draws
+from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.registry import Family
-from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.sums import broadcast_from_center
 from peerlearn.algorithms.unexpected import unexpected_message
 from peerlearn.arrays import HUGE, Array, all_finite, one_blas_thread

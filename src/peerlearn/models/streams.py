@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.streaming.learner import Learner
 from peerlearn.arrays import Array, one_blas_thread
 from peerlearn.data.dataset import AnyArray

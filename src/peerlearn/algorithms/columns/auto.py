@@ -31,8 +31,8 @@ from peerlearn.algorithms.columns.solver import (
     largest_square,
     positive,
 )
+from peerlearn.algorithms.iteration import check_tolerance
 from peerlearn.algorithms.registry import Family
-from peerlearn.algorithms.report import check_tolerance
 from peerlearn.arrays import Array
 from peerlearn.local.column_blocks import ColumnBlocks
 from peerlearn.network.base import Network

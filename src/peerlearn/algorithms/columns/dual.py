@@ -38,9 +38,8 @@ from peerlearn.algorithms.certificate import (
     sum_with_errors,
 )
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
-from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
 from peerlearn.algorithms.krylov import End, Krylov, Path, relative, sum_with_extra
-from peerlearn.algorithms.report import Certificate, check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import HUGE, Array, dots, norms
 from peerlearn.errors import InputError

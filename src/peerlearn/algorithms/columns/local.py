@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction
-from peerlearn.algorithms.report import OF_OWN_DATA, Report
+from peerlearn.algorithms.iteration import OF_OWN_DATA, Report
 from peerlearn.algorithms.sums import everyone
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError

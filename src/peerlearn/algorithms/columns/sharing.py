@@ -49,10 +49,9 @@ from peerlearn.algorithms.columns.solver import (
     largest_square,
     positive,
 )
-from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
 from peerlearn.algorithms.krylov import relative
 from peerlearn.algorithms.readout.admm import check_admm
-from peerlearn.algorithms.report import Certificate, check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, dots, norms, sendable
 from peerlearn.local.column_blocks import ColumnBlocks, Stacks

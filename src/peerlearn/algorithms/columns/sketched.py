@@ -36,9 +36,8 @@ from peerlearn.algorithms.certificate import (
 )
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
-from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
 from peerlearn.algorithms.krylov import ROUGH, End, Krylov, Path, relative, sum_with_extra
-from peerlearn.algorithms.report import Certificate, check_tolerance
 from peerlearn.algorithms.sums import sum_alike, sum_everywhere
 from peerlearn.arrays import Array, Indices, norms, sendable
 from peerlearn.errors import InputError

@@ -34,7 +34,7 @@ from peerlearn.arrays import Array
 from peerlearn.errors import InputError, WireError
 from peerlearn.local.column_blocks import ColumnBlocks
 from peerlearn.local.least_squares import PerAgent
-from peerlearn.local.ridge import inverse
+from peerlearn.local.normal_equations import inverse
 from peerlearn.network.base import Network
 
 MIXED = 8  # least number of rows behind every number that is sent

@@ -36,8 +36,7 @@ from peerlearn.algorithms.completion.settings import check_iterations, check_ran
 from peerlearn.algorithms.completion.windows import run
 from peerlearn.algorithms.distances.partial_matrix import Known, Mask
 from peerlearn.algorithms.distances.row_index import Places
-from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.report import check_tolerance
+from peerlearn.algorithms.iteration import Iterations, check_tolerance
 from peerlearn.arrays import Array, norms, sendable
 from peerlearn.network.base import Network
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.distances.partial_matrix import Known, Mask
+from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.registry import Family
-from peerlearn.algorithms.report import Report
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError, NetworkError
 from peerlearn.network.base import Network

@@ -39,8 +39,7 @@ from peerlearn.algorithms.completion.completed import (
 from peerlearn.algorithms.completion.settings import check_iterations, check_rank, check_step
 from peerlearn.algorithms.completion.windows import run
 from peerlearn.algorithms.distances.partial_matrix import Known
-from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.report import check_tolerance
+from peerlearn.algorithms.iteration import Iterations, check_tolerance
 from peerlearn.arrays import Array, is_real, norms, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.squared_distances import squared_distances

@@ -45,9 +45,8 @@ from peerlearn.algorithms.certificate import (
     certify_gradient,
     most_exact,
 )
-from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.iteration import Iterations, check_tolerance
 from peerlearn.algorithms.readout.solver import Solution, above_zero
-from peerlearn.algorithms.report import check_tolerance
 from peerlearn.algorithms.sums import broadcast_from_center, maximum, sum_everywhere
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from peerlearn.algorithms.averaging import Averaging, Method
+from peerlearn.algorithms.iteration import check_tolerance
 from peerlearn.algorithms.readout.admm import ADMM
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.solver import Solution, Solver
 from peerlearn.algorithms.registry import Family
-from peerlearn.algorithms.report import check_tolerance
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty, Ridge
 from peerlearn.network.base import Network

@@ -32,7 +32,7 @@ from peerlearn.algorithms.certificate import (
     sum_error,
     sum_positive,
 )
-from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
 from peerlearn.algorithms.krylov import (
     MARGIN,
     MOST_EXACT,
@@ -45,7 +45,6 @@ from peerlearn.algorithms.krylov import (
 )
 from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS, Preconditioner
 from peerlearn.algorithms.readout.solver import Solution, above_zero, only_ridge
-from peerlearn.algorithms.report import Certificate, check_tolerance
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError

@@ -19,8 +19,8 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.certificate import pooled_gradient
+from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.readout.solver import Solution, only_ridge
-from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.sums import everyone, sum_everywhere
 from peerlearn.arrays import norms
 from peerlearn.errors import DataError, InputError

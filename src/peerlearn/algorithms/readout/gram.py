@@ -44,9 +44,8 @@ from peerlearn.algorithms.certificate import (
     solve_factor,
     sum_error,
 )
-from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
 from peerlearn.algorithms.readout.solver import Solution, ridge_or_lasso
-from peerlearn.algorithms.report import Certificate, check_tolerance
 from peerlearn.algorithms.sums import (
     broadcast_from_center,
     broadcast_from_root,
@@ -59,9 +58,8 @@ from peerlearn.arrays import Array, norms, sendable
 from peerlearn.errors import DataError
 from peerlearn.local.lasso import TOLERANCE
 from peerlearn.local.least_squares import LeastSquares, Lengths
-from peerlearn.local.normal_equations import Factor, NormalEquations
+from peerlearn.local.normal_equations import Factor, NormalEquations, undetermined_error
 from peerlearn.local.penalties import Lasso, Penalty
-from peerlearn.local.ridge import undetermined_error
 from peerlearn.network.base import Message, Network
 
 __all__ = ["Gram"]

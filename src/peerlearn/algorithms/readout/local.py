@@ -17,10 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.iteration import OF_OWN_DATA, Iterations, Report
 from peerlearn.algorithms.readout.gram import LASSO_CHANGE
 from peerlearn.algorithms.readout.solver import Solution, ridge_or_lasso
-from peerlearn.algorithms.report import OF_OWN_DATA, Report
 from peerlearn.local.lasso import TOLERANCE
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Penalty

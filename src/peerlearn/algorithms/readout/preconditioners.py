@@ -35,7 +35,7 @@ from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares, PerAgent
-from peerlearn.local.ridge import inverse
+from peerlearn.local.normal_equations import inverse
 from peerlearn.network.base import Network
 
 SYNTHETIC_ROWS = 4000

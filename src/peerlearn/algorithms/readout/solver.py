@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.iteration import Report
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares

@@ -18,8 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.report import Certificate, Report
+from peerlearn.algorithms.iteration import Certificate, Iterations, Report
 from peerlearn.local.losses import Losses, are_convex
 
 # A gradient that has fallen by this factor counts as small, whatever the unit of the losses: it is

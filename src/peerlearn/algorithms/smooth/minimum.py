@@ -20,8 +20,8 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.certificate import relative_bound
+from peerlearn.algorithms.iteration import Report, check_tolerance
 from peerlearn.algorithms.registry import Family
-from peerlearn.algorithms.report import Report, check_tolerance
 from peerlearn.algorithms.sums import broadcast_from_center, sum_alike
 from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent, sendable
 from peerlearn.errors import InputError

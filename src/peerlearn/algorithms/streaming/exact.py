@@ -35,15 +35,14 @@ from peerlearn.algorithms.certificate import (
     receive_bound,
     sum_with_errors,
 )
+from peerlearn.algorithms.iteration import Certificate
 from peerlearn.algorithms.readout.gram import merge_equations, ridge_if_any
-from peerlearn.algorithms.report import Certificate
 from peerlearn.algorithms.streaming.learner import check_forgetting
 from peerlearn.algorithms.sums import broadcast_from_root, everyone, sum_everywhere
 from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.local.chunks import Chunk
-from peerlearn.local.normal_equations import NormalEquations, sum_units
+from peerlearn.local.normal_equations import NormalEquations, sum_units, undetermined_error
 from peerlearn.local.recursive import State
-from peerlearn.local.ridge import undetermined_error
 from peerlearn.network.base import Network
 
 __all__ = ["StreamExact"]

@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
+from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.readout.admm import ADMM
-from peerlearn.algorithms.report import Report
 from peerlearn.arrays import Array, is_real
 from peerlearn.data.dataset import AnyArray
 from peerlearn.lab.description import metrics
