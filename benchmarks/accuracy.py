@@ -49,7 +49,9 @@ def error(name: str, dataset: DataSet, seed: int, train: Array, test: Array) -> 
         else SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.2, seed=seed))
     )
     solver = "auto" if network is None else name
-    model = RVFLClassifier(500, alpha=8.0, solver=solver, network=network, random_state=seed)
+    model = RVFLClassifier(
+        500, alpha=8.0, fit_intercept=False, solver=solver, network=network, random_state=seed
+    )
     scores = model.fit(dataset.X[train], dataset.y[train]).agent_scores(
         dataset.X[test], dataset.y[test]
     )

@@ -72,12 +72,17 @@ def run(
     hidden, alpha, _ = SETS[dataset.name]
     model: RVFLClassifier | VerticalRVFLClassifier
     if name == "centralised":
-        model = RVFLClassifier(hidden, alpha, random_state=seed)
+        model = RVFLClassifier(hidden, alpha, fit_intercept=False, random_state=seed)
     else:
         network = SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.6, seed=seed))
         units, solver = -(-hidden // AGENTS), SOLVERS[name]
         model = VerticalRVFLClassifier(
-            units, alpha, solver=solver, network=network, random_state=seed
+            units,
+            alpha,
+            fit_intercept=False,
+            solver=solver,
+            network=network,
+            random_state=seed,
         )
     scores = model.fit(dataset.X[train], dataset.y[train]).agent_scores(
         dataset.X[test], dataset.y[test]

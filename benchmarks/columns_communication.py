@@ -31,11 +31,10 @@ from peerlearn import (
     partition,
 )
 from peerlearn.algorithms.columns import AutoColumns, ColumnSolver
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, one_blas_thread
 from peerlearn.errors import DataError, NotConverged
 from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
 from peerlearn.local.ridge import solve_ridge
-from peerlearn.local.threads import one_blas_thread
 
 AGENTS, TOLERANCE, LIMIT = 8, 1e-4, 0.1
 SETS = {

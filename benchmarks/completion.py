@@ -25,11 +25,10 @@ from common import console, g50c, holds, show
 from peerlearn import SimulatedNetwork, data, graphs
 from peerlearn.algorithms.completion import BlockCompletion, Completion, DiffusionCompletion
 from peerlearn.algorithms.distances import Exchange, Known, Landmarks
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, one_blas_thread
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, NotConverged
 from peerlearn.local.squared_distances import squared_distances
-from peerlearn.local.threads import one_blas_thread
 
 GRAPH = graphs.erdos_renyi(7, 0.5, seed=3)
 SETS = {  # rows, exchange, printed step, longest stable step

@@ -57,7 +57,7 @@ def errors(
 ) -> Iterator[float]:
     """The NRMSE of the centralised network, then of all solvers with each number of agents."""
     yield (
-        ESNRegressor(UNITS, alpha=ALPHA, random_state=seed, **task.settings)
+        ESNRegressor(UNITS, alpha=ALPHA, fit_intercept=False, random_state=seed, **task.settings)
         .fit(*train)
         .nrmse(*test)
     )
@@ -68,6 +68,7 @@ def errors(
             model = ESNRegressor(
                 UNITS,
                 alpha=alpha,
+                fit_intercept=False,
                 solver=solver,
                 network=network,
                 random_state=seed,

@@ -24,9 +24,9 @@ from esn_tasks import TASKS, Readouts
 
 from peerlearn import ADMM, Averaging, ConjugateGradient, Consensus, Gram, SimulatedNetwork, graphs
 from peerlearn.algorithms.readout.solver import Solver
+from peerlearn.arrays import one_blas_thread
 from peerlearn.errors import NotConverged
 from peerlearn.local.penalties import Ridge
-from peerlearn.local.threads import one_blas_thread
 
 ALPHA, UNITS, NEAR = 1e-3, 300, 1.0  # percent
 PRINTED = Averaging("plain", tolerance=1e-8, max_rounds=300, stopping="thesis")

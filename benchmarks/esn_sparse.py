@@ -26,12 +26,11 @@ from esn_tasks import NOISE, TASKS, WASHOUT, Task
 
 from peerlearn import ADMM, ESNRegressor, Gram, SimulatedNetwork, graphs
 from peerlearn.algorithms.readout.solver import Solver
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, one_blas_thread
 from peerlearn.data.series import Series
 from peerlearn.errors import NotConverged
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso
-from peerlearn.local.threads import one_blas_thread
 
 UNITS, TRAIN, TEST, NEAR = 500, 2500, 2000, 1e-5
 ALPHAS = tuple(10.0**-j for j in range(1, 7))
@@ -58,7 +57,7 @@ class Case:
         return ([x], [y]), ([x_test[: TEST + WASHOUT]], [y_test[: TEST + WASHOUT]])
 
     def model(self, alpha: float, penalty: Literal["ridge", "lasso"], seed: int) -> ESNRegressor:
-        settings = self.task.settings | {"noise": self.noise}
+        settings = self.task.settings | {"noise": self.noise, "fit_intercept": False}
         return ESNRegressor(UNITS, alpha=alpha, penalty=penalty, random_state=seed, **settings)
 
 

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from peerlearn import data
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, one_blas_thread
 from peerlearn.data.series import Series
 from peerlearn.local.harvest import harvest_problems
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.reservoir import Reservoir
-from peerlearn.local.threads import one_blas_thread
 
 DENSITY, WASHOUT = 0.25, 100
 NOISE = 5e-4  # the thesis's interval [0, 1e-3] around zero: what has a mean shifts all states

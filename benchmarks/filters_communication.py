@@ -16,7 +16,7 @@ import argparse
 
 import numpy as np
 from common import console, holds, show
-from filters_experiments import CTA, EARLY, EXPERIMENTS, LONE, Experiment, Filter
+from filters_experiments import CTA, EARLY, EXPERIMENTS, LONE, PLAIN, Experiment, Filter
 from rich.progress import track
 
 from peerlearn import SplineFilter
@@ -35,14 +35,14 @@ def filters(experiment: Experiment) -> dict[str, Filter]:
         "D-SAF, full exchange": experiment.saf(**CTA),
         "D-SAF, every 256": experiment.saf(every=256, **CTA),
         **{
-            f"joint RLS, every {every}": SplineFilter(every=every, network=network)
+            f"joint RLS, every {every}": SplineFilter(every=every, network=network, **PLAIN)
             for every in EVERY
         },
         **{
-            f"joint RLS, news above {news}": SplineFilter(threshold=news, network=network)
+            f"joint RLS, news above {news}": SplineFilter(threshold=news, network=network, **PLAIN)
             for news in THRESHOLDS
         },
-        "joint RLS, alone": SplineFilter(network=network, **LONE),
+        "joint RLS, alone": SplineFilter(network=network, **LONE, **PLAIN),
     }
 
 

@@ -40,6 +40,7 @@ AT_EARLY, AT_END = slice(EARLY - 500, EARLY), slice(-2000, None)
 BETTER = 12.0  # dB
 LONE = {"cooperation": "none"}
 CTA = {"cooperation": "combine-then-adapt"}
+PLAIN = {"bias": False, "scale": False, "robust": False}  # as in the thesis
 Filter = LMSFilter | SplineFilter
 
 
@@ -70,6 +71,7 @@ class Experiment:
         """The thesis's filter, with one step for both parts."""
         return SplineFilter(
             update="lms",
+            scale=False,
             step_size=self.steps,
             spline_step_size=self.steps,
             network=self.network,
@@ -83,9 +85,9 @@ class Experiment:
             "NC-SAF": self.saf(**LONE),
             "D-SAF": self.saf(**CTA),
             "D-SAF, spans": self.saf(exchange="span", **CTA),
-            "D-NLMS": SplineFilter(update="nlms", network=self.network),
-            "lone RLS": SplineFilter(network=self.network, **LONE),
-            "joint RLS": SplineFilter(network=self.network),
+            "D-NLMS": SplineFilter(update="nlms", scale=False, network=self.network),
+            "lone RLS": SplineFilter(network=self.network, **LONE, **PLAIN),
+            "joint RLS": SplineFilter(network=self.network, **PLAIN),
         }
 
 

@@ -50,7 +50,9 @@ def together(X: Array, y: Array, stream: str) -> Callable[[], RVFLClassifier]:
     network = SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.5, seed=0))
 
     def run() -> RVFLClassifier:
-        model = RVFLClassifier(HIDDEN, ALPHA, stream=stream, network=network, random_state=0)
+        model = RVFLClassifier(
+            HIDDEN, ALPHA, fit_intercept=False, stream=stream, network=network, random_state=0
+        )
         for start in range(0, len(X), CHUNK):
             model.partial_fit(X[start : start + CHUNK], y[start : start + CHUNK], classes=[-1, 1])
         return model

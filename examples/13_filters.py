@@ -16,7 +16,7 @@ system = wiener(agents=10, samples=5000)
 network = SimulatedNetwork(graphs.erdos_renyi(10, 0.6, seed=0))
 steps = np.random.default_rng(0).uniform(0.001, 0.01, 10)
 thesis = {"update": "lms", "step_size": steps, "spline_step_size": steps, "exchange": "span"}
-thesis["cooperation"] = "combine-then-adapt"
+thesis |= {"cooperation": "combine-then-adapt", "scale": False}
 filters = {
     "linear": LMSFilter(update="rls", network=network),
     "spline, thesis": SplineFilter(network=network, **thesis),

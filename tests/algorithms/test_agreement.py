@@ -437,11 +437,11 @@ class TestWhatIsSent:
         alone = (
             RVFLRegressor(6, solver="local", network=network, random_state=0).fit(X, y).report_.sent
         )
-        assert (alone.rounds, alone.bytes) == (d, d * links * 8 * 2 * (8 + 2 * 2 + 1))
+        assert (alone.rounds, alone.bytes) == (d, d * links * 8 * 2 * (9 + 2 * 2 + 1))
         gram = (
             RVFLRegressor(6, solver="gram", network=network, random_state=0).fit(X, y).report_.sent
         )
-        assert gram.rounds == d + 2 * h + d
+        assert gram.rounds == d + 2 * h + 2 * h + d  # the means, then the matrices
 
     def test_one_agent_asks_nobody(self):
         one = SimulatedNetwork(graphs.complete(1))

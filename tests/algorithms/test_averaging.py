@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from peerlearn import Averaging, Faults, SimulatedNetwork, average, everyone, graphs, maximum, total
 from peerlearn.algorithms.averaging import iterates
-from peerlearn.algorithms.flooding import broadcast_from_center
+from peerlearn.algorithms.sums import broadcast_from_center
 from peerlearn.errors import InputError, NetworkError, NotConverged
 from peerlearn.network import simulated
 from tests.support.networks import random_rows as rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from peerlearn import SimulatedNetwork, everyone, maximum
-from peerlearn.algorithms.flooding import broadcast_from_center
+from peerlearn.algorithms.sums import broadcast_from_center
 from tests.support.networks import random_rows as rows
 
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from peerlearn.errors import DataError, InputError
-from peerlearn.local.margin_losses import LogisticLosses, S3VMLosses
+from peerlearn.local.margin_losses import LogisticLosses, MulticlassS3VMLosses, S3VMLosses
 from peerlearn.local.surrogates import largest_curvatures, newton_steps, surrogate_minima
 
 RNG = np.random.default_rng(0)
@@ -26,6 +26,9 @@ L = sum(int(np.count_nonzero(y)) for y in PARTLY)
 U = sum(ROWS) - L
 M = np.linspace(-0.2, 0.4, D)
 W = 0.7 * RNG.standard_normal((len(ROWS), D))
+# Rows have a label where they have one in PARTLY.
+CLASSES = [np.where(y != 0, RNG.integers(0, 3, size=len(y)), -1) for y in PARTLY]
+W_OF_THREE = 0.7 * RNG.standard_normal((len(ROWS), 3 * D))
 
 
 def as_given(form):
@@ -43,7 +46,15 @@ def logistic(inputs=DENSE, targets=SIGNS):
     return LogisticLosses(inputs, targets)
 
 
-KINDS = {"s3vm": s3vm, "logistic": logistic}
+def three_classes(inputs=DENSE, targets=CLASSES, C2=3.0):
+    return MulticlassS3VMLosses(
+        inputs, targets, M, 2.0, C2, 1.5, classes=3, labelled=L, unlabelled=U
+    )
+
+
+KINDS = {"s3vm": s3vm, "logistic": logistic, "three classes": three_classes}
+TARGETS = {"s3vm": PARTLY, "logistic": SIGNS, "three classes": CLASSES}
+POINTS = {"s3vm": W, "logistic": W, "three classes": W_OF_THREE}
 
 
 def differences(function, w, e=1e-6):
@@ -61,26 +72,30 @@ def differences(function, w, e=1e-6):
 class TestDerivatives:
     def test_gradient(self, kind, form):
         losses = KINDS[kind](as_given(form))
-        np.testing.assert_allclose(losses.gradient(W), differences(losses.value, W), atol=1e-6)
+        w = POINTS[kind]
+        np.testing.assert_allclose(losses.gradient(w), differences(losses.value, w), atol=1e-6)
 
     def test_form_of_inputs_does_not_matter(self, kind, form):
+        w = POINTS[kind]
         np.testing.assert_array_equal(
-            KINDS[kind](as_given(form)).gradient(W), KINDS[kind]().gradient(W)
+            KINDS[kind](as_given(form)).gradient(w), KINDS[kind]().gradient(w)
         )
 
     def test_an_agent_alone_has_the_same_bits(self, kind, form):
         together = KINDS[kind](as_given(form))
+        ws = POINTS[kind]
         for k in range(len(ROWS)):
-            targets = (PARTLY if kind == "s3vm" else SIGNS)[k : k + 1]
+            targets = TARGETS[kind][k : k + 1]
             alone = KINDS[kind](as_given(form)[k : k + 1], targets)
-            w = W[k : k + 1]
-            np.testing.assert_array_equal(alone.gradient(w)[0], together.gradient(W)[k])
-            assert alone.value(w)[0] == together.value(W)[k]
-            np.testing.assert_array_equal(alone.curvature(w)(w)[0], together.curvature(W)(W)[k])
+            w = ws[k : k + 1]
+            np.testing.assert_array_equal(alone.gradient(w)[0], together.gradient(ws)[k])
+            assert alone.value(w)[0] == together.value(ws)[k]
+            np.testing.assert_array_equal(alone.curvature(w)(w)[0], together.curvature(ws)(ws)[k])
             np.testing.assert_array_equal(
-                newton_steps(alone, w, w, 6, 0.1)[0], newton_steps(together, W, W, 6, 0.1)[k]
+                newton_steps(alone, w, w, 6, 0.1)[0],
+                newton_steps(together, ws, ws, 6, 0.1)[k],
             )
-            minimum = surrogate_minima(together, W, W, 0.1)[k]
+            minimum = surrogate_minima(together, ws, ws, 0.1)[k]
             np.testing.assert_array_equal(surrogate_minima(alone, w, w, 0.1)[0], minimum)
 
 
@@ -114,7 +129,42 @@ def test_s3vm_is_what_the_formula_says():
     assert s3vm().value(np.tile(w, (len(ROWS), 1))).sum() == pytest.approx(total, rel=1e-12)
 
 
+def test_three_classes_are_what_the_formula_says():
+    w = W_OF_THREE[0]
+    total = 0.0
+    for X, y in zip(DENSE, CLASSES, strict=True):
+        f = (X - M) @ w.reshape(3, D).T
+        for own, label in zip(f, y, strict=True):
+            if label < 0:
+                p = np.exp(1.5 * own) / np.exp(1.5 * own).sum()
+                total += 3 * 3.0 / U * (1 - p @ p)
+            else:
+                short = np.maximum(0, 1 - own[label] + np.delete(own, label))
+                total += 10 * 2.0 / (2 * L) * short @ short
+    losses = three_classes()
+    assert losses.value(np.tile(w, (len(ROWS), 1))).sum() == pytest.approx(total, rel=1e-12)
+
+
+def test_curvature_of_three_classes_is_that_of_labelled_rows():
+    labelled_alone = three_classes(C2=0.0)
+    p = RNG.standard_normal(W_OF_THREE.shape)
+    e = 1e-7
+    ahead = labelled_alone.gradient(W_OF_THREE + e * p)
+    behind = labelled_alone.gradient(W_OF_THREE - e * p)
+    change = (ahead - behind) / (2 * e)
+    np.testing.assert_allclose(three_classes().curvature(W_OF_THREE)(p), change, atol=1e-5)
+
+
+def test_large_outputs_of_three_classes_do_not_overflow():
+    losses = three_classes()
+    assert np.isfinite(losses.value(1e4 * W_OF_THREE)).all()
+    assert np.isfinite(losses.gradient(1e4 * W_OF_THREE)).all()
+
+
 def test_convex_part_of_s3vm_is_that_of_labelled_rows():
+    np.testing.assert_array_equal(
+        three_classes().convex_gradient(W_OF_THREE), three_classes(C2=0.0).gradient(W_OF_THREE)
+    )
     labelled_alone = s3vm(C2=0.0)
     np.testing.assert_array_equal(s3vm().convex_gradient(W), labelled_alone.gradient(W))
     np.testing.assert_array_equal(logistic().convex_gradient(W), logistic().gradient(W))
@@ -139,7 +189,7 @@ class TestSurrogates:
         left = N * losses.curvature(W)(p) + alpha * p
         assert (np.linalg.norm(left + W, axis=1) <= 0.011 * np.linalg.norm(W, axis=1)).all()
 
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", ["s3vm", "logistic"])
     def test_surrogate_minima_have_no_slope(self, kind):
         losses, alpha, G = KINDS[kind](), 0.5, np.flip(W)
         u = surrogate_minima(losses, W, G, alpha)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from peerlearn import SimulatedNetwork, StreamConsensus, graphs
+from peerlearn.arrays import one_blas_thread
 from peerlearn.errors import DataError
 from peerlearn.local import recursive
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures
-from peerlearn.local.threads import one_blas_thread
 from tests.support.readout_problems import closed_form
 from tests.support.streams_alone import AGENTS, NEVER, B, M, rows_of, stream_of
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse.linalg import ArpackNoConvergence
 from threadpoolctl import threadpool_limits
 
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, one_blas_thread
 from peerlearn.errors import InputError
 from peerlearn.local.harvest import harvest_problems
 from peerlearn.local.least_squares import LeastSquares
@@ -17,7 +17,6 @@ from peerlearn.local.records import TIMES
 from peerlearn.local.reservoir import Reservoir
 from peerlearn.local.sparse_product import SparseRows
 from peerlearn.local.spectral_radius import spectral_radius
-from peerlearn.local.threads import one_blas_thread
 
 LENGTHS = (700, 3, 2 * TIMES, TIMES, TIMES + 1, 40, 0, 1, 600, 10, 333)
 

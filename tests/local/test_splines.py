@@ -89,6 +89,16 @@ def test_rows_are_the_derivative_by_control_points_inside_and_outside(spline, q)
         np.testing.assert_allclose(gradient[:, j], difference, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("factor", [0.9, 1.0, 1.3])
+def test_stretched_points_give_the_stretched_function_at_the_knots(spline, q, factor):
+    stretched = spline.stretch(factor, np.column_stack([q, 2 * q]))
+    expected = spline.value(factor * spline.knots, q)
+    np.testing.assert_allclose(spline.value(spline.knots, stretched[:, 0]), expected, atol=1e-11)
+    np.testing.assert_allclose(stretched[:, 1], 2 * stretched[:, 0], atol=1e-11)
+    if factor == 1:
+        np.testing.assert_allclose(stretched[:, 0], q, atol=1e-11)
+
+
 def test_beyond_the_ends_lies_the_tangent(spline, q):
     for end in (-2.0, 2.0):
         side = np.sign(end)

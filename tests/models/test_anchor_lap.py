@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, load_iris
 
 from peerlearn import Faults, SimulatedNetwork, data, graphs
 from peerlearn.algorithms import anchors as agreed
@@ -76,7 +77,7 @@ def test_many_classes_and_no_gamma_I():
         iris.data, some
     )
     assert model.coefficients_.shape == (4, 10, 3)
-    expected = printed(model, iris.data, np.eye(3)[iris.target], some >= 0, 2 * 30 / 150, 10, 10)
+    expected = printed(model, iris.data, np.eye(3)[iris.target], some >= 0, 2.0, 5, 10)
     np.testing.assert_allclose(model.decision_function(iris.data), expected, atol=1e-8)
     assert model.score(iris.data, iris.target) > 0.9
 
@@ -99,11 +100,12 @@ def test_unlabelled_rows_help():
         moons = data.load("two-moons", seed=seed)
         y = (moons.y > 0).astype(int)
         some = np.where(np.arange(400) < 14, y, -1)
+        fixed = {"width": 0.2, "gamma_I": 0.07, "power": 2, "n_nearest": 10, "rank": 60}
         alone = {"width": 0.2, "gamma_I": 0.0, "random_state": seed}
         for name, model, rows, known in (
             (
                 "ours",
-                AnchorLapClassifier(0.2, power=2, network=ring(5), random_state=seed),
+                AnchorLapClassifier(**fixed, network=ring(5), random_state=seed),
                 moons.X,
                 some,
             ),
@@ -233,7 +235,7 @@ class TestGiven:
 
     @pytest.mark.parametrize("rows", [2, 3, 24, 120])
     def test_centres_are_those_of_two_rows_at_least(self, rows):
-        table = agreed.Anchoring(1.0)._find_centres(X[:rows], 3, (0, 0))
+        table = agreed.Anchoring(1.0)._find_centres(X[:rows], 3, (0, 0), 100)
         C, n, e = table[:, :-2], table[:, -2], table[:, -1]
         assert np.array_equal(n, np.rint(n))
         assert n.min() >= 2
@@ -384,3 +386,51 @@ class TestBadInput:
                     match=f"the sums of all agents, with {said}, cannot be right: one of them",
                 ):
                     model.fit(X, SOME)
+
+
+class TestDefaults:
+    """Numbers of anchors and features follow the rows, and X may be sparse."""
+
+    @pytest.mark.parametrize(("rows", "anchors"), [(60, 15), (120, 30), (2000, 300)])
+    def test_a_quarter_of_the_rows(self, rows, anchors):
+        rng = np.random.default_rng(0)
+        some = np.where(np.arange(rows) < 10, np.arange(rows) % 2, -1)
+        model = AnchorLapClassifier(network=ring(), random_state=0)
+        model.fit(rng.standard_normal((rows, 5)), some)
+        assert len(model.anchors_) == anchors
+        assert model.coefficients_.shape[1] == anchors  # as many features
+
+    def test_digits_need_more_than_a_hundred(self):
+        digits = load_digits()
+        rows = digits.data / 16
+        rng = np.random.default_rng(0)
+        some = np.full(len(rows), -1)
+        for label in range(10):
+            own = rng.permutation(np.flatnonzero(digits.target == label))[:10]
+            some[own] = label
+        errors = {}
+        for name, settings in (("now", {}), ("fixed", {"n_anchors": 100, "rank": 60})):
+            model = AnchorLapClassifier(**settings, network=ring(), random_state=0)
+            errors[name] = 1 - model.fit(rows, some).score(rows, digits.target)
+        assert errors["now"] < 0.07
+        assert errors["now"] < 0.8 * errors["fixed"]
+
+    @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.csc_array])
+    def test_sparse_rows(self, form):
+        rows = np.where(np.abs(X) < 0.3, 0.0, X)
+        dense = AnchorLapClassifier(network=ring(), random_state=0).fit(rows, SOME)
+        sparse = AnchorLapClassifier(network=ring(), random_state=0).fit(form(rows), SOME)
+        np.testing.assert_allclose(sparse.anchors_, dense.anchors_, atol=1e-12)
+        assert sparse.width_ == pytest.approx(dense.width_)
+        np.testing.assert_allclose(
+            sparse.decision_function(form(rows)), dense.decision_function(rows), atol=1e-6
+        )
+
+    def test_sparse_rows_that_some_agents_have(self):
+        shares = [(X[:0], SOME[:0]), (X[:70], SOME[:70]), (X[70:], np.full(50, -1))]
+        given = [(sp.csr_array(rows), own) for rows, own in shares]
+        model = AnchorLapClassifier(network=ring(3), random_state=0).fit(given)
+        dense = AnchorLapClassifier(network=ring(3), random_state=0).fit(shares)
+        np.testing.assert_allclose(
+            model.agent_outputs(sp.csr_array(X)), dense.agent_outputs(X), atol=1e-6
+        )

@@ -101,6 +101,17 @@ def test_anchors_of_many_classes_and_sizes(tmp_path, classes, options):
     assert loaded._graph.nearest == model._graph.nearest
 
 
+def test_s3vm_of_three_classes(tmp_path):
+    model = S3VMClassifier(random_state=0).fit(X, np.where(HIDDEN, -1, THIRDS))
+    loaded = again(model, tmp_path)
+    must_be_the_same(loaded, model)
+    assert loaded.coefficients_.shape == (1, 3, X.shape[1])
+    assert loaded.positive_share_ is None
+    path = changed(tmp_path / "m.npz", tmp_path / "other.npz", about={"outputs": 2})
+    with pytest.raises(DataError, match=r"coefficients has shape \(3, 4\), which is not \(2, 4\)"):
+        archive.load(path)
+
+
 def test_rows_with_many_zeros(tmp_path):
     model = S3VMClassifier(random_state=0).fit(sparse.csr_array(X), LABELS["whole"])
     loaded = again(model, tmp_path)

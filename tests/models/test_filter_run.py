@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -38,7 +40,10 @@ class TestLearning:
         parts = [live.step(x[:, a:b], d[:, a:b]) for a, b in ((0, 700), (700, 701), (701, 1500))]
         assert np.array_equal(np.hstack(parts), run.outputs)
 
-    @pytest.mark.parametrize(("kind", "outlier"), [(LMSFilter, 1000.0), (SplineFilter, 4000.0)])
+    @pytest.mark.parametrize(
+        ("kind", "outlier"),
+        [(LMSFilter, 1000.0), (partial(SplineFilter, scale=False), 4000.0)],
+    )
     def test_one_outlier_does_not_make_normalised_steps_slow(self, kind, outlier):
         x, _ = wave(1, 4000)
         x[0, 1000] = outlier
@@ -78,14 +83,62 @@ class TestLearning:
             < decibels(alone.mean(axis=1).min()[None])[0]
         )
 
-    def test_follows_a_system_that_changes(self):
+    @pytest.mark.parametrize("settings", [{"forgetting": 0.98, "robust": False}, {}])
+    def test_follows_a_system_that_changes(self, settings):
         x, d = wave(1, 4000)
         d[:, 2000:] = np.convolve(x[0], [-0.2, 0.9])[2000:4000]
-        late = [
-            LMSFilter(update="rls", forgetting=f).run(x, d).mse[:, -500:].mean()
-            for f in (1.0, 0.98)
-        ]
+        still, model = (LMSFilter(update="rls", **own) for own in ({"robust": False}, settings))
+        late = [each.run(x, d).mse[:, -500:].mean() for each in (still, model)]
         assert late[1] < 0.01 * late[0]
+
+    @pytest.mark.parametrize("cooperation", [AFTER, "none"])
+    def test_the_size_of_signals_does_not_matter(self, cooperation):
+        network = SimulatedNetwork(graphs.erdos_renyi(10, 0.6, seed=0))
+        signals = wiener(agents=10, samples=3000)
+        found = []
+        for size in (1.0, 0.01, 0.3, 1.7, 3.0, 8.0, 100.0):
+            model = SplineFilter(network=network, cooperation=cooperation)
+            run = model.run(size * signals.x, size * signals.d)
+            excess = run.excess(size * signals.clean)[:, -500:].mean() / size**2
+            found.append(decibels(excess[None])[0])
+        assert max(found) - min(found) < 0.1
+
+    @pytest.mark.parametrize("harm", ["none", "change", "small", "large", "outlier", "offset"])
+    @pytest.mark.parametrize("cooperation", [AFTER, "none"])
+    def test_defaults_do_no_harm(self, harm, cooperation):
+        network = SimulatedNetwork(graphs.erdos_renyi(10, 0.6, seed=0))
+        first, second = (wiener(agents=10, samples=3000, seed=seed) for seed in (0, 7))
+        last = second if harm == "change" else first
+        x, d, clean = first.x, first.d, first.clean
+        plain = SplineFilter(
+            bias=False, scale=False, robust=False, network=network, cooperation=cooperation
+        )
+        alike = plain.run(last.x, last.d).excess(last.clean)
+        limit = decibels(alike[:, -500:].mean()[None])[0] + 4
+        size = {"small": 0.01, "large": 100.0}.get(harm, 1.0)
+        x, d, clean = size * x, size * d, size * clean
+        if harm == "change":
+            x, d, clean = (
+                np.hstack([getattr(each, name) for each in (first, second)])
+                for name in ("x", "d", "clean")
+            )
+        elif harm == "outlier":
+            x[3, 2000] = d[5, 1500] = 1e4
+        elif harm == "offset":
+            d, clean = d + 5, clean + 5
+        run = SplineFilter(network=network, cooperation=cooperation).run(x, d)
+        excess = run.excess(clean)[:, -500:].mean() / size**2
+        assert decibels(excess[None])[0] < limit
+
+    def test_silence_is_no_change(self):
+        x, d = wave(1, 6000)
+        x[:, 2000:5000], d[:, 2000:5000] = 0.0, 0.0
+        model = LMSFilter(update="rls")
+        model.run(x[:, :2000], d[:, :2000])
+        before = model._filter_state.state["watch"].copy()
+        model.step(x[:, 2005:5000], d[:, 2005:5000])
+        after = model._filter_state.state["watch"]
+        assert after[0, 2] - before[0, 2] <= 5  # errors that were judged
 
 
 class TestResults:
@@ -139,7 +192,7 @@ class TestResults:
 
     def test_predict_is_a_signal_of_its_own(self):
         x, d = wave(6, 100)
-        model = LMSFilter(update="rls", network=SimulatedNetwork(GRAPH))
+        model = LMSFilter(update="rls", bias=False, network=SimulatedNetwork(GRAPH))
         model.run(x, d)
         before, sent = model.coefficients_, model.report_.sent
         expected = [np.convolve(row, w)[:100] for row, w in zip(x, before, strict=True)]

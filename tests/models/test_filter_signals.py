@@ -70,6 +70,20 @@ class TestSignals:
         assert np.array_equal(model.coefficients_, before)
         model.step(X[:, 30:], D[:, 30:])
 
+    @pytest.mark.parametrize("kind", [SplineFilter, LMSFilter])
+    def test_no_sample_now(self, kind):
+        model = kind(network=NETWORK)
+        for empty in ([], np.zeros((6, 0))):
+            assert model.step(empty, empty).shape == np.shape(empty)
+        model.step(X, D)
+        before, sent = model.coefficients_, model.report_.sent
+        assert model.step(X[:, :0], D[:, :0]).shape == (6, 0)
+        assert np.array_equal(model.coefficients_, before)
+        assert (model.report_.sent, model.report_.iterations) == (sent, 40)
+        assert kind().step([], []).shape == (0,)
+        with pytest.raises(DataError, match="d has 1 samples, but x has 0"):
+            model.step([], D[:, 0])
+
     def test_whole_numbers_and_lists_are_signals(self):
         model = LMSFilter()
         assert model.run([1, 2, 3], [True, False, True]).outputs.shape == (1, 3)
@@ -169,6 +183,8 @@ class TestSettings:
                 "the step_size of agent 0 is 2: filters diverge with 2 or more",
             ),
             ({"update": "rls", "step_size": 0.1}, "update='rls' has no step_size"),
+            ({"bias": 1}, "bias is 1: give True or False"),
+            ({"robust": None}, "robust is None: give True or False"),
             ({"network": "ring"}, "network must be a peerlearn Network"),
         ],
     )
@@ -183,6 +199,7 @@ class TestSettings:
         [
             ({"knots": 2.1}, "knots=2.1 must be a whole number of times"),
             ({"spacing": -1}, "spacing is -1"),
+            ({"scale": "auto"}, "scale is 'auto': give True or False"),
             ({"basis": "bezier"}, "basis is 'bezier'"),
             ({"exchange": "half"}, "exchange is 'half'"),
             ({"exchange": "span"}, "recursive least squares changes all control points"),
@@ -225,7 +242,10 @@ class TestSettings:
                 return [{0: self.said[to is not None]} for _ in outbox]
 
         model = SplineFilter(
-            update="lms", exchange="span", network=Strange(GRAPH, exact_order=True)
+            update="lms",
+            exchange="span",
+            scale=False,
+            network=Strange(GRAPH, exact_order=True),
         )
         fine = {"span": np.array([3])}
         for said, says in (

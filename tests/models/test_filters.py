@@ -5,7 +5,7 @@ them.
 from __future__ import annotations
 
 import re
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -24,12 +24,15 @@ BEFORE, AFTER = "combine-then-adapt", "adapt-then-combine"
 STEPS = {"lms": (0.02, 0.01), "nlms": (0.2, 0.3), "rls": (None, None)}
 
 
+PLAIN = {"bias": False, "robust": False}  # and scale=False, of a spline filter
+
+
 def filter_of(update, spline=True, network=None, **settings):
     mu, mu_q = STEPS[update]
+    settings = PLAIN | settings
     if spline:
-        return SplineFilter(
-            update=update, step_size=mu, spline_step_size=mu_q, network=network, **settings
-        )
+        settings = {"scale": False, "spline_step_size": mu_q} | settings
+        return SplineFilter(update=update, step_size=mu, network=network, **settings)
     return LMSFilter(update=update, step_size=mu, network=network, **settings)
 
 
@@ -126,6 +129,124 @@ class TestAgainstPlainNumpy:
         close(learned(model), theta, 1e-9)
 
 
+class TestDefaults:
+    """Bias, scale, robust errors and changes, against plain numpy."""
+
+    @pytest.mark.parametrize(
+        ("update", "spline", "factors"),
+        [
+            ("rls", True, (1.0, 1.0)),
+            ("rls", True, (1e-4, 30.0)),
+            ("rls", False, (1.0, 1.0)),
+            ("nlms", True, (0.1, 10.0)),
+            ("nlms", False, (1.0, 1.0)),
+            ("lms", True, (0.02, 500.0)),
+            ("lms", False, (1.0, 1.0)),
+        ],
+    )
+    def test_one_agent(self, update, spline, factors):
+        x, d = changing(1) if update == "rls" else wave(1, 600)
+        offsets = (3.0, -4.0) if update == "rls" else (0.0, 0.0)
+        x, d = factors[0] * (x + offsets[0]), factors[1] * (d + offsets[1])
+        settings = {"bias": True, "robust": update == "rls"} | ({"scale": True} if spline else {})
+        model = filter_of(update, spline, **settings)
+        run = model.run(x, d)
+        spline = Spline(2.2, 0.2) if spline else None
+        y, theta = by_hand(x, d, update, steps=STEPS[update], spline=spline, **settings)
+        close(run.outputs / factors[1], y / factors[1], 1e-5)
+        alike(learned(model), theta)
+
+    @pytest.mark.parametrize(
+        ("exact", "how"),
+        list(
+            product(
+                (False, True),
+                (
+                    {"update": "rls"},
+                    {"update": "rls", "every": 5},
+                    {"update": "rls", "before": True},
+                    {"update": "rls", "threshold": 0.03},
+                    {"update": "lms", "before": True, "spans": True},
+                ),
+            )
+        ),
+    )
+    def test_a_network(self, exact, how):
+        x, d = changing(6) if how["update"] == "rls" else wave(6, 300)
+        x, d = 0.01 * x, 300.0 * d
+        network = SimulatedNetwork(GRAPH, exact_order=exact)
+        how = dict(how)
+        update = how.pop("update")
+        on = {"bias": True, "scale": True, "robust": update == "rls"}
+        given = {
+            "cooperation": BEFORE if how.get("before") else AFTER,
+            "exchange": "span" if how.get("spans") else "full",
+            "every": how.get("every", 1),
+            "threshold": how.get("threshold"),
+        }
+        model = filter_of(update, network=network, **given, **on)
+        C, spline = network.weights.toarray(), Spline(2.2, 0.2)
+        y, theta = by_hand(x, d, update, C=C, spline=spline, steps=STEPS[update], **how, **on)
+        close(model.run(x, d).outputs / 300.0, y / 300.0, 1e-7)
+        alike(learned(model), theta)
+
+    def test_compiled_and_engine_neutral_loops_agree(self):
+        x, d = changing(6)
+        runs = [
+            SplineFilter(network=SimulatedNetwork(GRAPH, exact_order=exact)).run(x, d)
+            for exact in (False, True)
+        ]
+        close(runs[0].outputs, runs[1].outputs)
+        assert runs[0].sent == runs[1].sent
+
+    def test_blocks_of_any_length_are_one_recording(self):
+        x, d = changing(6)
+        model = SplineFilter(network=SimulatedNetwork(GRAPH))
+        whole = model.run(x, d)
+        live = clone(model)
+        edges = [0, 1, 40, 40, 127, 128, 129, 300, 600]
+        parts = [live.step(x[:, a:b], d[:, a:b]) for a, b in pairwise(edges)]
+        assert np.array_equal(np.hstack(parts), whole.outputs)
+        assert np.array_equal(learned(live), learned(model))
+        assert live.report_.sent.rounds == model.report_.sent.rounds
+
+    @pytest.mark.parametrize(("samples", "sums"), [(150, 1), (600, 2), (5000, 4)])
+    def test_a_scale_costs_one_flood_and_few_sums(self, samples, sums):
+        x, d = wave(6, samples)
+        network = SimulatedNetwork(GRAPH)
+        scaled, plain = (
+            SplineFilter(network=network, scale=scale, bias=False).run(x, d).sent.rounds
+            for scale in (True, False)
+        )
+        assert scaled - plain == network.flood_rounds + sums * 2 * network.tree.height
+
+    def test_silent_agents_do_not_set_the_scale(self):
+        x, d = wave(6, 800)
+        x[2:], d[2:] = 0.0, 0.0
+        small = SplineFilter(network=SimulatedNetwork(GRAPH))
+        large = clone(small)
+        small.run(x, d)
+        large.run(1e4 * x, 1e4 * d)
+        close(1e4 * large.coefficients_, small.coefficients_, 1e-6)
+        SplineFilter().run(np.zeros(150), np.zeros(150))  # nobody has a scale
+
+
+def alike(found, expected):
+    """Relative to the largest of w and of the bias and the control points."""
+    for part in (slice(5), slice(5, None)):
+        size = np.abs(expected[:, part]).max()
+        close(found[:, part] / size, expected[:, part] / size, 1e-5)
+
+
+def changing(agents, samples=600):
+    """Signals with an outlier in each, of a system that changes half-way."""
+    x, d = wave(agents, samples)
+    x[:, 180] = 40.0
+    d[0, 200] = 1e4
+    d[:, samples // 2 :] = 1.0 - 0.7 * x[:, samples // 2 :]
+    return x, d
+
+
 class TestGradients:
     """What one LMS step changes is the step times the error times the derivative of the output, by
     differences.
@@ -136,7 +257,9 @@ class TestGradients:
     )
     def test_both_parts(self, basis, size):
         x, d = wave(1, 60)
-        model = SplineFilter(update="lms", step_size=0.02, spline_step_size=0.03, basis=basis)
+        model = SplineFilter(
+            update="lms", step_size=0.02, spline_step_size=0.03, basis=basis, scale=False
+        )
         model.run(x, d)
         shape, theta = model._filter_state.shape, model._filter_state.state["theta"].copy()
         recent = np.concatenate([x[0, -4:], [size]])[
@@ -164,14 +287,16 @@ class TestSpecialCases:
     def test_a_spline_that_stays_on_the_diagonal_is_lms(self, network):
         x, d = wave(1 if network is None else 6, 2000)
         linear = LMSFilter(step_size=0.01, network=network)
-        still = SplineFilter(update="lms", step_size=0.01, spline_step_size=0.0, network=network)
+        still = SplineFilter(
+            update="lms", step_size=0.01, spline_step_size=0.0, network=network, scale=False
+        )
         close(still.run(x, d).outputs, linear.run(x, d).outputs)
         close(still.coefficients_, linear.coefficients_)
         assert (np.abs(x) > 2.2).any()  # also beyond the knots
 
     def test_linear_rls_is_ridge_regression(self):
         x, d = wave(1, 300)
-        model = LMSFilter(update="rls")
+        model = LMSFilter(update="rls", **PLAIN)
         model.run(x, d)
         padded = np.concatenate([np.zeros(4), x[0]])
         H = np.stack([padded[n : n + 5][::-1] for n in range(300)])

@@ -90,3 +90,5 @@ def test_what_is_refused():
         model.fit(X, y, 0 * W)
     with pytest.raises(InputError, match="class_weight is 'even': give 'balanced', None, or a"):
         RVFLClassifier(class_weight="even").fit(X, y > 100)
+    with pytest.raises(InputError, match="class_weight is set, and streams take no weights"):
+        RVFLClassifier(class_weight="balanced").partial_fit(X, y > 100)

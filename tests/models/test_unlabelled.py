@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 
-from peerlearn import AnchorLapClassifier, SimulatedNetwork, graphs
+from peerlearn import (
+    AnchorLapClassifier,
+    LapKRRClassifier,
+    S3VMClassifier,
+    SimulatedNetwork,
+    graphs,
+)
 from peerlearn.algorithms.agreement import union
 from peerlearn.errors import DataError, WireError
 from peerlearn.models.unlabelled import is_labelled, is_unlabelled
@@ -124,3 +131,18 @@ def test_texts_and_numbers_do_not_mix():
         AnchorLapClassifier().encode(
             SimulatedNetwork(graphs.ring(3)), [np.array([-1, "a", 3], dtype=object)] * 3
         )
+
+
+@pytest.mark.parametrize("wrapper", [OneVsRestClassifier, OneVsOneClassifier, OutputCodeClassifier])
+@pytest.mark.parametrize(
+    "model", [S3VMClassifier(), AnchorLapClassifier(), LapKRRClassifier(n_neighbors=3)], ids=repr
+)
+def test_a_wrapper_that_makes_minus_one_a_class_is_refused(model, wrapper):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    truth = np.argmax(X, axis=1)
+    y = np.where(np.arange(60) % 2 == 0, truth, -1)
+    with pytest.raises(DataError, match=r"takes -1, which marks rows .*, for a class: train "):
+        wrapper(model).fit(X, y)
+    if wrapper is not OutputCodeClassifier:  # its codes are -1 and 1
+        assert wrapper(model).fit(X, truth).score(X, truth) > 0.5  # with all labels it may
+    assert model.fit(X, y).score(X, truth) > 0.5

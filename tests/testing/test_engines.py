@@ -34,7 +34,8 @@ class TestOurs:
 
     @pytest.mark.parametrize("graph", [FOUR, SEVEN], ids=str)
     def test_simulation_in_any_order_is_close(self, graph):
-        check_engine(simulate, graph, tolerance=1e-10)
+        # S3VM of three classes by NEXT enlarges differences of rounding to 4e-10.
+        check_engine(simulate, graph, tolerance=1e-9)
 
     def test_what_is_saved_is_compared(self, tmp_path):
         """As several processes would do it; a file that is missing is noticed."""

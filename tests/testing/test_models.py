@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from peerlearn import ConjugateGradient, RVFLClassifier, RVFLRegressor, S3VMClassifier
-from peerlearn.models.fitted_model import OwnAnswer
+from peerlearn.models.base import OwnAnswer, one_agent
 from peerlearn.models.registry import models
-from peerlearn.models.settings import one_agent
 from peerlearn.network.base import Counts
 from peerlearn.testing import check_model, model_checks
 from peerlearn.testing.conventions import convention_checks

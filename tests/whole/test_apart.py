@@ -25,8 +25,8 @@ from peerlearn import (
     total,
 )
 from peerlearn.algorithms.agreement import union
-from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.algorithms.readout.auto import solvers
+from peerlearn.algorithms.sums import broadcast_from_center
 from peerlearn.errors import PeerlearnError
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares

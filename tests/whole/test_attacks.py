@@ -22,15 +22,15 @@ from peerlearn import (
 )
 from peerlearn.algorithms.distances import Landmarks
 from peerlearn.algorithms.distances.landmarks import orthonormal
+from peerlearn.arrays import one_blas_thread
 from peerlearn.errors import NotConverged
 from peerlearn.local.anchor_graph import AnchorGraph, projection
 from peerlearn.local.normal_equations import NormalEquations
-from peerlearn.local.threads import one_blas_thread
 
 GRAPH = graphs.erdos_renyi(20, 0.2, seed=0)
 TREE = SimulatedNetwork(GRAPH).tree
 LEAF = next(k for k in range(20) if k not in TREE.parent)  # its messages hold its own numbers alone
-PARENT = int(TREE.parent[LEAF])
+PARENT = int(TREE.parent[LEAF])  # the root
 G50C = data.load("g50c")
 
 
@@ -106,25 +106,36 @@ def test_six_rounds_of_gossip_give_values_of_agents_that_are_not_neighbors():
     assert sorted(computed) == [1, 1, 2, 2, *[17] * 15, 19]
 
 
-def test_one_message_of_gram_gives_the_rows_of_its_sender():
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_messages_of_gram_give_the_rows_of_their_sender(intercept):
     """H'H = sum_i h(x_i) h(x_i)' of fewer rows than features has a null space N: N'h(x) = 0 for
     each row.
 
     From nearly every start Newton's method ends at one of the rows. Its part is taken from H'H, and
-    the next one found.
+    the next one found. With an intercept features are centred. The sums that were sent for their
+    means, and the means, which all agents know, undo that.
     """
     cancer = data.load("breast-cancer")
     X = (cancer.X - cancer.X.mean(axis=0)) / cancer.X.std(axis=0)
     parts = np.array_split(np.arange(180, 569), 19)
     parts.insert(LEAF, np.arange(180))
     network = Tapped(PARENT)
-    model = RVFLClassifier(300, solver="gram", fit_intercept=False, network=network, random_state=0)
+    model = RVFLClassifier(
+        300, solver="gram", fit_intercept=intercept, network=network, random_state=0
+    )
     model.fit([(X[part], cancer.y[part]) for part in parts])
 
     message = network.of("exchange", LEAF)[-1]
     R = NormalEquations.unpack(message, (300, 1)).R[:, :300]
+    G = R.T @ R
+    if intercept:
+        n, s = network.of("pass_on", LEAF)[0][:1], network.of("pass_on", LEAF)[0][1:301]
+        own = model.features_(X[parts[PARENT]])
+        from_children = sum(network.of("pass_on"))
+        m = (own.sum(axis=0) + from_children[1:301]) / (len(own) + from_children[0])
+        G += np.outer(m, s) + np.outer(s, m) - n * np.outer(m, m)
     with one_blas_thread():  # many small products: threads would only wait for each other
-        found = rows_behind(R.T @ R, len(R), model.features_)
+        found = rows_behind(G, 180, model.features_)
     assert len(found) == 180
     assert max(min(away(x, row) for x in found) for row in X[:180]) < 1e-10
 
@@ -170,7 +181,7 @@ class TestOneLabelledRow:
     def test_leaks_from_the_first_gradient_of_s3vm(self, shares):
         """At w = 0 all f are b: unlabelled rows enter by their sum, which was sent before."""
         network = Tapped(PARENT)
-        model = S3VMClassifier(network=network, random_state=0).fit(shares)
+        model = S3VMClassifier(positive_share=0.5, network=network, random_state=0).fit(shares)
 
         (_, positive, others), unlabelled, slope = network.of("pass_on", LEAF)[:3]
         L, U = 1 + 19 * 5, 550 - 96  # told to all agents
@@ -181,10 +192,18 @@ class TestOneLabelledRow:
         found = m - (slope[:-1] - of_others) * L / (model.C1 * y * (1 - y * b))
         assert away(found, shares[LEAF][0][0]) < 1e-13
 
+    def test_leaks_where_s3vm_estimates_the_share_of_positives(self, shares):
+        """The sum of an agent's labelled rows is sent: here it is the row."""
+        network = Tapped(PARENT)
+        S3VMClassifier(network=network, random_state=0).fit(shares)
+        _, _, labelled = network.of("pass_on", LEAF)[:3]
+        np.testing.assert_array_equal(labelled[:-1], shares[LEAF][0][0])
+
     def test_leaks_from_the_sums_of_anchor_lap(self, shares):
         """The sum over labelled rows of phi(x) y is +-phi(x): the first of phi shows the sign."""
         network = Tapped(PARENT)
-        model = AnchorLapClassifier(network=network, random_state=0).fit(shares)
+        few = {"n_anchors": 100, "n_nearest": 10, "rank": 60}
+        model = AnchorLapClassifier(**few, network=network, random_state=0).fit(shares)
 
         P = projection(model.anchors_, model.width_, 60)
         graph = AnchorGraph(model.anchors_, P, model.width_, nearest=10)

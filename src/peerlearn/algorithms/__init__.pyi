@@ -12,8 +12,6 @@ from peerlearn.algorithms.completion.block import BlockCompletion as BlockComple
 from peerlearn.algorithms.completion.diffusion import DiffusionCompletion as DiffusionCompletion
 from peerlearn.algorithms.distances.exchange import Exchange as Exchange
 from peerlearn.algorithms.distances.landmarks import Landmarks as Landmarks
-from peerlearn.algorithms.flooding import everyone as everyone
-from peerlearn.algorithms.flooding import maximum as maximum
 from peerlearn.algorithms.readout.admm import ADMM as ADMM
 from peerlearn.algorithms.readout.auto import Auto as Auto
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient as ConjugateGradient
@@ -33,3 +31,5 @@ from peerlearn.algorithms.streaming.consensus import StreamConsensus as StreamCo
 from peerlearn.algorithms.streaming.diffusion_lms import DiffusionLMS as DiffusionLMS
 from peerlearn.algorithms.streaming.diffusion_rls import DiffusionRLS as DiffusionRLS
 from peerlearn.algorithms.streaming.exact import StreamExact as StreamExact
+from peerlearn.algorithms.sums import everyone as everyone
+from peerlearn.algorithms.sums import maximum as maximum

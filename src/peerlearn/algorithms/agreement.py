@@ -27,7 +27,7 @@ from zlib import crc32
 
 import numpy as np
 
-from peerlearn.algorithms.flooding import maximum
+from peerlearn.algorithms.sums import maximum
 from peerlearn.algorithms.unexpected import LIKELY_CAUSE, unexpected_message
 from peerlearn.arrays import Array, all_finite, sendable
 from peerlearn.errors import DataError, InputError, Mismatch, WireError

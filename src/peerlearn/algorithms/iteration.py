@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.sums import maximum
 from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.errors import warn_not_converged
 from peerlearn.network.base import Network

@@ -34,10 +34,9 @@ from typing import Protocol
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.report import Report
-from peerlearn.algorithms.sums import sum_alike
+from peerlearn.algorithms.sums import maximum, sum_alike
 from peerlearn.arrays import Array
 from peerlearn.local.least_squares import PerAgent
 from peerlearn.network.base import Network

@@ -42,6 +42,13 @@ class Family(Generic[Kind]):
         chosen: Kind = resolve(given, self.kinds(), self.what, self.method)
         return chosen
 
+    def check(self, given: Kind | str) -> None:
+        """Refuse what is no algorithm of the family, and no name of one."""
+        if isinstance(given, str):
+            self.kind_of(given)
+        else:
+            self.of(given)
+
     def kind_of(self, name: str) -> type[Kind]:
         """Return a class by its `name` or by that of the class itself."""
         return find_class(name, self.kinds(), self.what)

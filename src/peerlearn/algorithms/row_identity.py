@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from peerlearn.algorithms.flooding import maximum
+from peerlearn.algorithms.sums import maximum
 from peerlearn.algorithms.unexpected import LIKELY_CAUSE, unexpected_message
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, WireError

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.flooding import maximum
-from peerlearn.algorithms.sums import sum_alike
+from peerlearn.algorithms.sums import maximum, sum_alike
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 

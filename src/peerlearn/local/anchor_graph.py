@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -75,17 +76,17 @@ class AnchorGraph:
     width: float
     nearest: int
 
-    def features(self, X: Array) -> Array:
-        """Return Phi, rows x r."""
-        Phi = np.empty((len(X), self.P.shape[1]))
-        for piece in pieces(len(X)):
+    def features(self, X: Any) -> Array:
+        """Return Phi, rows x r. X may be sparse."""
+        Phi = np.empty((X.shape[0], self.P.shape[1]))
+        for piece in pieces(X.shape[0]):
             D = squared_distances(X[piece], self.A)
             Phi[piece] = gaussian(D, self.width) @ self.P
         return Phi
 
     def numbers(
         self,
-        X: Array,
+        X: Any,
         Y: Array,
         labelled: Indices,
     ) -> Array:
@@ -96,7 +97,7 @@ class AnchorGraph:
         """
         m, r = self.P.shape
         HH = np.zeros((r + m, r + m))
-        for piece in pieces(len(X)):
+        for piece in pieces(X.shape[0]):
             D = squared_distances(X[piece], self.A)
             Phi = gaussian(D, self.width) @ self.P
             Z = anchor_weights(D, self.nearest)
@@ -109,7 +110,7 @@ class AnchorGraph:
             G=Phi_l.T @ Phi_l,
             P=Phi_l.T @ Y[labelled],
         )
-        counts = [len(X), len(labelled)]
+        counts = [X.shape[0], len(labelled)]
         return np.concatenate([counts, graph.numbers(), readout.numbers()])
 
     def coefficients(

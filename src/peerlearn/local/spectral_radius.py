@@ -20,8 +20,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, eigs
 
-from peerlearn.arrays import Array
-from peerlearn.local.threads import one_blas_thread
+from peerlearn.arrays import Array, one_blas_thread
 
 SMALL = 100  # units; all eigenvalues of so many take milliseconds
 SEVERAL = 6  # eigenvalues of Arnoldi's method

@@ -27,8 +27,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
 
 from peerlearn.arrays import Array, Indices, is_real
 from peerlearn.errors import InputError
@@ -142,3 +145,21 @@ class Spline:
         value = ((B0 * u + B1) * u + B2) * u + B3
         b = value + (z - inside)[:, None] * slope
         return i, b, slope / self.spacing
+
+    def stretch(self, factor: float, q: Array) -> Array:
+        """Return the control points of s -> phi(factor s) at the knots. q: those of phi, Q x any.
+
+        >>> spline = Spline(2.2, 0.2)
+        >>> bool(np.allclose(spline.stretch(1.1, spline.knots), 1.1 * spline.knots))
+        True
+        """
+        stretched: Array = splu(self._matrix(1.0)).solve(self._matrix(factor) @ q)
+        return stretched
+
+    def _matrix(self, factor: float) -> Any:
+        """Return R with phi(factor knots) = R q."""
+        i, b, _ = self.rows(factor * self.knots)
+        columns = i[:, None] + np.arange(SPAN)
+        rows = np.repeat(np.arange(self.size), SPAN)
+        shape = (self.size, self.size)
+        return sp.csc_array((b.ravel(), (rows, columns.ravel())), shape=shape)

@@ -15,30 +15,26 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
 from peerlearn.algorithms.agreement import check_same_settings
-from peerlearn.algorithms.filtering.diffusion import (
-    BEFORE,
-    Cooperation,
-    Shape,
-    one_of,
-    outputs,
-    proceed,
-)
+from peerlearn.algorithms.filtering.diffusion import outputs, proceed
 from peerlearn.algorithms.filtering.divergence import explain_divergence
 from peerlearn.algorithms.filtering.kernels import LMS, NLMS, RLS
+from peerlearn.algorithms.filtering.shape import BEFORE, Cooperation, Shape, one_of
 from peerlearn.algorithms.filtering.task import Design
 from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.streaming.learner import check_forgetting
 from peerlearn.arrays import Array, is_whole
+from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError
 from peerlearn.local.recursive import State
 from peerlearn.local.splines import Spline
+from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import NetworkModel, Setup, Takes
 from peerlearn.models.filter_run import FilterRun
 from peerlearn.models.filter_signals import signals_of, steps_of
@@ -60,6 +56,7 @@ class FilterState:
     settings: the parameters with which the filter began.
     state: the arrays that agents remember, such as the coefficients theta.
     sent: what was sent so far.
+    for_predictions: whether only coefficients are known, so that no sample can follow.
     """
 
     network: Network
@@ -68,6 +65,7 @@ class FilterState:
     settings: dict[str, Any]
     state: State = field(repr=False)
     sent: Counts = field(default_factory=Counts)
+    for_predictions: bool = False
 
 
 class AdaptiveFilter(NetworkModel):
@@ -83,10 +81,13 @@ class AdaptiveFilter(NetworkModel):
     every: int
     threshold: float | None
     forgetting: float
+    bias: bool | None
+    robust: bool
     step_size: Any
+    n_features_in_ = 1  # the samples of a signal are one column
 
     _steps: ClassVar[dict[str, tuple[float, float]]]  # default step sizes of w and q, by update
-    _priors: ClassVar[tuple[float, float]]  # prior variances of w and q, for RLS
+    _priors: ClassVar[tuple[float, float, float]]  # variances of w, bias and q in P[0] of RLS
     _filter_state: FilterState
 
     @abstractmethod
@@ -136,7 +137,9 @@ class AdaptiveFilter(NetworkModel):
         """Learn from the next sample of each hosted agent, or from the next block of samples.
 
         All agents call it at the same time, with the same number of samples. After `run` it
-        continues from the end of that run. Step sizes may be changed between calls.
+        continues from the end of that run. Step sizes may be changed between calls. An empty block
+        means that there is no sample now: nothing is learned. A filter from a file that
+        `archive.save` wrote begins anew; `resume_stream` continues.
 
         Parameters
         ----------
@@ -148,7 +151,7 @@ class AdaptiveFilter(NetworkModel):
         ndarray of the shape of x
             Outputs of the filter before it learned from each sample.
         """
-        first = not hasattr(self, "_filter_state")
+        first = not hasattr(self, "_filter_state") or self._filter_state.for_predictions
         now = self._begin() if first else self._filter_state
         if not first:
             self._check_unchanged(now)
@@ -179,9 +182,16 @@ class AdaptiveFilter(NetworkModel):
         return self._coefficient_block(slice(None, self._current_state().shape.design.order))
 
     @property
+    def bias_(self) -> Array:
+        """Bias weight of each hosted agent; 0 if the filter has none."""
+        design = self._current_state().shape.design
+        block = self._coefficient_block(slice(design.order, design.order + design.bias))
+        return np.asarray(block[:, 0] if design.bias else np.zeros(len(block)))
+
+    @property
     def report_(self) -> Report:
         """Number of samples so far, and what was sent."""
-        now = self._current_state()
+        now = self._learning_state()
         samples = int(now.state["clock"][0])
         agents = len(now.network.hosted)
         note = f"{agents} filters of order {now.shape.design.order}"
@@ -192,6 +202,59 @@ class AdaptiveFilter(NetworkModel):
             note += f"; agents kept silent {silences:,.0f} of {chances:,} times"
         solver = f"{type(self).__name__} ({now.settings['update']})"
         return Report(solver, True, samples, (), now.sent, note)
+
+    @property
+    def network_in_use(self) -> Network:
+        """The network that the filter learns over; one agent if none was given."""
+        return self._current_state().network
+
+    def state_under_way(self) -> tuple[State, Counts]:
+        """Return all that the filter remembers, and what was sent so far, to save them."""
+        now = self._learning_state()
+        self._check_unchanged(now)
+        return now.state, now.sent
+
+    def fresh_state(self, reader: ArchiveReader, width: int) -> State:
+        """Return what the filter of a file remembers before the first sample. Send nothing.
+
+        width: number of its coefficients. A file may claim any order and any number of knots; no
+        more memory is taken than it has coefficients.
+        """
+        try:
+            spline = self.spline()
+            claimed = self.order + (0 if spline is None else spline.size)
+            if claimed <= width <= claimed + 1:
+                state = self._begin().state
+                if state["theta"].shape[1] == width:
+                    return state
+        except (InputError, TypeError) as error:
+            raise reader.wrong(f"its filter cannot be created ({error})") from error
+        raise reader.wrong(f"it has {width} coefficients, but an order of {self.order!r:.60}")
+
+    def continue_from(self, state: State, sent: Counts) -> Self:
+        """Set what the filter remembers. The next `step` goes on from there."""
+        self._filter_state = replace(self._begin(), state=state, sent=sent)
+        return self
+
+    def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+        return {"coefficients": self._coefficient_block(slice(None))[0]}, {}
+
+    def from_archive(self, reader: ArchiveReader) -> None:
+        theta = reader.numbers("coefficients", None)
+        if self.n_features_in_ != 1:
+            raise reader.wrong(f"it has {self.n_features_in_} columns, and a signal is one")
+        state = self.fresh_state(reader, len(theta))
+        state["theta"][:] = theta
+        self._filter_state = replace(self._begin(), state=state, for_predictions=True)
+
+    def _learning_state(self) -> FilterState:
+        now = self._current_state()
+        if now.for_predictions:
+            raise NotFittedError(
+                f"this {type(self).__name__} was loaded for predictions: call run or step first, "
+                "or continue a filter with peerlearn.models.stream_archive"
+            )
+        return now
 
     def _current_state(self) -> FilterState:
         if not hasattr(self, "_filter_state"):
@@ -213,6 +276,10 @@ class AdaptiveFilter(NetworkModel):
     def check_parameters(self) -> None:
         one_of(self.update, "update", tuple(UPDATES))
         check_forgetting(self.forgetting)
+        for name, others in (("bias", (None,)), ("scale", ()), ("robust", ())):
+            value = getattr(self, name, False)
+            if not isinstance(value, bool) and value not in others:
+                raise InputError(f"{name} is {value!r:.60}: give True or False")
         if self.forgetting != 1 and self.update != "rls":
             raise InputError(
                 f"update={self.update!r} has no forgetting: leave it 1, or give update='rls'"
@@ -238,7 +305,10 @@ class AdaptiveFilter(NetworkModel):
         return FilterState(network, shape, how, settings, shape.start(network, how))
 
     def _initial_shape(self) -> Shape:
-        """Return the filter y[n] = x[n], with which learning starts, and the prior of RLS."""
+        """Return the filter y[n] = x[n], with which learning starts, and the prior of RLS.
+
+        A filter that is scaled starts as another one after its first samples.
+        """
         if not is_whole(self.order) or self.order < 1:
             raise InputError(
                 f"order is {self.order!r}: give the number of inputs that the filter remembers, "
@@ -247,18 +317,25 @@ class AdaptiveFilter(NetworkModel):
         order = int(self.order)
         spline = self.spline()
         q = NOTHING if spline is None else spline.knots
+        bias = int(self._has_bias())
         if self.update == "rls" and order + len(q) > MOST_RECURSIVE:
             raise InputError(
                 f"order {order} and {len(q)} control points are more than the {MOST_RECURSIVE:,} "
                 "coefficients that update='rls' takes, whose matrix has the square of them: give "
                 "fewer, or update='nlms'"
             )
-        w = np.eye(1, order)[0]
-        prior = np.repeat(self._priors, (order, len(q)))
-        density = 1.0 if spline is None else 1 / spline.spacing
+        w = np.eye(1, order + bias)[0]
+        prior = np.repeat(self._priors, (order, bias, len(q)))
+        density = 1.0 if spline is None else float(1 / spline.spacing)
         B = np.zeros((4, 4)) if spline is None else spline.B
-        design = Design(order, len(q), float(density), UPDATES[self.update], float(self.forgetting))
-        return Shape(design, B, np.concatenate([w, q]), prior)
+        update = UPDATES[self.update]
+        robust = self.robust and update == RLS
+        design = Design(order, len(q), density, update, float(self.forgetting), bias, robust)
+        scaled = spline if getattr(self, "scale", False) else None
+        return Shape(design, B, np.concatenate([w, q]), prior, scaled)
+
+    def _has_bias(self) -> bool:
+        return self.update == "rls" if self.bias is None else self.bias
 
     def _step_sizes(self, network: Network) -> Array:
         """Return mu and mu_q of each hosted agent, agents x 2."""
@@ -300,13 +377,20 @@ class AdaptiveFilter(NetworkModel):
         steps = self._step_sizes(now.network)
         design = now.shape.design
 
-        def stop(k: int, n: int, X: float, strained: bool) -> InputError:
+        def stop(k: int, n: int, X: float, scale: float, strained: bool) -> InputError:
             """Return the error of hosted agent k, which diverged at sample n."""
             agent = now.network.hosted[k]
             by_itself = strained and design.Q == 0
             by_neighbor = now.how.sends_on(now.network) and not by_itself
             return explain_divergence(
-                agent, n, design, self.spline(), X, steps[k], by_neighbor=by_neighbor
+                agent,
+                n,
+                design,
+                self.spline(),
+                X,
+                steps[k],
+                by_neighbor=by_neighbor,
+                scale=scale,
             )
 
         return proceed(now.network, now.shape, now.how, now.state, (x, d, steps), truth, stop)

@@ -38,9 +38,7 @@ from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError, WireError
 from peerlearn.local.anchor_graph import AnchorGraph
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.base import DEALING, Setup
-from peerlearn.models.fitted_model import Answer
-from peerlearn.models.settings import RandomState, number_between
+from peerlearn.models.base import DEALING, Answer, RandomState, Setup, number_between
 from peerlearn.models.targets import LARGEST, check_finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, is_labelled
 from peerlearn.network import Network
@@ -59,34 +57,34 @@ class AnchorLapClassifier(PartlyLabelled):
     Rows without a label have -1 in y. The model is meant for hundreds of thousands of rows; agents
     send only means and sums of their rows. That does not keep rows secret: if an agent has a single
     labelled row, that row can be computed from its sums. Scale columns alike. An agent may have
-    only labelled rows, or only unlabelled ones.
+    only labelled rows, only unlabelled ones, or none. X may be sparse.
 
     Parameters
     ----------
     width : float or None, default None
         Width of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2). None follows the unit of the
-        columns: it is about the distance between a row and the rows near the n_nearest-th anchor
-        from its own.
+        columns: it is about the distance between a row and the rows near the tenth anchor from its
+        own.
     gamma_A : float, default 0.01
         Penalty on the size of f, relative to the sum of errors over labelled rows.
     gamma_I : float or None, default None
         Penalty on how much f varies along the graph of the data, summed over all rows. None is
-        twice the share of labelled rows, so that the penalty does not grow with unlabelled rows.
+        20 times the share of labelled rows, at most 2, so that the penalty does not grow with
+        unlabelled rows.
     power : int, default 5
         Power of the graph's Laplacian, q in the formulas.
     n_anchors : int or None, default None
-        Number of points that stand for all rows. None is 100, or the number of different means that
-        agents send if that is smaller.
+        Number of points that stand for all rows. None is a quarter of the rows of all agents, from
+        10 to 300, or the number of different means that agents send if that is smaller.
     n_local : int or None, default None
         Largest number of means that one agent sends. None is enough for four times n_anchors over
         all agents, and at least ten. Each is the mean of two rows or more, unless the agent has a
         single row.
     n_nearest : int or None, default None
-        Number of anchors that each row is joined to in the graph of the data. None is 10, or all
+        Number of anchors that each row is joined to in the graph of the data. None is 5, or all
         anchors if there are fewer.
     rank : int or None, default None
-        Number of features. None is 60, or the number of directions that the anchors span if that is
-        smaller.
+        Number of features. None is the number of directions that the anchors span.
     network : Network or None, default None
         The graph of agents. None trains on all rows in one place, the centralised baseline.
     random_state : int, RandomState or None, default None
@@ -115,7 +113,7 @@ class AnchorLapClassifier(PartlyLabelled):
     >>> y = (moons.y > 0).astype(int)
     >>> some = np.where(np.arange(400) < 14, y, -1)  # 14 labels
     >>> network = SimulatedNetwork(graphs.ring(5))
-    >>> model = AnchorLapClassifier(width=0.2, power=2, network=network, random_state=0)
+    >>> model = AnchorLapClassifier(network=network, random_state=0)
     >>> bool(model.fit(moons.X, some).score(moons.X, y) > 0.95)
     True
     """
@@ -174,7 +172,7 @@ class AnchorLapClassifier(PartlyLabelled):
         # The number of outputs follows from the classes, on which agents have agreed already.
         return super().common_settings(setup, columns, None)
 
-    def train(self, setup: Setup, inputs: list[Array], outputs: list[Array]) -> Answer:
+    def train(self, setup: Setup, inputs: list[Any], outputs: list[Array]) -> Answer:
         network = setup.network
         anchoring = Anchoring(self.width, self.n_anchors, self.n_local, self.n_nearest, self.rank)
         graph = anchoring.agree(network, inputs, setup.seeds[ANCHORS])
@@ -190,7 +188,7 @@ class AnchorLapClassifier(PartlyLabelled):
                 f"the sums of all agents, with {labels:g} labels on {N:g} rows, cannot be right: "
                 "one of them probably runs another version or configuration"
             )
-        gamma_I = 2 * labels / N if self.gamma_I is None else self.gamma_I
+        gamma_I = min(20 * labels / N, 2.0) if self.gamma_I is None else self.gamma_I
         b = graph.coefficients(sums, self.gamma_A, gamma_I, self.power)
         self._keep(graph)
         note = f"{graph.P.shape[0]} anchors, {graph.P.shape[1]} features"
@@ -230,3 +228,8 @@ class AnchorLapClassifier(PartlyLabelled):
         coefficients = reader.numbers("coefficients", P.shape[1], None, largest=LARGEST)
         self.coefficients_ = coefficients[None]
         self.restore_targets(reader, coefficients.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

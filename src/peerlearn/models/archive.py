@@ -28,7 +28,7 @@ from peerlearn.arrays import Array
 from peerlearn.data import npz
 from peerlearn.errors import DataError, InputError
 from peerlearn.models.archive_reader import VERSION, ArchiveReader
-from peerlearn.models.fitted_model import FittedModel
+from peerlearn.models.base import NetworkModel
 from peerlearn.models.registry import saved_models
 from peerlearn.private_files import open_private
 
@@ -97,11 +97,13 @@ class Saved:
             )
         if self.center is not None:
             rows = rows - self.center
-        return self.model.predict(rows if self.scale is None else rows / self.scale)
+        if self.scale is not None:
+            rows = rows / self.scale
+        return self.model.predict(rows[:, 0] if self.model.takes == "signals" else rows)
 
 
 def save(
-    model: FittedModel,
+    model: NetworkModel,
     path: str | os.PathLike[str],
     *,
     columns: Sequence[str] = (),
@@ -114,8 +116,8 @@ def save(
 
     Parameters
     ----------
-    model : FittedModel
-        The fitted model.
+    model : NetworkModel
+        The fitted model, or an adaptive filter after `run` or `step`.
     path : str or path
         The file, by convention with the ending .npz.
     columns : sequence of str, default ()
@@ -132,9 +134,11 @@ def save(
         raise InputError(
             f"a {type(model).__name__} cannot be saved: give a fitted {', '.join(known)}"
         )
-    check_is_fitted(model)
+    if hasattr(model, "fit"):  # filters have none, and refuse by themselves
+        check_is_fitted(model)
     own, entries = model.to_archive()
-    arrays = {"coefficients": model.coefficients_[0], **own}
+    fitted: Any = model
+    arrays = {"coefficients": fitted.coefficients_[0], **own}
     if hasattr(model, "classes_"):
         arrays["classes"] = model.classes_
     for name, numbers in (("center", center), ("scale", scale)):
@@ -176,7 +180,7 @@ def read_archive(
     return ArchiveReader.of_file(arrays, objection, way_out)
 
 
-def describe(model: FittedModel) -> dict[str, Any]:
+def describe(model: NetworkModel) -> dict[str, Any]:
     """Return the entries that the text has for every model.
 
     Only parameters with plain values are kept. A network, or a solver with settings, was needed for
@@ -196,7 +200,7 @@ def describe(model: FittedModel) -> dict[str, Any]:
     return entries | {"n_features": int(model.n_features_in_)}
 
 
-def _plain_report(model: FittedModel, given: Mapping[str, Any] | None) -> dict[str, Any]:
+def _plain_report(model: NetworkModel, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the report as values that JSON can have."""
     report: dict[str, Any] = {}
     if given is not None:

@@ -22,7 +22,7 @@ from peerlearn import partition
 from peerlearn.algorithms.row_identity import all_different, texts_of
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, InputError
-from peerlearn.models.row_shares import check_targets
+from peerlearn.models.row_model import check_targets
 from peerlearn.models.targets import check_finite_rows
 from peerlearn.network.base import Network
 

@@ -42,17 +42,18 @@ from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Lasso, Ridge
 from peerlearn.local.readouts import run_forced
 from peerlearn.local.reservoir import Reservoir
-from peerlearn.models.base import DEALING, Setup
-from peerlearn.models.fitted_model import Answer
-from peerlearn.models.reservoir_archive import ReservoirArchive
-from peerlearn.models.sequence_shares import Sequences
-from peerlearn.models.settings import (
+from peerlearn.models.base import (
+    DEALING,
+    Answer,
     Intercept,
     RandomState,
+    Setup,
     check_intercept,
     check_whole_number,
     number_between,
 )
+from peerlearn.models.reservoir_archive import ReservoirArchive
+from peerlearn.models.sequence_shares import Sequences
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 

@@ -18,7 +18,7 @@ from peerlearn.network.base import Network
 def signals_of(network: Network, *, live: bool = False, **given: Any) -> tuple[Array, ...]:
     """Return each of the signals given by name as hosted agents x samples.
 
-    live: whether one number per agent is accepted as one sample.
+    live: whether one number per agent is accepted as one sample, and no sample at all.
     """
     rows = [_as_rows(network, name, signal, live) for name, signal in given.items()]
     for name, signal in zip(given, rows, strict=True):
@@ -42,15 +42,15 @@ def _as_rows(network: Network, name: str, signal: Any, live: bool) -> Array:
     agents = len(network.hosted)
     if agents == 1 and array.ndim < 2 and (array.ndim == 1 or live):
         array = array.reshape(1, -1)
-    elif live and array.ndim == 1 and len(array) == agents:
-        array = array.reshape(-1, 1)
+    elif live and array.ndim == 1 and len(array) in (0, agents):
+        array = array.reshape(agents, -1)
     if array.ndim != 2 or len(array) != agents:
         one = ", or one number each" if live else ""
         raise DataError(
             f"{name} has shape {np.shape(signal)}, but this process hosts {agents} agents: give "
             f"one row of samples for each of them{one}"
         )
-    if array.shape[1] == 0:
+    if array.shape[1] == 0 and not live:
         raise DataError(f"{name} has no samples: give one or more")
     return array
 

@@ -31,8 +31,8 @@ class SplineFilter(AdaptiveFilter):
     """Adaptive Wiener filter, y[n] = phi(w'x[n]), whose spline phi is learned as well.
 
     The last inputs x[n] are weighted and summed, and the sum goes through the spline. The filter
-    starts as y[n] = x[n]. Scale signals so that inputs and outputs lie between the knots: beyond
-    them the spline continues along its tangent.
+    starts as y[n] = x[n]. Beyond its knots the spline continues along its tangent. With
+    scale=True the size of the signals need not fit the knots.
 
     Parameters
     ----------
@@ -66,9 +66,22 @@ class SplineFilter(AdaptiveFilter):
         Number of samples from one combination to the next.
     threshold : float or None, default None
         If given, an agent sends its coefficients only when they changed by this much, relative to
-        their size. None sends them always.
+        their size. Where nothing is new it decays, so that agents agree. None sends them always.
     forgetting : float, default 1.0
-        Weight of the past per sample, for "rls" only. Choose it below 1 for systems that change.
+        Weight of the past per sample, for "rls" only. Choose it below 1 for systems that change
+        slowly; sudden changes are detected (see robust).
+    bias : bool or None, default None
+        Whether there is a bias weight: y[n] = phi(w'x[n] + bias). None means only with "rls". With
+        "lms" and "nlms" it slows w down if inputs are much smaller than 1, so it must be asked for.
+    scale : bool, default True
+        Fit the start of the filter to the size and the offset of the first 128 samples. Until then
+        the filter learns nothing and its output is x[n]; it then learns from these 128 samples at
+        once. The size is estimated again after 512, 1024 and 2048 samples. Agents agree on it by
+        one flood and four sums. Step sizes are those for signals of size one.
+    robust : bool, default True
+        For "rls" only. Errors far above their usual size count less, so that an outlier does
+        little harm. If errors stay large, the system has changed, and the agent starts to learn
+        anew. "lms" and "nlms" forget outliers and changes by themselves.
     network : Network or None, default None
         The graph of agents. None is a network of one agent.
 
@@ -78,6 +91,8 @@ class SplineFilter(AdaptiveFilter):
         w of each hosted agent.
     control_points_ : ndarray of shape (n_hosted_agents, Q)
         Control points of the spline of each hosted agent.
+    bias_ : ndarray of shape (n_hosted_agents,)
+        Bias weight of each hosted agent; 0 if the filter has none.
     report_ : Report
         Number of samples so far, and what was sent. It prints as a small table.
 
@@ -94,7 +109,7 @@ class SplineFilter(AdaptiveFilter):
     """
 
     _steps: ClassVar = {"lms": (0.005, 0.005), "nlms": (0.1, 0.1)}
-    _priors: ClassVar = (0.3, 0.1)
+    _priors: ClassVar = (0.3, 0.1, 0.1)
 
     def __init__(
         self,
@@ -111,6 +126,9 @@ class SplineFilter(AdaptiveFilter):
         every: int = 1,
         threshold: float | None = None,
         forgetting: float = 1.0,
+        bias: bool | None = None,
+        scale: bool = True,
+        robust: bool = True,
         network: Network | None = None,
     ) -> None:
         self.order = order
@@ -125,12 +143,16 @@ class SplineFilter(AdaptiveFilter):
         self.every = every
         self.threshold = threshold
         self.forgetting = forgetting
+        self.bias = bias
+        self.scale = scale
+        self.robust = robust
         self.network = network
 
     @property
     def control_points_(self) -> Array:
         """Control points of the spline of each hosted agent, agents x Q."""
-        return self._coefficient_block(slice(self._current_state().shape.design.order, None))
+        design = self._current_state().shape.design
+        return self._coefficient_block(slice(design.order + design.bias, None))
 
     def spline(self) -> Spline:
         return Spline(self.knots, self.spacing, self.basis)
@@ -188,9 +210,17 @@ class LMSFilter(AdaptiveFilter):
         Number of samples from one combination to the next.
     threshold : float or None, default None
         If given, an agent sends its coefficients only when they changed by this much, relative to
-        their size. None sends them always.
+        their size. Where nothing is new it decays, so that agents agree. None sends them always.
     forgetting : float, default 1.0
-        Weight of the past per sample, for "rls" only. Choose it below 1 for systems that change.
+        Weight of the past per sample, for "rls" only. Choose it below 1 for systems that change
+        slowly; sudden changes are detected (see robust).
+    bias : bool or None, default None
+        Whether there is a bias weight: y[n] = w'x[n] + bias. None means only with "rls". With "lms"
+        and "nlms" it slows w down if inputs are much smaller than 1, so it must be asked for.
+    robust : bool, default True
+        For "rls" only. Errors far above their usual size count less, so that an outlier does
+        little harm. If errors stay large, the system has changed, and the agent starts to learn
+        anew. "lms" and "nlms" forget outliers and changes by themselves.
     network : Network or None, default None
         The graph of agents. None is a network of one agent.
 
@@ -198,6 +228,8 @@ class LMSFilter(AdaptiveFilter):
     ----------
     coefficients_ : ndarray of shape (n_hosted_agents, order)
         w of each hosted agent.
+    bias_ : ndarray of shape (n_hosted_agents,)
+        Bias weight of each hosted agent; 0 if the filter has none.
     report_ : Report
         Number of samples so far, and what was sent. It prints as a small table.
 
@@ -215,7 +247,7 @@ class LMSFilter(AdaptiveFilter):
     """
 
     _steps: ClassVar = {"lms": (0.005, 0.0), "nlms": (0.1, 0.0)}
-    _priors: ClassVar = (100.0, 0.0)
+    _priors: ClassVar = (100.0, 100.0, 0.0)
 
     def __init__(
         self,
@@ -227,6 +259,8 @@ class LMSFilter(AdaptiveFilter):
         every: int = 1,
         threshold: float | None = None,
         forgetting: float = 1.0,
+        bias: bool | None = None,
+        robust: bool = True,
         network: Network | None = None,
     ) -> None:
         self.order = order
@@ -236,6 +270,8 @@ class LMSFilter(AdaptiveFilter):
         self.every = every
         self.threshold = threshold
         self.forgetting = forgetting
+        self.bias = bias
+        self.robust = robust
         self.network = network
 
     def truth_of(self, w0: Any, f0: Any) -> Any:

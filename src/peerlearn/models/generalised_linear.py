@@ -32,11 +32,8 @@ from peerlearn.local.families import OutputFamily
 from peerlearn.local.glm_losses import Design, GLMLosses, GLMRows
 from peerlearn.local.inference import Errors, Inference, Summary, summarise
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.base import DEALING, Setup
-from peerlearn.models.fitted_model import Answer
-from peerlearn.models.row_model import RowModel
-from peerlearn.models.row_shares import dealt_rows
-from peerlearn.models.settings import number_between
+from peerlearn.models.base import DEALING, Answer, Setup, number_between
+from peerlearn.models.row_model import RowModel, dealt_rows
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 

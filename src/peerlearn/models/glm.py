@@ -20,9 +20,9 @@ from peerlearn.algorithms.smooth import SmoothSolver
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.families import REGRESSIONS, OutputFamily
+from peerlearn.models.base import RandomState
 from peerlearn.models.generalised_linear import GeneralisedLinear, check_offset
-from peerlearn.models.number_targets import NumberTargets
-from peerlearn.models.settings import RandomState
+from peerlearn.models.targets import NumberTargets
 from peerlearn.network import Network
 
 __all__ = ["GLMRegressor"]

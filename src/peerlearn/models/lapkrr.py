@@ -3,6 +3,7 @@
 Laplacian kernel ridge regression (thesis, chapter 7):
 
     D~   squared distances between the rows of all agents            over the network
+    w    half the median distance, of the agent in the middle        over the network: one number
     J    which rows have a label: N zeros and ones                   over the network: one sum
     a_k  = (J K~ + gamma_A I + gamma_I L~^q K~)^-1 y_k               alone
     a    = sum_k a_k                                                 over the network: one sum
@@ -31,16 +32,24 @@ from peerlearn.algorithms.completion import COMPLETION, Completion
 from peerlearn.algorithms.distances import DISTANCES, Distances, Places, describe_draws
 from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.report import Report
-from peerlearn.arrays import HUGE, Array, all_finite
+from peerlearn.algorithms.sums import broadcast_from_center
+from peerlearn.algorithms.unexpected import unexpected_message
+from peerlearn.arrays import HUGE, Array, all_finite, one_blas_thread
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.gaussian import gaussian
 from peerlearn.local.manifold import Manifold
 from peerlearn.local.privacy import Privacy
 from peerlearn.local.squared_distances import squared_distances
-from peerlearn.local.threads import one_blas_thread
-from peerlearn.models.base import DEALING, Setup
-from peerlearn.models.fitted_model import Answer, OwnAnswer
-from peerlearn.models.settings import RandomState, network_fitted_over, number_between, one_agent
+from peerlearn.models.base import (
+    DEALING,
+    Answer,
+    OwnAnswer,
+    RandomState,
+    Setup,
+    network_fitted_over,
+    number_between,
+    one_agent,
+)
 from peerlearn.models.targets import LARGEST, check_finite_rows
 from peerlearn.models.unlabelled import PartlyLabelled, is_labelled
 from peerlearn.network import Network
@@ -61,16 +70,16 @@ class LapKRRClassifier(PartlyLabelled):
 
     Parameters
     ----------
-    width : float, default 1.0
-        Width of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2), in the units of the columns.
-        Scale columns alike.
+    width : float or None, default None
+        Width of the Gaussian kernel exp(-|x - x'|^2 / 2 width^2), in the units of the columns. None
+        is half the median distance between rows. Scale columns alike.
     n_neighbors : int, default 6
         Number of nearest rows that each row is joined to in the graph of the data.
-    gamma_A : float, default 1e-3
+    gamma_A : float, default 0.01
         Penalty on the size of f.
     gamma_I : float, default 1.0
         Penalty on how much f varies along the graph of the data.
-    power : int, default 1
+    power : int, default 2
         Power of the graph's Laplacian, q in the formulas.
     distances : str, Distances or None, default "landmarks"
         How agents learn the distances between their rows: "landmarks" (exact, and cheapest),
@@ -98,6 +107,8 @@ class LapKRRClassifier(PartlyLabelled):
         output per class.
     patterns_ : list of ndarray
         The rows of each hosted agent, transformed if privacy is given.
+    widths_ : ndarray of shape (n_hosted_agents,)
+        Width of the kernel of each hosted agent, the same unless each learned alone.
     report_ : Report
         What was sent, and how well distances were completed. It prints as a small table.
 
@@ -109,7 +120,7 @@ class LapKRRClassifier(PartlyLabelled):
     >>> y = (moons.y > 0).astype(int)
     >>> some = np.where(np.arange(400) < 14, y, -1)  # 14 labels
     >>> network = SimulatedNetwork(graphs.ring(5))
-    >>> model = LapKRRClassifier(width=0.1, network=network, random_state=0)
+    >>> model = LapKRRClassifier(network=network, random_state=0)
     >>> bool(model.fit(moons.X, some).score(moons.X, y) > 0.95)
     True
     """
@@ -125,14 +136,15 @@ class LapKRRClassifier(PartlyLabelled):
 
     coefficients_: list[Array]
     patterns_: list[Array]
+    widths_: Array
 
     def __init__(
         self,
-        width: float = 1.0,
+        width: float | None = None,
         n_neighbors: int = 6,
-        gamma_A: float = 1e-3,
+        gamma_A: float = 0.01,
         gamma_I: float = 1.0,
-        power: int = 1,
+        power: int = 2,
         *,
         distances: Distances | str | None = "landmarks",
         completion: Completion | str = "diffusion",
@@ -163,7 +175,9 @@ class LapKRRClassifier(PartlyLabelled):
     def check_parameters(self) -> None:
         check_scalar(self.n_neighbors, "n_neighbors", Integral, min_val=1)
         check_scalar(self.power, "power", Integral, min_val=1)
-        for name, least in (("width", 1 / LARGEST), ("gamma_A", 1 / LARGEST), ("gamma_I", 0.0)):
+        if self.width is not None:
+            number_between(self.width, "width", 1 / LARGEST, LARGEST)
+        for name, least in (("gamma_A", 1 / LARGEST), ("gamma_I", 0.0)):
             number_between(getattr(self, name), name, least, LARGEST)
 
     def part(self, name: str) -> Any:
@@ -205,17 +219,21 @@ class LapKRRClassifier(PartlyLabelled):
         self.patterns_ = _transform(self._privacy, inputs, self._transform_seed)
         for agent, own in zip(network.hosted, self.patterns_, strict=True):
             check_finite_rows(own, f"the transformed rows of agent {agent}: ")
-        self._manifold = Manifold(
-            self.width, self.n_neighbors, self.gamma_A, self.gamma_I, self.power
-        )
         self._learned_alone = self.distances == "local"
         self._agents = network.size
         self._hosted = network.hosted
         if self._learned_alone:
-            pairs = zip(self.patterns_, outputs, strict=True)
-            coefficients = [self._solve_alone(self._manifold, own, Y) for own, Y in pairs]
+            self.widths_ = np.empty(len(inputs))
+            coefficients = []
+            for k, (own, Y) in enumerate(zip(self.patterns_, outputs, strict=True)):
+                D = squared_distances(own)
+                self.widths_[k] = self.width or _half_median(D)
+                coefficients.append(self._solve_alone(self._manifold(self.widths_[k]), D, Y))
             return OwnAnswer(coefficients, Report("LapKRR of each agent alone", True, 0, ()))
-        return OwnAnswer(*self._solve_together(setup, self._manifold, self.patterns_, outputs))
+        return OwnAnswer(*self._solve_together(setup, self.patterns_, outputs))
+
+    def _manifold(self, width: float) -> Manifold:
+        return Manifold(width, self.n_neighbors, self.gamma_A, self.gamma_I, self.power)
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Return f(x) for each row. All agents call it at the same time with the same rows.
@@ -229,19 +247,19 @@ class LapKRRClassifier(PartlyLabelled):
         """Return the class of each row. All agents call it together, with the same rows."""
         return super().predict(X)
 
-    def _solve_alone(self, manifold: Manifold, X: Array, Y: Array) -> Array:
+    def _solve_alone(self, manifold: Manifold, D: Array, Y: Array) -> Array:
         """Return the coefficients of one agent that has only its own rows.
 
         A row has at most all other rows as its neighbors.
         """
-        if len(X) < 2:
+        if len(D) < 2:
             return Y / (1 + self.gamma_A)
-        fewer = replace(manifold, n_neighbors=min(self.n_neighbors, len(X) - 1))
+        fewer = replace(manifold, n_neighbors=min(self.n_neighbors, len(D) - 1))
         J = is_labelled(Y).astype(np.float64)
-        return fewer.coefficients(squared_distances(X), J, [Y])[0]
+        return fewer.coefficients(D, J, [Y])[0]
 
     def _solve_together(
-        self, setup: Setup, manifold: Manifold, patterns: Sequence[Array], outputs: Sequence[Array]
+        self, setup: Setup, patterns: Sequence[Array], outputs: Sequence[Array]
     ) -> tuple[list[Array], Report]:
         """Return the entries of a that belong to each hosted agent, and the report."""
         network = setup.network
@@ -252,16 +270,18 @@ class LapKRRClassifier(PartlyLabelled):
                 f"whole network: set it to {max(places.N - 1, 1)} or less, or give more rows"
             )
         D, report = self._all_distances(setup, patterns)
+        width = self.width or _agree_on_width(network, D)
+        self.widths_ = np.full(len(D), width)
         J = np.zeros((len(D), places.N))
         y = np.zeros((len(D), places.N, outputs[0].shape[1]))
         for k, agent in enumerate(network.hosted):
             J[k, places.of(agent)] = is_labelled(outputs[k])
             y[k, places.of(agent)] = outputs[k]
         J = np.rint(total(network, J))  # zeros and ones, also if the sum is inexact
-        a = total(network, _solve_each(manifold, D, J, y))
+        a = total(network, _solve_each(self._manifold(width), D, J, y))
         if np.abs(a[0]).max() >= HUGE:  # all agents see the same a, and stop together
             raise DataError(
-                f"the rows do not determine a model with width={self.width:g}, "
+                f"the rows do not determine a model with width={width:g}, "
                 f"gamma_A={self.gamma_A:g} and power={self.power}: raise gamma_A, or lower power"
             )
         return [a[k, places.of(agent)] for k, agent in enumerate(network.hosted)], report
@@ -295,8 +315,8 @@ class LapKRRClassifier(PartlyLabelled):
         check_same_settings(network, alike)
         with one_blas_thread():
             (x,) = _transform(self._privacy, [rows], self._transform_seed)
-            pairs = zip(self.patterns_, self.coefficients_, strict=True)
-            parts = [_sum_kernels(self._manifold, x, own, a) for own, a in pairs]
+            kept = zip(self.widths_, self.patterns_, self.coefficients_, strict=True)
+            parts = [_sum_kernels(width, x, own, a) for width, own, a in kept]
         if self._learned_alone:
             return parts[agents]
         return list(total(network, np.stack(parts)))[agents]
@@ -331,11 +351,31 @@ def _solve_each(manifold: Manifold, D: Sequence[Array], J: Array, y: Array) -> A
     return a
 
 
-def _sum_kernels(manifold: Manifold, x: Array, own: Array, a: Array) -> Array:
+def _agree_on_width(network: Network, D: Sequence[Array]) -> float:
+    """Return half the median distance, as the agent in the middle of the graph knows it.
+
+    Estimated distances differ a little from agent to agent, and all need the same kernel.
+    """
+    own = np.zeros(len(D))
+    if network.tree.root in network.hosted:
+        middle = network.hosted.index(network.tree.root)
+        own[middle] = _half_median(D[middle])
+    width = float(broadcast_from_center(network, own)[0])  # the same at all agents
+    if not 1 / LARGEST <= width <= LARGEST:
+        raise unexpected_message(network.tree.root, "a width of the kernel")
+    return width
+
+
+def _half_median(D: Array) -> float:
+    """Return half the median distance between two rows; 1 if all are the same."""
+    among = D[np.triu_indices(len(D), 1)]
+    return float(np.sqrt(np.median(among))) / 2 or 1.0 if len(among) else 1.0
+
+
+def _sum_kernels(width: float, x: Array, own: Array, a: Array) -> Array:
     """Return sum_i K(x, x_i) a_i over one agent's rows, computed in pieces to save memory."""
     step = max(AT_ONCE // max(len(own), 1), 1)
     pieces = [
-        gaussian(squared_distances(x[i : i + step], own), manifold.width) @ a
-        for i in range(0, len(x), step)
+        gaussian(squared_distances(x[i : i + step], own), width) @ a for i in range(0, len(x), step)
     ]
     return np.vstack(pieces) if pieces else np.zeros((0, a.shape[1]))

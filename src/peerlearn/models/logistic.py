@@ -19,9 +19,9 @@ from peerlearn.algorithms.smooth import SmoothSolver
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
 from peerlearn.local.families import Logistic, Multinomial, OutputFamily
+from peerlearn.models.base import RandomState
 from peerlearn.models.generalised_linear import GeneralisedLinear
-from peerlearn.models.label_targets import LabelTargets
-from peerlearn.models.settings import RandomState
+from peerlearn.models.targets import LabelTargets
 from peerlearn.network import Network
 
 __all__ = ["LogisticClassifier"]

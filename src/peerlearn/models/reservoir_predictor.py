@@ -17,14 +17,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, one_blas_thread
 from peerlearn.errors import DataError, InputError, warn_caller
 from peerlearn.local.readouts import LIMIT, forecast, outputs, run_forced
 from peerlearn.local.reservoir import Reservoir
-from peerlearn.local.threads import one_blas_thread
 from peerlearn.models import sequence_shares
+from peerlearn.models.base import check_whole_number
 from peerlearn.models.sequence_model import SequenceModel
-from peerlearn.models.settings import check_whole_number
 
 FAR = 100.0  # outputs this many times larger than all targets have left what was learned
 

@@ -45,15 +45,18 @@ from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.recursive import State
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.base import DEALING, Setup
-from peerlearn.models.fitted_model import Answer
-from peerlearn.models.label_targets import LabelTargets
-from peerlearn.models.number_targets import NumberTargets
-from peerlearn.models.row_model import RowModel
-from peerlearn.models.row_shares import chunk_of, encode_shares
-from peerlearn.models.settings import Intercept, RandomState, check_intercept, number_between
+from peerlearn.models.base import (
+    DEALING,
+    Answer,
+    Intercept,
+    RandomState,
+    Setup,
+    check_intercept,
+    number_between,
+)
+from peerlearn.models.row_model import RowModel, chunk_of, encode_shares
 from peerlearn.models.streams import PART, Rows, Stream, StreamModel
-from peerlearn.models.targets import LARGEST
+from peerlearn.models.targets import LARGEST, LabelTargets, NumberTargets
 from peerlearn.network import Network
 
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
@@ -145,12 +148,9 @@ class _RVFL(StreamModel, RowModel):
         return self.fit_over_network(X, y, sample_weight)
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
-        setup = self.without_stream(setup)
         inputs, outputs, weights = self.checked_rows(setup, *given)
         given_weights = () if weights is None else (weights,)
-        answer = self.train(setup, inputs, outputs, *given_weights)
-        self.end_stream()
-        return answer
+        return self.train(setup, inputs, outputs, *given_weights)
 
     def train(
         self,
@@ -440,6 +440,10 @@ class RVFLClassifier(LabelTargets, _RVFL):
         -------
         self : RVFLClassifier
         """
+        if self.class_weight is not None:
+            raise InputError(
+                "class_weight is set, and streams take no weights: leave it out, or use fit"
+            )
         return self.learn_chunk(X, y, classes)
 
 

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from peerlearn.models.base import DEALING, Setup, Takes
-from peerlearn.models.fitted_model import Answer, FittedModel
+from peerlearn.models.base import DEALING, Answer, FittedModel, Setup, Takes
 from peerlearn.models.sequence_shares import Sequences, sequences_of
 
 

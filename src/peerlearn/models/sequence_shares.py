@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_array, validate_data
 from peerlearn import partition
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError
-from peerlearn.models.row_shares import are_given_as_shares, axes_of
+from peerlearn.models.row_model import are_given_as_shares, axes_of
 from peerlearn.models.targets import LARGEST
 from peerlearn.network.base import Network
 

@@ -6,6 +6,8 @@ W_in, W, W_fb    the reservoir of an echo state network
 classes          of a classifier
 state NAME       what the learner and the model remember: hosted agents x ..
 
+An adaptive filter is saved in the same way (filter_archive.py).
+
 The file holds what these agents have learned from their own rows. Their neighbors are not meant to
 see it: keep it at its site. `peerlearn.models.archive` saves only the coefficients, for
 predictions.
@@ -24,19 +26,35 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
+from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError
+from peerlearn.models.adaptive_filter import AdaptiveFilter
 from peerlearn.models.archive import describe, read_archive, write_arrays
 from peerlearn.models.archive_reader import ArchiveReader
+from peerlearn.models.base import network_of
+from peerlearn.models.filter_archive import filter_from_archive, filter_to_arrays
 from peerlearn.models.registry import models
-from peerlearn.models.settings import network_of
 from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.network.base import Counts, Network
 
 WAY_OUT = "give the file that save_stream wrote for these agents, and the network that they had"
 
 
-def save_stream(model: StreamModel, path: str | os.PathLike[str]) -> None:
-    """Write the running stream of a model to a file. It appears only when it is complete."""
+def save_stream(model: StreamModel | AdaptiveFilter, path: str | os.PathLike[str]) -> None:
+    """Write the running stream of a model to a file. It appears only when it is complete.
+
+    Parameters
+    ----------
+    model : estimator
+        A model after `partial_fit`, or an adaptive filter after `run` or `step`.
+    path : str or path
+        The file, by convention with the ending .npz.
+    """
+    if isinstance(model, AdaptiveFilter):
+        arrays, about = filter_to_arrays(model)
+        about["network"] = _describe_network(model.network_in_use)
+        _check_and_write(arrays, about, model.network, "leave it as run or step made it", path)
+        return
     stream = model.stream_under_way if type(model) in _stream_models().values() else None
     if stream is None:
         raise InputError(
@@ -60,15 +78,27 @@ def save_stream(model: StreamModel, path: str | os.PathLike[str]) -> None:
         **entries,
     }
     arrays |= {f"state {name}": array for name, array in stream.state.items()}
+    _check_and_write(arrays, about, model.network, "leave it as partial_fit made it", path)
+
+
+def _check_and_write(
+    arrays: dict[str, AnyArray],
+    about: dict[str, Any],
+    network: Network | None,
+    way_out: str,
+    path: str | os.PathLike[str],
+) -> None:
+    """Write the file, after reading it, so that no file is written that cannot be read."""
     arrays["about"] = np.array(json.dumps(about))
-    way_out = "leave it as partial_fit made it"
     reader = ArchiveReader.of_file(arrays, "the stream cannot be saved", way_out)
-    _resume(reader, model.network)  # so that no file is written that cannot be read
+    _resume(reader, network)
     write_arrays(Path(path).expanduser(), arrays)
 
 
 def resume_stream(path: str | os.PathLike[str], network: Network | None = None) -> Any:
     """Return the model of a saved stream. Its next partial_fit continues the stream exactly.
+
+    An adaptive filter continues with `step`.
 
     Parameters
     ----------
@@ -84,12 +114,16 @@ def _stream_models() -> dict[str, type[StreamModel]]:
     return {name: kind for name, kind in models().items() if issubclass(kind, StreamModel)}
 
 
-def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel:
+def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel | AdaptiveFilter:
     here = network_of(network)
+    filters = {name: kind for name, kind in models().items() if issubclass(kind, AdaptiveFilter)}
     known = _stream_models()
     _check_network(reader, here)
+    chosen = reader.one_of("class", [*known, *filters])
+    if chosen in filters:
+        return filter_from_archive(filters[chosen], reader, network, len(here.hosted))
     learner = _read_learner(reader)
-    kind = known[reader.one_of("class", known)]
+    kind = known[chosen]
     given = reader.parameters(kind().get_params(deep=False))
     parameters = {**kind.before_files, PART: learner, **given, "network": network}
     alpha = parameters.get("alpha")

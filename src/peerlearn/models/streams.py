@@ -22,18 +22,14 @@ import numpy as np
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.report import Report
 from peerlearn.algorithms.streaming.learner import Learner
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, one_blas_thread
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError, warn_caller
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.recursive import State
-from peerlearn.local.threads import one_blas_thread
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.base import Setup
-from peerlearn.models.fitted_model import Answer, FittedModel
+from peerlearn.models.base import FittedModel, Intercept, restored_on_error
 from peerlearn.models.labels import stream_classes
-from peerlearn.models.restored_on_error import restored_on_error
-from peerlearn.models.settings import Intercept
 from peerlearn.network.base import Counts, Network
 
 PART = "stream"  # the parameter that is the learner
@@ -93,6 +89,7 @@ class StreamModel(FittedModel):
     """
 
     adds_constant: ClassVar[bool] = True
+    only_in_streams: ClassVar = (PART,)
     before_files: ClassVar = {"fit_intercept": False}
 
     alpha: Any  # a number above 0 when a stream begins
@@ -136,21 +133,6 @@ class StreamModel(FittedModel):
 
         Parameters and n_features_in_ are set already.
         """
-
-    def learn(self, setup: Setup, *given: Any) -> Answer:
-        """Train on the arguments of `fit`. A running stream ends here."""
-        answer = super().learn(self.without_stream(setup), *given)
-        self.end_stream()
-        return answer
-
-    def without_stream(self, setup: Setup) -> Setup:
-        """Return the setup without the learner, which `fit` does not use."""
-        others = {name: part for name, part in setup.parts.items() if name != PART}
-        return replace(setup, parts=others)
-
-    def end_stream(self) -> None:
-        """Forget the running stream, if any."""
-        self.__dict__.pop("_stream", None)
 
     @property
     def stream_under_way(self) -> Stream | None:
@@ -200,7 +182,7 @@ class StreamModel(FittedModel):
                 "a stream needs alpha above 0: its first rows alone do not determine the "
                 "coefficients"
             )
-        learner = setup.parts[PART]
+        learner = self.part(PART)
         if self.fit_intercept not in (False, "auto") and not self.stream_has_intercept(learner):
             raise InputError(
                 f"fit_intercept is True, but the stream {type(learner).__name__} keeps no sums of "

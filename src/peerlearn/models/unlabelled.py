@@ -6,6 +6,7 @@ only unlabelled ones.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -18,12 +19,13 @@ from peerlearn.algorithms.agreement import union
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, WireError
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.label_targets import LabelTargets
 from peerlearn.models.labels import NUMBERS, as_one_kind
 from peerlearn.models.row_model import RowModel
+from peerlearn.models.targets import LabelTargets
 from peerlearn.network.base import Network
 
 Marks = NDArray[np.bool_]
+WRAPPERS = ("OneVsRestClassifier", "OneVsOneClassifier", "OutputCodeClassifier")
 NO_LABEL = (-1, "-1", "-1.0", b"-1")
 
 
@@ -58,6 +60,7 @@ class PartlyLabelled(LabelTargets, RowModel):
         -------
         self : the model
         """
+        _refuse_wrappers(type(self).__name__)
         return super().fit(X, y)
 
     def encode(self, network: Network, targets: Sequence[Any]) -> list[Array]:
@@ -94,6 +97,29 @@ class PartlyLabelled(LabelTargets, RowModel):
 def is_labelled(outputs: Array) -> Marks:
     """Return which of the encoded rows have a label."""
     return np.asarray(outputs.any(axis=1))
+
+
+def _refuse_wrappers(name: str) -> None:
+    """Refuse to be trained by a wrapper of scikit-learn that made -1 a class.
+
+    Such a wrapper, OneVsRestClassifier for one, hands over 0 and 1 instead of the labels, so y does
+    not show what happened. The wrapper itself is found among the callers; not if it trains in other
+    processes (n_jobs).
+    """
+    multiclass = sys.modules.get("sklearn.multiclass")  # if not imported, no wrapper was made
+    frame = None if multiclass is None else sys._getframe(1)
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        y = frame.f_locals.get("y")
+        wrappers = [getattr(multiclass, kind) for kind in WRAPPERS]
+        if isinstance(caller, tuple(wrappers)) and y is not None:
+            labels = column_or_1d(y)
+            if is_unlabelled(labels).any():
+                raise DataError(
+                    f"{type(caller).__name__} takes -1, which marks rows without a label, for a "
+                    f"class: train {name} without it, it takes any number of classes"
+                )
+        frame = frame.f_back
 
 
 def _convert_objects(labels: Any) -> Any:

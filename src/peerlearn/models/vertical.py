@@ -42,24 +42,25 @@ from peerlearn.algorithms.row_identity import (
     texts_of,
     texts_of_numbers,
 )
-from peerlearn.arrays import Array, Indices
+from peerlearn.arrays import Array, Indices, one_blas_thread
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
 from peerlearn.local.features import RandomFeatures, check_activation
 from peerlearn.local.penalties import Ridge
-from peerlearn.local.threads import one_blas_thread
-from peerlearn.models.base import DEALING, Setup, Takes
-from peerlearn.models.column_shares import ColumnShares, Given, column_shares, row_texts
-from peerlearn.models.fitted_model import Answer, FittedModel, OwnAnswer
-from peerlearn.models.label_targets import LabelTargets
-from peerlearn.models.number_targets import NumberTargets
-from peerlearn.models.settings import (
+from peerlearn.models.base import (
+    DEALING,
+    Answer,
+    FittedModel,
+    OwnAnswer,
     RandomState,
+    Setup,
+    Takes,
     check_intercept,
     network_fitted_over,
     one_agent,
 )
-from peerlearn.models.targets import Targets
+from peerlearn.models.column_shares import ColumnShares, Given, column_shares, row_texts
+from peerlearn.models.targets import LabelTargets, NumberTargets, Targets
 from peerlearn.network import Network
 
 __all__ = ["VerticalRVFLClassifier", "VerticalRVFLRegressor"]

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import json
 import logging
+import math
+import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -35,7 +38,6 @@ from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.private_files import open_private
 from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log
-from peerlearn.sites.status import keep_status_file
 from peerlearn.sites.training import make_model, may_lack_labels, settings_to_compare
 from peerlearn.system.files import result_folder, write
 from peerlearn.system.folder_lock import lock_folder
@@ -218,3 +220,49 @@ def _log_to_file(path: Path) -> Iterator[Callable[[str], None]]:
         finally:
             logger.removeHandler(handler)
             logger.setLevel(before)
+
+
+STATUS_EVERY = 0.5  # seconds between two writes of the status file
+
+
+@contextmanager
+def keep_status_file(path: Path) -> Iterator[Callable[[PeerNetwork], None]]:
+    """Write the status to this file twice a second, until the block ends.
+
+    Yields a function that takes the network when it has been made. The state is that of the
+    network, and at the end "done" or "stopped".
+    """
+    networks: list[PeerNetwork] = []
+    over = threading.Event()
+
+    def write_status(state: str | None = None) -> None:
+        status: dict[str, Any] = {"state": state or "connecting"}
+        for network in networks:
+            residual = network.residual
+            status = {
+                "state": state or network.state,
+                "round": network.round,
+                "residual": residual if residual is not None and math.isfinite(residual) else None,
+                "bytes": network.bytes_sent,
+            }
+            if state is None and (waiting := network.waiting) is not None:
+                since = datetime.fromtimestamp(waiting.since, UTC).isoformat(timespec="seconds")
+                status["waiting"] = {"for": list(waiting.names), "since": since}
+        with suppress(InputError):  # a full disk must not end the run
+            write(path, json.dumps(status) + "\n", private=True)
+
+    def repeat() -> None:
+        while not over.wait(STATUS_EVERY):
+            write_status()
+
+    write_status()
+    writer = threading.Thread(target=repeat, name="peerlearn-status", daemon=True)
+    writer.start()
+    end = "stopped"
+    try:
+        yield networks.append
+        end = "done"
+    finally:
+        over.set()
+        writer.join()
+        write_status(end)

@@ -77,6 +77,11 @@ def _kind_of(settings: dict[str, Any]) -> type[NetworkModel]:
             f"kind {kind} has no place in a file, because nobody can predict alone with it: train "
             "and predict by a script over PeerNetwork that all sites run"
         )
+    if models()[kind].takes == "signals":
+        raise InputError(
+            f"kind {kind} cannot be trained at a site, because it learns from signals while it "
+            "runs: write a script over PeerNetwork that all sites run"
+        )
     if kind not in saved:
         raise InputError(
             f"kind {kind} cannot be saved, and a site saves what it trains{near(kind, saved)}"

@@ -11,8 +11,8 @@ import networkx as nx
 import numpy as np
 
 from peerlearn import SimulatedNetwork
+from peerlearn.arrays import one_blas_thread
 from peerlearn.errors import NotConverged
-from peerlearn.local.threads import one_blas_thread
 from peerlearn.network.base import Counts, Network
 from peerlearn.testing.threads import Wires, run_in_threads
 

@@ -25,7 +25,7 @@ from peerlearn.testing.problems import GRAPHS
 
 W0 = np.array([0.8, -0.4, 0.2])  # the system: d = w0'x, without a nonlinearity
 SAMPLES = 3000
-FEW = 40  # samples for comparisons of bits
+FEW = 520  # samples for comparisons of bits: the scale is estimated after 128 and 512
 SILENT = 2  # the agent that hears nothing
 FOUND = 0.05  # relative distance to the system that counts as found
 CLOSE = 1e-9  # between a recording and its samples one by one

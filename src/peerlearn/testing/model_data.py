@@ -24,7 +24,7 @@ SHARED = np.random.default_rng(5).standard_normal((30, 5))  # correlated with al
 # Of each agent's sequences. After a washout of 5 some are short.
 LENGTHS = ((8,), (60, 13, 300), (7, 9), (40, 40, 40, 41), (6,), (270,), (20, 80))
 CHUNKS = (0, 3, 1, 20, 2)
-SAMPLES = 19
+SAMPLES = 520  # filters take their scale from 128, and estimate it again after 512
 TRUE_FILTER = np.array([0.6, -0.5, 0.4])
 
 
@@ -47,6 +47,9 @@ def fit(
         orders = [order(agent) for agent in hosted]
         tables = [columns(agent) for agent in hosted]
         return model.fit(tables, [common[own] for own in orders], ids=orders)
+    if model.takes == "signals":
+        model.run(*np.stack([signals(agent) for agent in hosted], axis=1))
+        return model
     shares: list[tuple[Any, Any]] = []
     for agent in hosted:
         X: Any = form(rows(agent))
@@ -69,7 +72,7 @@ def fit(
 
 def weights(agent: int) -> Array:
     """Return weights of an agent's rows; some are 0."""
-    return np.arange(ROWS[agent]) % 4 * (1.0 + agent)
+    return np.arange(ROWS[agent], dtype=np.float64) % 4 * (1 + agent)
 
 
 def _other_targets(y: AnyArray) -> AnyArray:

@@ -96,6 +96,7 @@ def model_checks(model: NetworkModel | type[NetworkModel]) -> Iterator[tuple[str
     yield "made from a table", partial(check_table, small)
     if small.takes == "signals":
         yield "finds the system", partial(check_filter, small)
+        yield "saved and loaded", partial(check_archive, small)
         return
     yield "report", partial(_check_report, small)
     yield "as it was after an error", partial(_check_restored, small)

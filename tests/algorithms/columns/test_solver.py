@@ -21,9 +21,9 @@ from peerlearn.algorithms.columns import (
     column_solvers,
 )
 from peerlearn.algorithms.columns.sketches import MIXED
+from peerlearn.arrays import one_blas_thread
 from peerlearn.errors import DataError, InputError, NetworkError, NotConverged
 from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
-from peerlearn.local.threads import one_blas_thread
 from tests.support.readout_problems import closed_form
 from tests.support.split_network import run_apart
 

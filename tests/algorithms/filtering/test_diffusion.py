@@ -125,7 +125,8 @@ def slow_rls(x, d, C, forgetting):
 
 
 def spline_filter(graph, **settings):
-    return SplineFilter(ORDER, network=SimulatedNetwork(graph), **settings)
+    plain = {"bias": False, "scale": False, "robust": False}
+    return SplineFilter(ORDER, network=SimulatedNetwork(graph), **plain, **settings)
 
 
 @pytest.mark.parametrize("exchange", ["full", "span"])

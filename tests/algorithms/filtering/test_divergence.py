@@ -97,7 +97,7 @@ class TestDivergence:
             (still, 5 + 10),
             ({"update": "rls"}, 5 + 20),
         ):  # in the span of 0; and far from it
-            model = SplineFilter(**settings)
+            model = SplineFilter(scale=False, **settings)
             model.run([1, 0, 0, 0, 0], [1, 0, 0, 0, 0])
             model._filter_state.state["theta"][0, j] = 1e7
             with pytest.raises(InputError, match="diverged at sample 5,"):
@@ -116,7 +116,9 @@ class TestDivergence:
             with pytest.raises(
                 InputError, match=r"give a spline_step_size of 0\.5 or less, not 3, or"
             ) as raised:
-                SplineFilter(update="lms", spline_step_size=3.0).run(x, np.ones(len(x)))
+                SplineFilter(update="lms", spline_step_size=3.0, scale=False).run(
+                    x, np.ones(len(x))
+                )
             assert NEIGHBOR not in str(raised.value)
         LMSFilter().run(1e-310 * self.x[0], self.d[0])
 
@@ -126,7 +128,9 @@ class TestDivergence:
         d[3] *= 1e12
         alone = cooperation == "none"
         with pytest.raises(InputError, match=f"agent {3 if alone else 0} diverged") as raised:
-            SplineFilter(update="lms", network=NETWORK, cooperation=cooperation).run(self.x, d)
+            SplineFilter(update="lms", network=NETWORK, cooperation=cooperation, scale=False).run(
+                self.x, d
+            )
         assert str(raised.value).endswith(NEIGHBOR) != alone
 
     def test_a_linear_filter_under_strain_has_itself_to_blame(self):
@@ -191,6 +195,15 @@ class TestDivergence:
         model = LMSFilter(update="rls")
         model.run(0.1 * self.x[0], 1e6 * np.convolve(self.x[0], [1.0, 0.5])[:3000])
         np.testing.assert_allclose(model.coefficients_[0, :2], [1e7, 5e6], rtol=1e-3)
+
+    def test_suggested_steps_are_those_of_scaled_signals(self):
+        model = SplineFilter(update="lms", step_size=1.5, network=NETWORK)
+        found = []
+        for size in (1.0, 100.0):
+            with pytest.raises(InputError, match="diverged") as raised:
+                model.run(size * self.x, size * self.d)
+            found.append(self.suggested(str(raised.value)))
+        assert found[0] == found[1]
 
     def test_recursions_say_what_they_can(self):
         with pytest.raises(InputError, match="scale its signals to the size of the knots"):

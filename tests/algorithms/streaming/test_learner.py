@@ -21,9 +21,9 @@ from peerlearn import (
 )
 from peerlearn.algorithms.streaming import combining
 from peerlearn.algorithms.streaming.learner import learner_of, learners
+from peerlearn.arrays import one_blas_thread
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.local.chunks import Chunk
-from peerlearn.local.threads import one_blas_thread
 from tests.support.readout_problems import closed_form, distance
 from tests.support.split_network import run_apart
 

@@ -154,7 +154,6 @@ def test_only_some_classes():
     known = fold.y != -1
     assert np.mean(nearest[known] == fold.y[known]) == 1
     assert whole.protocol.refuses(trial.data, trial.model) == ""
-    assert "two classes" in few(table).protocol.refuses(trial.data, trial.model)
 
 
 def test_scaling_is_by_training_rows_with_and_without_a_label():
@@ -383,7 +382,7 @@ def test_more_rows_than_there_are():
 def test_models_that_cannot():
     protocol = protocol_named("few-labels")
     three, measured = Data("a", given=classes(number=3)), Data("b", given=numbers())
-    assert "two classes" in protocol.refuses(three, Model("S", "S3VMClassifier"))
+    assert protocol.refuses(three, Model("S", "S3VMClassifier")) == ""
     assert protocol.refuses(three, Model("L", "LapKRRClassifier")) == ""
     assert "classifies" in protocol.refuses(measured, Model("L", "LapKRRClassifier"))
     assert "not over a network" in protocol.refuses(

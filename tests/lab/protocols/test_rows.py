@@ -18,6 +18,15 @@ from tests.support.readout_problems import closed_form
 SETTINGS = {"max_iterations": 25, "vote_every": 10, "tolerance": 1e-9}
 
 
+class OfTwoClasses(LogisticRegression):
+    """An estimator that takes two classes only."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
 def by_hand(trial):
     """The same rows, split as the run splits them."""
     table = trial.data.given
@@ -260,8 +269,11 @@ def test_ways_of_dealing(deal):
             "measured"
         )),
         (classes(), model(kind="RVFLRegressor"), "predicts numbers, and the targets are classes"),
-        (classes(), model(kind="S3VM"), "separates two classes, and there are 3"),
-        (classes(number=2), model(kind="S3VM"), ""),
+        (classes(), Model("", "", "alone", estimator=OfTwoClasses()), (
+            "separates two classes, and there are 3"
+        )),
+        (classes(number=2), Model("", "", "alone", estimator=OfTwoClasses()), ""),
+        (classes(), model(kind="S3VM"), ""),
         (numbers(), model(kind="ESN"), "learns sequences, and these are rows"),
         (numbers(), model(kind="LMSFilter"), "filters signals, and these are rows"),
         (numbers(), model(kind="VerticalRVFL"), "learns columns, and rows are dealt"),

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction
-from peerlearn.algorithms.flooding import everyone
 from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.sums import everyone
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
 from peerlearn.local.column_blocks import ColumnBlocks

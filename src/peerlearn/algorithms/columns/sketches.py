@@ -28,7 +28,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from peerlearn.algorithms.flooding import maximum
+from peerlearn.algorithms.sums import maximum
 from peerlearn.algorithms.unexpected import LIKELY_CAUSE
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError, WireError

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
 from peerlearn.algorithms.averaging import Averaging, Method
-from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.krylov import MARGIN, MOST_EXACT
 from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.sums import maximum
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
 from peerlearn.local.column_blocks import ColumnBlocks

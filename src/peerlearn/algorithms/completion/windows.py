@@ -18,8 +18,8 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import CHECK_EVERY
 from peerlearn.algorithms.completion.completed import WAY_OUT, Completed
-from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.sums import maximum
 from peerlearn.arrays import Array, sendable
 
 GROWN = 10.0  # times the least misfit so far: momentum alone does not explain more

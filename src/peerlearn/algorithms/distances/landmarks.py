@@ -28,7 +28,7 @@ from peerlearn.algorithms.all_gather import WAY_OUT
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.distances.partial_matrix import Known
 from peerlearn.algorithms.distances.row_index import Places
-from peerlearn.algorithms.flooding import maximum
+from peerlearn.algorithms.sums import maximum
 from peerlearn.algorithms.unexpected import LIKELY_CAUSE
 from peerlearn.arrays import Array, sendable
 from peerlearn.errors import DataError, WireError

@@ -12,94 +12,36 @@ Theory of operation. If all agents are hosted here, are not too many, and all se
 the compiled loop `advance` does the rounds as well, and `_count` enters what it would have sent.
 Otherwise `_in_rounds` calls `advance` from one round to the next, and the network does the rounds.
 Both give the same numbers.
+
+A filter that is scaled waits for its first samples, the opening. Until then it learns nothing.
+Agents then agree on the scale of the signals, and learn from the opening as if it came only now.
+The scale is estimated again a few times while they learn (opening.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from peerlearn.algorithms.filtering.divergence import bounds_of
-from peerlearn.algorithms.filtering.kernels import LMS, RLS, SOUND, advance, visit
+from peerlearn.algorithms.filtering.kernels import LMS, SOUND, advance, visit
+from peerlearn.algorithms.filtering.opening import adapt_to_opening, refine, until_refinement
+from peerlearn.algorithms.filtering.shape import BEFORE, Cooperation, Shape
 from peerlearn.algorithms.filtering.spans import count_mixed_spans, mix_spans
-from peerlearn.algorithms.filtering.task import Design, Rounds, Task
+from peerlearn.algorithms.filtering.task import Rounds, Task
 from peerlearn.algorithms.streaming import combining
 from peerlearn.arrays import Array
-from peerlearn.errors import InputError
 from peerlearn.local.recursive import State
 from peerlearn.local.splines import SPAN
 from peerlearn.network.base import Network
 
-BEFORE, AFTER, NONE = "combine-then-adapt", "adapt-then-combine", "none"
 # Agents in the compiled loop: for more, a sparse C is quicker. A dense C of 1000 takes 8 MB.
 FUSED_UP_TO = {"full": 200, "span": 1000}
-FADE = 0.02  # first fade of the memory of a spline filter
 NO_WEIGHTS = np.zeros((0, 0))
-
-
-@dataclass(frozen=True)
-class Cooperation:
-    """Settings of how agents combine.
-
-    when: before or after they adapt, or not at all. exchange: "full" or "span". every: samples
-    between two rounds. threshold: relative change that is worth a message; None: all agents send.
-    """
-
-    when: str
-    exchange: str
-    every: int
-    threshold: float | None
-
-    def __post_init__(self) -> None:
-        one_of(self.when, "cooperation", (AFTER, BEFORE, NONE))
-        one_of(self.exchange, "exchange", ("full", "span"))
-        combining.check_combining(self.every, self.threshold, "samples")
-        if self.exchange == "span" and self.threshold is not None:
-            raise InputError(
-                "a threshold compares all coefficients of an agent with what it last sent: "
-                "give exchange='full'"
-            )
-
-    def sends_on(self, network: Network) -> bool:
-        """Return whether anything is sent at all."""
-        return self.when != NONE and network.size > 1
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A filter as it begins: its design, its coefficients, and how certain they are."""
-
-    design: Design
-    B: Array
-    theta: Array
-    prior: Array
-
-    def start(self, network: Network, how: Cooperation) -> State:
-        """Return the state before the first sample: all that agents remember between samples."""
-        agents = len(network.hosted)
-        recursive = self.design.update == RLS
-        P = np.diag(self.prior) if recursive else np.zeros((0, 0))
-        state = {
-            "theta": np.tile(self.theta, (agents, 1)),
-            "P": np.tile(P, (agents, 1, 1)),
-            "fade": np.full(agents, FADE if recursive and self.design.Q else 0.0),
-            "strain": np.zeros(agents),
-            "loudness": np.zeros(agents),
-            "tail": np.zeros((agents, self.design.order - 1)),
-            "largest": np.zeros((agents, 2)),
-            "clock": np.zeros(agents),
-        }
-        if how.sends_on(network):
-            if how.exchange == "span":
-                network.must_hear_everybody("give exchange='full'")
-            memory = combining.memory(network, (len(self.theta), 1), how.threshold)
-            for name in {"sent", "heard"} & set(memory):  # all know what all begin with
-                memory[name] += self.theta[:, None]
-            state |= memory
-        return state
+# Returns the error of hosted agent k, which diverged at sample n, from its largest input, the scale
+# of its inputs (A of opening.py), and whether it was stopped by strain.
+Stop = Callable[[int, int, float, float, bool], Exception]
 
 
 def proceed(
@@ -109,30 +51,67 @@ def proceed(
     state: State,
     signals: tuple[Array, Array, Array],
     truth: tuple[Array, Array],
-    stop: Callable[[int, int, float, bool], Exception],
+    stop: Stop,
 ) -> tuple[State, Array]:
     """Return the state after these samples, and their record (see Task).
 
     The old state is not changed. signals: x, d and steps of the hosted agents. truth: w0 and f0, or
-    empty. stop(k, n, X, strained): returns the error for the k-th hosted agent, whose largest input
-    was X, if it diverges at sample n, by strain or by size.
+    empty. stop: returns the error if an agent diverges.
     """
+    x, d, steps = signals
+    state = {name: array.copy() for name, array in state.items()}
+    largest = np.abs(np.stack([x, d])).max(axis=2, initial=0.0).T
+    state["largest"] = np.maximum(state["largest"], largest)
+    opening = state["opening"]
+    begun = int(state["clock"][0])
+    now = min(max(opening.shape[2] - begun, 0), d.shape[1])  # samples of the opening among these
+    records = []
+    if now > 0:
+        opening[:, :, begun : begun + now] = np.stack([x, d], axis=1)[:, :, :now]
+        heard = opening[:, 0, : begun + now]
+        records.append(_run_still(shape, state["theta"], heard, truth)[:, :, begun:])
+        state["clock"] += now
+        if begun + now == opening.shape[2]:
+            adapt_to_opening(network, shape, how.sends_on(network), state)
+            state["clock"][:] = 0.0
+            _learn(network, shape, how, state, (opening[:, 0], opening[:, 1], steps), truth, stop)
+    while now < d.shape[1]:
+        wait = until_refinement(shape, state)
+        last = min(d.shape[1], now + wait) if wait > 0 else d.shape[1]
+        part = (x[:, now:last], d[:, now:last], steps)
+        records.append(_learn(network, shape, how, state, part, truth, stop))
+        if wait > 0:
+            refine(network, shape, how.sends_on(network), state, part[0])
+        now = last
+    return state, np.concatenate(records, axis=2) if records else _new_record(d, truth)
+
+
+def _learn(
+    network: Network,
+    shape: Shape,
+    how: Cooperation,
+    state: State,
+    signals: tuple[Array, Array, Array],
+    truth: tuple[Array, Array],
+    stop: Stop,
+) -> Array:
+    """Learn from samples, change the state in place, and return their record."""
     x, d, steps = signals
     agents, samples = d.shape
     clock = int(state["clock"][0])
-    state = {name: array.copy() for name, array in state.items()}
-    largest = np.abs(np.stack([x, d])).max(axis=2).T
-    state["largest"] = np.maximum(state["largest"], largest)
     small = network.size <= FUSED_UP_TO[how.exchange]
     fused = how.sends_on(network) and small and how.threshold is None
     C = network.mixing_here if fused else None
     task = Task(
         design=shape.design,
         B=shape.B,
-        prior=shape.prior,
+        start=state["start"],
+        prior=state["prior"],
+        units=state["units"],
         theta=state["theta"],
         P=state["P"],
         fade=state["fade"],
+        watch=state["watch"],
         strain=state["strain"],
         loudness=state["loudness"],
         x=np.hstack([state["tail"], x]),
@@ -140,10 +119,10 @@ def proceed(
         steps=np.column_stack([steps, bounds_of(state["largest"])]),
         w0=truth[0],
         f0=truth[1],
-        record=np.empty((3 if len(truth[0]) else 1, agents, samples)),
+        record=_new_record(d, truth),
         visited=np.zeros(agents, dtype=np.intp),
         stopped=np.array([SOUND, 0, 0]),
-        work=np.zeros((3, max(len(shape.theta), SPAN))),
+        work=np.zeros((4, max(len(shape.theta), SPAN))),
         rounds=Rounds(int(how.every), clock, how.when == BEFORE, how.exchange == "span"),
         C=NO_WEIGHTS if C is None else C.toarray(),
         done=np.zeros(1, dtype=np.intp),
@@ -155,48 +134,63 @@ def proceed(
         _count(network, task)
     if task.stopped[0] != SOUND:
         k, n, strained = task.stopped.tolist()
-        raise stop(k, clock + n, float(state["largest"][k, 0]), bool(strained))
+        scale = float(np.sqrt(state["units"][k, 1] / state["units"][k, 0]))
+        raise stop(k, clock + n, float(state["largest"][k, 0]), scale, bool(strained))
     state["tail"] = task.x[:, samples:].copy()
     state["clock"] += samples
-    return state, task.record
+    return task.record
+
+
+def _new_record(d: Array, truth: tuple[Array, Array]) -> Array:
+    return np.empty((3 if len(truth[0]) else 1, *d.shape))
 
 
 def outputs(shape: Shape, theta: Array, x: Array) -> Array:
     """Return the outputs of filters for signals of their own, without learning."""
     none = np.zeros(0)
+    y: Array = _run_still(shape, theta, x, (none, none))[0]
+    return y
+
+
+def _run_still(shape: Shape, theta: Array, x: Array, truth: tuple[Array, Array]) -> Array:
+    """Return the record of filters that do not learn."""
+    none = np.zeros(0)
     agents = len(x)
     task = Task(
         design=shape.design._replace(update=LMS),  # with steps of 0
         B=shape.B,
-        prior=shape.prior,
+        start=theta,
+        prior=theta,
+        units=np.ones((agents, 2)),
         theta=theta.copy(),
         P=np.zeros((agents, 0, 0)),
         fade=none,
+        watch=np.zeros((agents, 0)),
         strain=np.zeros(agents),
         loudness=none,
         x=np.hstack([np.zeros((agents, shape.design.order - 1)), x]),
         d=x,
         steps=np.repeat([[0.0, 0.0, np.inf, np.inf]], agents, axis=0),
-        w0=none,
-        f0=none,
-        record=np.empty((1, *x.shape)),
+        w0=truth[0],
+        f0=truth[1],
+        record=_new_record(x, truth),
         visited=np.zeros(agents, dtype=np.intp),
         stopped=np.array([SOUND, 0, 0]),
-        work=np.zeros((3, SPAN)),
+        work=np.zeros((4, max(len(shape.theta), SPAN))),
         rounds=Rounds(1, 0, False, False),
         C=NO_WEIGHTS,
         done=np.zeros(1, dtype=np.intp),
     )
     advance(*task, 0, x.shape[1])
-    y: Array = task.record[0]
-    return y
+    return task.record
 
 
 def _count(network: Network, task: Task) -> None:
     """Enter what the compiled loop would have sent."""
     rounds = int(task.done[0])
     spans = task.rounds.spans
-    network.count_mixed(rounds, task.design.order if spans else task.theta.shape[1])
+    taps = task.design.order + task.design.bias
+    network.count_mixed(rounds, taps if spans else task.theta.shape[1])
     if spans:
         count_mixed_spans(network, rounds)
 
@@ -224,20 +218,14 @@ def _combine(
     ahead: the sample whose span agents ask for, if they have not visited it yet.
     """
     theta = task.theta
-    order = task.design.order
+    taps = task.design.order + task.design.bias
     if how.exchange == "full":
         mixed = combining.combine(network, state, theta[:, :, None], how.threshold)
         theta[:] = mixed[:, :, 0]
         return
-    theta[:, :order] = network.mix(np.ascontiguousarray(theta[:, :order]))
+    theta[:, :taps] = network.mix(np.ascontiguousarray(theta[:, :taps]))
     if ahead is not None:
         visit(task.design, theta, task.x, task.visited, ahead)
-    mixed = mix_spans(network, theta[:, order:], task.visited)
+    mixed = mix_spans(network, theta[:, taps:], task.visited)
     for k, i in enumerate(task.visited):
-        theta[k, order + i : order + i + SPAN] = mixed[k]
-
-
-def one_of(value: Any, name: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of the allowed texts."""
-    if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} is {value!r}: give one of {', '.join(map(repr, allowed))}")
+        theta[k, taps + i : taps + i + SPAN] = mixed[k]

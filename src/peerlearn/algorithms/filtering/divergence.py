@@ -51,11 +51,12 @@ def explain_divergence(
     steps: Array,
     *,
     by_neighbor: bool,
+    scale: float = 1.0,
 ) -> InputError:
     """Return the error for a filter that diverged, with steps that would be small enough.
 
     X: the agent's largest input so far. steps: its mu and mu_q. by_neighbor: whether a neighbor may
-    be the cause.
+    be the cause. scale: of its inputs (A of opening.py).
     """
     if design.update == RLS:
         way_out = "scale its signals"
@@ -70,7 +71,7 @@ def explain_divergence(
             "or give update='rls'"
         )
     else:
-        way_out = _suggest_steps(design.order, spline, X, steps)
+        way_out = _suggest_steps(design, spline, X, scale, steps)
     if by_neighbor:
         way_out += "; it may be that a neighbor's signals or steps are too large"
     return InputError(
@@ -79,11 +80,14 @@ def explain_divergence(
     )
 
 
-def _suggest_steps(order: int, spline: Spline | None, X: float, steps: Array) -> str:
+def _suggest_steps(
+    design: Design, spline: Spline | None, X: float, scale: float, steps: Array
+) -> str:
     with np.errstate(divide="ignore", over="ignore"):
-        bounds = {"step_size": float(1 / np.float64(order * X**2))}
+        square = np.float64(design.order * (X / scale) ** 2 + design.bias)
+        bounds = {"step_size": float(1 / square)}
     if spline is not None:
-        b = spline.rows([X])[1]
+        b = spline.rows([X / scale])[1]
         curve = max(1.0, float(np.add.reduce(b * b, axis=None)))
         bounds = {"step_size": bounds["step_size"] / 2, "spline_step_size": 0.5 / curve}
     each = [

@@ -6,8 +6,13 @@
     w <- w + mu e phi'(s) x,   q <- q + mu_q e dphi/dq     LMS
     the same over max(h'h, 0.01 r)                         NLMS: stable with steps below 2
     r <- r + (h'h - r) / min(n + 1, 10,000)                mean of the latest h'h
-    g = P h / (f + h'P h)                                  RLS: Gauss-Newton on both parts at once
+    g = P h / (f / v + h'P h)                              RLS: Gauss-Newton on both parts at once
     theta <- theta + g e,   P <- (P - g h'P) / f
+
+    z = e^2 / p,   v = min(1, 16 / z)                      robust RLS; else v = 1
+    p <- p + p (min(z, 6) - 1) / min(a, 500)               usual power of errors; a: their number
+    c <- max(0, c + min(z, 6) - 2.5)                       CUSUM (Page, 1954)
+    if c > 40 + 6 order: theta, P, fade as in the beginning; p, c, a <- 0
 
 Without a spline phi(s) = s, and these are the usual LMS, NLMS and RLS. With one, (a w, phi(s / a))
 is the same filter for any a: P[0] is small, so that all agents stay near the one that they start
@@ -17,9 +22,20 @@ that in P[0]. If a sensor falls silent, d is noise, which a tiny h'h would ampli
 of NLMS, a part of the mean, which one outlier hardly changes. With a spline there is no floor,
 because b'b is never small.
 
+A bias weight is one more weight of w, whose input is always 1. Signals of another size than the
+knots are dealt with by opening.py: it gives each agent other first coefficients and variances, and
+factors of its steps.
+
+Robust RLS. One large error may be an outlier, and loses its weight v. Many of them mean that the
+system has changed. P is then too small to learn it, and the spline that was learned would fold on
+the way to another one, so the agent begins anew. An outlier in x stays for `order` samples, which
+raises c by less than 6 order. The first 20 errors give p by their plain mean, with v = 1. Samples
+without any input change nothing of p, c and a, and p is at least (1e-8 D)^2, with D the largest |d|
+so far.
+
 Scarpiniti, Comminiello, Parisi and Uncini, Nonlinear spline adaptive filtering, 2013; thesis,
 section 10.2; Ljung and Soderstrom, Theory and practice of recursive identification, 1983
-(Gauss-Newton, and memory that grows).
+(Gauss-Newton, and memory that grows); Page, Continuous inspection schemes, 1954.
 
 To add an update rule, add: a constant beside LMS, NLMS and RLS; a branch of `advance` that changes
 theta[k] and nothing of other agents; what it remembers, as an array in Task (task.py) and in
@@ -42,7 +58,15 @@ from peerlearn.compiled import compiled
 
 LMS, NLMS, RLS = range(3)
 SOUND = -1  # in place of the number of an agent that has diverged
+FADE = 0.02  # first fade of the memory of a spline filter
 FADING = 0.997  # factor of the fade, per sample
+LEARNED = 20  # errors after which their usual power is known
+RECENT = 500  # latest errors in their usual power
+EXACT = 1e-8  # errors of this part of the largest |d| are rounding
+LIMIT = 16.0  # e^2 / p above which an error gets less weight
+LEAP = 6.0  # largest e^2 / p that counts as a sign of a change
+DRIFT = 2.5  # mean of them that is no change
+ALARM = 40.0  # sum of them beyond the drift that is a change, and a leap for each remembered input
 OF_LATE = 10_000  # latest samples in the mean h'h of NLMS
 FLOOR = 0.01  # least h'h of NLMS, as a part of that mean
 
@@ -51,10 +75,13 @@ FLOOR = 0.01  # least h'h of NLMS, as a part of that mean
 def advance(
     design: Design,
     B: Array,
+    start: Array,
     prior: Array,
+    units: Array,
     theta: Array,
     P: Array,
     fade: Array,
+    watch: Array,
     strain: Array,
     loudness: Array,
     x: Array,
@@ -78,20 +105,22 @@ def advance(
     does for any network. Otherwise 0 x 0: each agent adapts alone. done: output, how often agents
     have combined.
     """
-    order, Q, _, update, forgetting = design
+    order, Q, _, update, forgetting, bias, robust = design
     every, clock, before, spans = rounds
+    taps = order + bias
     b = work[0]
     c = work[1]
+    u = work[3]
     mixed = np.empty_like(theta)
-    w = np.empty((len(theta), order))
-    psi = np.empty((len(theta), order))
+    w = np.empty((len(theta), taps))
+    psi = np.empty((len(theta), taps))
     left = every - (clock + first) % every
     for n in range(first, last):
         if len(C) > 0 and before and left == every and clock + n > 0:
             if spans:
                 _mix(C, theta, w, psi)
                 visit(design, theta, x, visited, n)
-                _mix_spans(C, theta, order, visited, mixed)
+                _mix_spans(C, theta, taps, visited, mixed)
             else:
                 _mix(C, theta, theta, mixed)
             done[0] += 1
@@ -102,27 +131,39 @@ def advance(
             s = 0.0
             w_part = 0.0
             slope = 1.0
-            at = order
+            at = taps
             for j in range(order):
-                s += theta[k, j] * x[k, now - j]
-                w_part += x[k, now - j] * x[k, now - j]
+                u[j] = x[k, now - j]
+                s += theta[k, j] * u[j]
+                w_part += u[j] * u[j]
+            loud = w_part > 0.0
+            w_part *= units[k, 0]
+            if bias > 0:
+                u[order] = 1.0
+                s += theta[k, order]
+                w_part += units[k, 1]
             y = s
             if Q > 0:
                 _locate(s, design, B, b, c, visited, k)
                 y = 0.0
                 slope = 0.0
-                at = order + visited[k]
+                at = taps + visited[k]
                 for t in range(4):
                     y += b[t] * theta[k, at + t]
                     slope += c[t] * theta[k, at + t]
             record[0, k, n] = y
             e = d[k, n] - y
-            changed = order
+            changed = taps
             if update == RLS:
+                weight = 1.0
+                if robust:
+                    weight = _weigh(watch, e, d[k, n], loud, k)
                 f = forgetting * (1.0 - fade[k])
                 fade[k] *= FADING
-                _gauss_newton(design, f, prior, theta, P, x, work, now, at, slope, e, k)
-                changed = order + Q
+                _gauss_newton(design, f, weight, prior, theta, P, work, at, slope, e, k)
+                if robust and watch[k, 1] > ALARM + LEAP * order:
+                    _forget(start, prior, theta, P, fade, watch, Q, k)
+                changed = taps + Q
             else:  # here, not in a function of its own: a call takes as long as all of this
                 mu = steps[k, 0] * e * slope
                 mu_q = steps[k, 1] * e
@@ -146,7 +187,9 @@ def advance(
                         mu /= size
                         mu_q /= size
                 for j in range(order):
-                    theta[k, j] += mu * x[k, now - j]
+                    theta[k, j] += mu * units[k, 0] * u[j]
+                if bias > 0:
+                    theta[k, order] += mu * units[k, 1]
                 if Q > 0:
                     for t in range(4):
                         theta[k, at + t] += mu_q * b[t]
@@ -167,7 +210,7 @@ def advance(
             if len(C) > 0 and not before:
                 if spans:
                     _mix(C, theta, w, psi)
-                    _mix_spans(C, theta, order, visited, mixed)
+                    _mix_spans(C, theta, taps, visited, mixed)
                 else:
                     _mix(C, theta, theta, mixed)
                 done[0] += 1
@@ -181,6 +224,8 @@ def visit(design: Design, theta: Array, x: Array, visited: Indices, n: int) -> N
         now = n + design.order - 1
         for j in range(design.order):
             s += theta[k, j] * x[k, now - j]
+        if design.bias > 0:
+            s += theta[k, design.order]
         z = s * design.density + 0.5 * (design.Q - 1)
         visited[k] = int(min(max(z, 1.0), design.Q - 3.0)) - 1
 
@@ -201,13 +246,13 @@ def _mix(C: Array, theta: Array, part: Array, mixed: Array) -> None:
 
 
 @compiled
-def _mix_spans(C: Array, theta: Array, order: int, visited: Indices, xi: Array) -> None:
+def _mix_spans(C: Array, theta: Array, taps: int, visited: Indices, xi: Array) -> None:
     """Mix the span that each agent visits, of its own q and its neighbors'.
 
     Four sums, which stay in registers.
     """
     for k in range(len(theta)):
-        at = order + visited[k]
+        at = taps + visited[k]
         a0 = 0.0
         a1 = 0.0
         a2 = 0.0
@@ -223,7 +268,7 @@ def _mix_spans(C: Array, theta: Array, order: int, visited: Indices, xi: Array) 
         xi[k, 3] = a3
     for k in range(len(theta)):
         for t in range(4):
-            theta[k, order + visited[k] + t] = xi[k, t]
+            theta[k, taps + visited[k] + t] = xi[k, t]
 
 
 @compiled
@@ -253,15 +298,57 @@ def _locate(
 
 
 @compiled
-def _gauss_newton(
-    design: Design,
-    f: float,
+def _weigh(watch: Array, e: float, d: float, heard: bool, k: int) -> float:
+    """Return the weight of agent k's error e, and update p, c, a and D, by which it is judged.
+
+    heard: whether there was any input. Silence says nothing about the usual size of errors.
+    """
+    square = e * e
+    watch[k, 3] = max(watch[k, 3], abs(d))
+    if watch[k, 2] < LEARNED:
+        if heard:
+            watch[k, 2] += 1.0
+            watch[k, 0] += (square - watch[k, 0]) / watch[k, 2]
+        return 1.0
+    p = max(watch[k, 0], (EXACT * watch[k, 3]) ** 2)
+    z = square / p if p > 0.0 else 0.0
+    if heard:
+        watch[k, 2] += 1.0
+        watch[k, 0] = p + p * (min(z, LEAP) - 1.0) / min(watch[k, 2], RECENT)
+        watch[k, 1] = max(0.0, watch[k, 1] + min(z, LEAP) - DRIFT)
+    return 1.0 if z <= LIMIT else LIMIT / z
+
+
+@compiled
+def _forget(
+    start: Array,
     prior: Array,
     theta: Array,
     P: Array,
-    x: Array,
+    fade: Array,
+    watch: Array,
+    Q: int,
+    k: int,
+) -> None:
+    """Make agent k as uncertain as it was in the beginning, because the system has changed."""
+    theta[k] = start[k]
+    P[k] = 0.0
+    for i in range(P.shape[1]):
+        P[k, i, i] = prior[k, i]
+    if Q > 0:
+        fade[k] = FADE
+    watch[k, :3] = 0.0
+
+
+@compiled
+def _gauss_newton(
+    design: Design,
+    f: float,
+    weight: float,
+    prior: Array,
+    theta: Array,
+    P: Array,
     work: Array,
-    now: int,
     at: int,
     slope: float,
     e: float,
@@ -269,25 +356,27 @@ def _gauss_newton(
 ) -> None:
     """Update theta and P of agent k by recursive least squares.
 
-    Only order + 4 entries of h are not zero. P loses the square of a vector, so that it stays
-    symmetric.
+    Only order + bias + 4 entries of h are not zero. P loses the square of a vector, so that it
+    stays symmetric.
     """
     b = work[0]
     Ph = work[2]
+    u = work[3]
+    taps = design.order + design.bias
     width = theta.shape[1]
-    size = f
+    size = f / weight
     growth = 1.0 / f
     Ph[:width] = 0.0
-    for j in range(design.order):
-        h = slope * x[k, now - j]
+    for j in range(taps):
+        h = slope * u[j]
         for i in range(width):
             Ph[i] += h * P[k, j, i]
     if design.Q > 0:
         for t in range(4):
             for i in range(width):
                 Ph[i] += b[t] * P[k, at + t, i]
-    for j in range(design.order):
-        size += slope * x[k, now - j] * Ph[j]
+    for j in range(taps):
+        size += slope * u[j] * Ph[j]
     if design.Q > 0:
         for t in range(4):
             size += b[t] * Ph[at + t]
@@ -304,8 +393,8 @@ def _gauss_newton(
             P[k, i, j] = growth * (P[k, i, j] - Ph[i] * Ph[j])
     if f < 1.0:
         for i in range(width):
-            if P[k, i, i] > prior[i]:
-                shrink = np.sqrt(prior[i] / P[k, i, i])
+            if P[k, i, i] > prior[k, i]:
+                shrink = np.sqrt(prior[k, i] / P[k, i, i])
                 for j in range(width):
                     P[k, i, j] *= shrink
                     P[k, j, i] *= shrink
@@ -344,9 +433,11 @@ def _deviate(
     deviation = 0.0
     for j in range(len(f0)):
         s = (j + 1 - 0.5 * (design.Q - 1)) / (a * design.density)
+        if design.bias > 0:
+            s += theta[k, order]
         _locate(s, design, B, b, c, visited, k)
         value = 0.0
         for t in range(4):
-            value += b[t] * theta[k, order + visited[k] + t]
+            value += b[t] * theta[k, order + design.bias + visited[k] + t]
         deviation += (value - f0[j]) ** 2
     record[2, k, n] = deviation

@@ -12,8 +12,9 @@ class Design(NamedTuple):
 
     Numbers only: compiled code counts references when it opens a tuple of arrays.
 
-    order: number of taps. Q: number of control points; 0 for no spline. density: 1 / spacing.
-    update: LMS, NLMS or RLS. forgetting: weight of the past per sample.
+    order: number of remembered inputs. Q: number of control points; 0 for no spline. density:
+    1 / spacing. update: LMS, NLMS or RLS. forgetting: weight of the past per sample. bias: 1 if
+    the filter has a bias weight, else 0. robust: whether RLS limits errors and detects changes.
     """
 
     order: int
@@ -21,6 +22,8 @@ class Design(NamedTuple):
     density: float
     update: int
     forgetting: float
+    bias: int = 0
+    robust: bool = False
 
 
 class Rounds(NamedTuple):
@@ -37,14 +40,17 @@ class Rounds(NamedTuple):
 
 
 class Task(NamedTuple):
-    """The arguments of `advance`; the leading axis of theta, .., d and steps is agents."""
+    """The arguments of `advance`; the leading axis of prior, .., d and steps is agents."""
 
     design: Design
     B: Array
+    start: Array  # theta of a fresh filter
     prior: Array  # the diagonal of P[0]
+    units: Array  # factors of the steps of w and of the bias, from the scale of the signals
     theta: Array
     P: Array  # agents x 0 x 0 except for RLS
     fade: Array  # RLS only
+    watch: Array  # robust RLS only: p, c, a and D of kernels.py
     strain: Array  # LMS only (divergence.py)
     loudness: Array  # NLMS only: r
     x: Array  # with the order - 1 samples from before
@@ -55,7 +61,7 @@ class Task(NamedTuple):
     record: Array  # output: 1 x agents x samples; with w0 3 x .., and the distances of both parts
     visited: Indices  # output: the span of each agent's last sample
     stopped: Indices  # output: first agent that diverged or SOUND; its sample; 1 if by strain
-    work: Array  # scratch memory of 3 rows
+    work: Array  # scratch memory of 4 rows
     rounds: Rounds
     C: Array  # the weights if `advance` does the rounds, else 0 x 0
     done: Indices  # output: how often agents have combined

@@ -37,10 +37,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
-from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.readout.solver import Solution, above_zero
 from peerlearn.algorithms.report import check_tolerance
+from peerlearn.algorithms.sums import maximum
 from peerlearn.arrays import Array, norms
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.algorithms.readout.auto import Auto
 from peerlearn.algorithms.readout.gram import Gram, merge_equations
 from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.readout.means import TOLERANCE, common_sums
 from peerlearn.algorithms.readout.solver import Solution, Solver
-from peerlearn.algorithms.sums import broadcast_from_root
+from peerlearn.algorithms.sums import broadcast_from_center, broadcast_from_root
 from peerlearn.arrays import Array
 from peerlearn.local.gcv import best_alpha
 from peerlearn.local.least_squares import LeastSquares

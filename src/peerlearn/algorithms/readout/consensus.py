@@ -17,9 +17,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
-from peerlearn.algorithms.flooding import everyone
 from peerlearn.algorithms.readout.solver import Solution, only_ridge
 from peerlearn.algorithms.report import Report
+from peerlearn.algorithms.sums import everyone
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty

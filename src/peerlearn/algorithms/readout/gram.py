@@ -23,11 +23,15 @@ from typing import ClassVar
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
-from peerlearn.algorithms.flooding import broadcast_from_center, maximum
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.readout.solver import Solution, ridge_or_lasso
 from peerlearn.algorithms.report import check_tolerance
-from peerlearn.algorithms.sums import broadcast_from_root, merge_to_root
+from peerlearn.algorithms.sums import (
+    broadcast_from_center,
+    broadcast_from_root,
+    maximum,
+    merge_to_root,
+)
 from peerlearn.algorithms.unexpected import unexpected_message
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError

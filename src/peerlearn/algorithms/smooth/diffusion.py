@@ -26,7 +26,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from peerlearn.algorithms.flooding import maximum
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.smooth.distance import Goal
 from peerlearn.algorithms.smooth.minimum import (
@@ -38,6 +37,7 @@ from peerlearn.algorithms.smooth.minimum import (
     step_off,
 )
 from peerlearn.algorithms.smooth.steps import StepRule, check_step
+from peerlearn.algorithms.sums import maximum
 from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.losses import Losses, are_convex

@@ -19,11 +19,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.flooding import broadcast_from_center
 from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.report import Report, check_tolerance
 from peerlearn.algorithms.smooth.distance import relative_bound
-from peerlearn.algorithms.sums import sum_alike
+from peerlearn.algorithms.sums import broadcast_from_center, sum_alike
 from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.losses import ROUNDING, Losses, are_convex, gradient_errors

@@ -48,7 +48,8 @@ class StreamConsensus:
         Agents average after this many chunks.
     threshold : float or None, default None
         Agents send only if their coefficients changed by more than this, relative to their size,
-        and mix once instead of averaging. None: all agents average.
+        and mix once instead of averaging. Where nothing is new it decays, so that agents agree.
+        None: all agents average.
     forgetting : float, default 1.0
         Weight of the past per chunk; below 1 for data that drift.
     averaging : Averaging or str, default "auto"

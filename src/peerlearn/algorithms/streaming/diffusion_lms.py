@@ -43,7 +43,7 @@ class DiffusionLMS:
         Agents mix after this many chunks.
     threshold : float or None, default None
         Agents send only if their coefficients changed by more than this, relative to their size.
-        None: all agents send.
+        Where nothing is new it decays, so that agents agree. None: all agents send.
 
     Examples
     --------

@@ -34,7 +34,7 @@ class DiffusionRLS:
         Agents mix after this many chunks.
     threshold : float or None, default None
         Agents send only if their coefficients changed by more than this, relative to their size.
-        None: all agents send.
+        Where nothing is new it decays, so that agents agree. None: all agents send.
     forgetting : float, default 1.0
         Weight of the past per chunk; below 1 for data that drift.
 

@@ -23,10 +23,9 @@ from typing import ClassVar
 import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging, Method
-from peerlearn.algorithms.flooding import everyone
 from peerlearn.algorithms.readout.gram import merge_equations, ridge_if_any
 from peerlearn.algorithms.streaming.learner import check_forgetting
-from peerlearn.algorithms.sums import broadcast_from_root
+from peerlearn.algorithms.sums import broadcast_from_root, everyone
 from peerlearn.arrays import Array
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.normal_equations import NormalEquations
@@ -110,7 +109,7 @@ class StreamExact:
         rows = np.hstack([b.reshape(len(b), -1), found])
         answer: Array = broadcast_from_root(network, rows)
         if not answer[0, -1]:  # all agents raise the error that the root found
-            raise undetermined_error(float(np.max(alpha)))
+            raise undetermined_error(_number(alpha))
         # The state changes last: the network may fail before.
         for k, equations in seen.items():
             state["G"][k], state["c"][k] = equations.gram()
@@ -136,7 +135,7 @@ class StreamExact:
             seen.append(self._add_to_past(state, k, *new.gram()))
             b[k], found[k] = _solve(seen[k], alpha)
         if not everyone(network, found):
-            raise undetermined_error(float(np.max(alpha)))
+            raise undetermined_error(_number(alpha))
         for k, equations in enumerate(seen):
             state["G"][k], state["c"][k] = equations.gram()
         return b
@@ -156,7 +155,14 @@ def _solve(equations: NormalEquations, alpha: Penalties) -> tuple[Array | float,
     """
     G, _ = equations.gram()
     empty = (np.diagonal(G) == 0) & (np.asarray(alpha) == 0)
-    return ridge_if_any(equations, np.where(empty, 1.0, alpha) if empty.any() else alpha)
+    if np.count_nonzero(empty):
+        alpha = np.where(empty, 1.0, alpha)
+    return ridge_if_any(equations, alpha)
+
+
+def _number(alpha: Penalties) -> float:
+    """Return the penalty of all features, except of a constant, which is the first one."""
+    return float(np.ravel(alpha)[-1])
 
 
 def _equations(

@@ -69,7 +69,10 @@ class Convergence(Labelling):
         if model.where == "alone":
             return "has no objective in common with others"
         self.settings(data, model)
-        return find_objection(self.only(data), model)
+        kept = self.only(data)
+        if facts_of(kept).classes > 2:  # coefficients would not be one vector per agent
+            return f"is watched with two classes, and there are {facts_of(kept).classes}"
+        return find_objection(kept, model)
 
     def run(self, trial: Trial) -> Outcome:
         fold = self.fold(trial)

@@ -12,7 +12,7 @@ import numpy as np
 from peerlearn import Averaging, everyone, maximum, total
 from peerlearn.algorithms.agreement import union
 from peerlearn.algorithms.averaging import METHODS, STOPPINGS
-from peerlearn.algorithms.flooding import broadcast_from_center
+from peerlearn.algorithms.sums import broadcast_from_center
 from peerlearn.network.base import Network
 from peerlearn.testing.cases.calls import SHAPES, entries, integers
 from peerlearn.testing.cases.case import Arrays, Case

@@ -19,7 +19,9 @@ from peerlearn.testing.cases.case import Arrays, Case
 from peerlearn.testing.model_settings import make_small, stream_variants, variants
 
 MOST = 40  # rows of any agent, and coefficients of any where agents have different numbers
-RECORDED = 14  # samples of a recording; the rest comes sample by sample
+RECORDED = 140  # samples of a recording, more than those that give a filter its scale
+LONG = 510  # of filters that soon estimate it again; a round per sample takes milliseconds
+LATER = 10  # samples that come in a block after it
 PARTS = (slice(0, 5), slice(5, 6), slice(6, None))  # agent 0 has one row: nothing later
 Way = Callable[..., Arrays]
 
@@ -57,7 +59,9 @@ def _ways(model: Any) -> Iterator[tuple[str, Way]]:
     if model.takes == "signals":
         yield "", _listen
         return
-    yield "", _fit
+    # The share of positive rows is a setting for two classes only.
+    has_share = getattr(model, "positive_share", None) is not None
+    yield "", partial(_fit, two_classes=True) if has_share else _fit
     tags = get_tags(model)
     many_classes = tags.classifier_tags is not None and tags.classifier_tags.multi_class
     if model.takes == "rows" and many_classes:
@@ -108,11 +112,14 @@ def _listen(network: Network, model: Any) -> Arrays:
     x = np.stack([own for own, _ in signals])
     d = np.stack([own for _, own in signals])
     truth = filters.truth_of(data.TRUE_FILTER, np.tanh)
-    run = filters.run(x[:, :RECORDED], d[:, :RECORDED], truth)
+    scaled = getattr(filters, "scale", False)
+    recorded = LONG if scaled and filters.update == "rls" else RECORDED
+    later = slice(recorded, recorded + LATER)
+    run = filters.run(x[:, :recorded], d[:, :recorded], truth)
     return {
         "outputs": run.outputs,
         "deviations": run.msd,
-        "after": filters.step(x[:, RECORDED:], d[:, RECORDED:]),
+        "after": filters.step(x[:, later], d[:, later]),
         "predictions": filters.predict(x),
         "coefficients": filters.coefficients_,
     }

@@ -6,11 +6,11 @@ import json
 from types import SimpleNamespace
 
 from peerlearn.network.peers.rounds import Waiting
-from peerlearn.sites import status
+from peerlearn.sites import agent
 
 
 def test_who_is_waited_for_and_since_when_stands_in_the_status(tmp_path, monkeypatch):
-    monkeypatch.setattr(status, "EVERY", 0.01)
+    monkeypatch.setattr(agent, "STATUS_EVERY", 0.01)
     path = tmp_path / "status.json"
     waiting = Waiting(("south", "west"), since=1_800_000_000.0, silent=False)
     network = SimpleNamespace(
@@ -20,7 +20,7 @@ def test_who_is_waited_for_and_since_when_stands_in_the_status(tmp_path, monkeyp
     def written():
         return json.loads(path.read_text())
 
-    with status.keep_status_file(path) as tell:
+    with agent.keep_status_file(path) as tell:
         assert written() == {"state": "connecting"}
         tell(network)
         while "waiting" not in written():
