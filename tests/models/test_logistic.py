@@ -12,7 +12,7 @@ import pytest
 import statsmodels.api as sm
 from sklearn.linear_model import LogisticRegression
 
-from peerlearn import LBFGS, LogisticClassifier, SimulatedNetwork, data, graphs
+from peerlearn import LBFGS, NEXT, LogisticClassifier, SimulatedNetwork, data, graphs
 from peerlearn.errors import DataError, InputError
 from peerlearn.models import archive
 from tests.support.like_statsmodels import check_summary
@@ -227,6 +227,7 @@ BAD = {
     "offset text": (lambda m: m.fit(X, TWO, None, ["a"] * 400), "offset must hold numbers"),
     "alpha": (lambda m: m.set_params(alpha=-1.0).fit(X, TWO), "alpha is -1"),
     "intercept": (lambda m: m.set_params(fit_intercept="auto").fit(X, TWO), "True or False"),
+    "next": (lambda m: m.set_params(solver=NEXT()).fit(X, TWO), "NEXT needs a penalty"),
     "penalty": (lambda m: m.set_params(alpha=1.0).fit(X, TWO).summary(), "fit with alpha=0"),
     "errors": (lambda m: m.fit(X, TWO).summary("robust"), "'model' or 'sites'"),
     "level": (lambda m: m.fit(X, TWO).summary(level=95), "between 0 and 1"),

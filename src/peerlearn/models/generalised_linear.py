@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.algorithms.likelihood import Moments, infer, moments, separates
 from peerlearn.algorithms.registry import Family
-from peerlearn.algorithms.smooth import Minimum, Newton, SmoothSolver
+from peerlearn.algorithms.smooth import NEXT, Minimum, Newton, SmoothSolver
 from peerlearn.arrays import Array
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
@@ -47,10 +47,23 @@ PENALTY_HELPS = "set alpha above 0, which gives finite coefficients, or leave th
 
 
 class _Solvers(Family[SmoothSolver]):
-    """Smooth solvers, where the name "newton" means Newton with other settings than usual."""
+    """Smooth solvers that need no penalty on the intercept.
+
+    The name "newton" means Newton with other settings than usual.
+    """
+
+    def kinds(self) -> dict[str, type[SmoothSolver]]:
+        """Return every class but NEXT, whose surrogates need a penalty on all coefficients."""
+        return {name: kind for name, kind in super().kinds().items() if kind is not NEXT}
 
     def of(self, given: SmoothSolver | str) -> SmoothSolver:
+        """Return a solver, created from its name if only that is given."""
         chosen = super().of(given)
+        if isinstance(chosen, NEXT):
+            raise InputError(
+                "NEXT needs a penalty on all coefficients, and the intercept has none: use "
+                "solver='newton' or 'tracking'"
+            )
         return EXACT if isinstance(given, str) and isinstance(chosen, Newton) else chosen
 
 

@@ -42,7 +42,7 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
         Whether f(x) has a constant.
     solver : str or SmoothSolver, default "newton"
         How agents minimise together: "newton", which is exact to 1e-8 and takes up to 1000
-        coefficients, "lbfgs", "next", "tracking", "diffusion", or an object with settings.
+        coefficients, "lbfgs", "tracking", "diffusion", or an object with settings.
     network : Network or None, default None
         The graph of agents. None trains on all rows in one place, the centralised baseline.
     random_state : int, RandomState or None, default None
@@ -68,14 +68,14 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
     >>> network = SimulatedNetwork(graphs.ring(4))
     >>> model = LogisticClassifier(network=network, random_state=0).fit(iris.X, iris.y)
     >>> model.predict_proba(iris.X[:1]).round(2)
-    array([[0.98, 0.02, 0.  ]])
+    array([[0.96, 0.04, 0.  ]])
 
     Standard errors, of versicolor against virginica:
 
     >>> model = LogisticClassifier(alpha=0, network=network, random_state=0)
     >>> table = model.fit(iris.X[50:, :2], iris.y[50:]).summary()
     >>> table.standard_errors.round(3)
-    array([3.095, 0.517, 0.862])
+    array([0.39 , 0.93 , 1.035])
     """
 
     def __init__(
