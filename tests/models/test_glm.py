@@ -79,6 +79,33 @@ def test_ridge_as_scikit_learn(family):
     np.testing.assert_allclose(model.predict(Z), rival.predict(Z), rtol=1e-6)
 
 
+SLOPES = {
+    "gaussian": lambda f, y: f - y,
+    "poisson": lambda f, y: np.exp(f) - y,
+    "gamma": lambda f, y: 1 - y * np.exp(-f),
+}
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("family", TARGETS)
+def test_lasso_meets_the_conditions_of_a_minimum(family, intercept):
+    y = TARGETS[family] * 1e3  # far from the start without an intercept: steps must be shortened
+    inputs = np.column_stack([Z, np.random.default_rng(3).standard_normal((len(Z), 6))])
+    # With an intercept, slopes of gamma do not depend on the unit of y.
+    alpha = 20.0 if family == "gamma" and intercept else 1e4
+    model = exact(family, alpha, penalty="lasso", fit_intercept=intercept)
+    model.fit(shares_of(y, inputs))
+    b = model.coefficients_[0, :, 0]
+    slopes = SLOPES[family](inputs @ b + model.intercept_[0], y)
+    g = inputs.T @ slopes
+    assert 0 < np.count_nonzero(b) < len(b)
+    if intercept:
+        assert abs(slopes.sum()) < 1e-5 * np.abs(y).sum()
+    np.testing.assert_allclose(g[b != 0], -alpha * np.sign(b[b != 0]), rtol=1e-6)
+    assert (np.abs(g[b == 0]) <= alpha).all()
+    assert model.report_.converged
+
+
 def test_offsets_of_any_size_cost_no_more_sums():
     """Counts per person, where sites count millions of persons."""
     persons = np.random.default_rng(0).uniform(1e5, 1e7, len(X))

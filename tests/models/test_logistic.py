@@ -94,8 +94,36 @@ def test_ridge_as_scikit_learn(y, alpha, intercept):
     np.testing.assert_array_equal(model.predict(Z), rival.predict(Z))
 
 
-def test_the_intercept_is_not_penalised():
-    model = exact(1e9).fit(shares_of(TWO))
+@pytest.mark.parametrize("alpha", [1.0, 5.0, 20.0])
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two classes", "three"])
+def test_lasso_as_scikit_learn(y, alpha):
+    inputs = np.column_stack([Z, np.random.default_rng(3).standard_normal((len(Z), 6))])
+    model = exact(alpha, penalty="lasso").fit(shares_of(y, inputs))
+    rival = LogisticRegression(
+        C=1 / alpha, l1_ratio=1.0, solver="saga", tol=1e-12, max_iter=10_000, random_state=0
+    ).fit(inputs, y)
+    np.testing.assert_allclose(model.coefficients_[0].T, rival.coef_, atol=1e-8)
+    np.testing.assert_array_equal(model.coefficients_[0].T == 0, rival.coef_ == 0)
+    np.testing.assert_allclose(model.predict_proba(inputs), rival.predict_proba(inputs), atol=1e-8)
+    assert model.report_.converged
+    assert model.report_.iterations <= 8
+
+
+def test_lasso_of_agents_apart():
+    def coefficients(network, agent=None):
+        here = [shares_of(THREE)[own] for own in network.hosted]
+        model = LogisticClassifier(5.0, penalty="lasso", network=network).fit(here)
+        return model.coefficients_[0], model.report_.residuals
+
+    wanted, residuals = coefficients(net())
+    for found, same in run_apart(graphs.ring(4), coefficients):
+        np.testing.assert_array_equal(found, wanted)
+        assert same == residuals
+
+
+@pytest.mark.parametrize("penalty", ["ridge", "lasso"])
+def test_the_intercept_is_not_penalised(penalty):
+    model = exact(1e9, penalty=penalty).fit(shares_of(TWO))
     assert np.abs(model.coefficients_).max() < 1e-5
     share = TWO.mean()
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], share, rtol=1e-3)
@@ -227,6 +255,11 @@ BAD = {
     "offset text": (lambda m: m.fit(X, TWO, None, ["a"] * 400), "offset must hold numbers"),
     "alpha": (lambda m: m.set_params(alpha=-1.0).fit(X, TWO), "alpha is -1"),
     "intercept": (lambda m: m.set_params(fit_intercept="auto").fit(X, TWO), "True or False"),
+    "penalty name": (lambda m: m.set_params(penalty="l1").fit(X, TWO), "give 'ridge' or 'lasso'"),
+    "lasso by lbfgs": (
+        lambda m: m.set_params(alpha=1.0, penalty="lasso", solver="lbfgs").fit(X, TWO),
+        "lasso' needs solver='newton'",
+    ),
     "next": (lambda m: m.set_params(solver=NEXT()).fit(X, TWO), "NEXT needs a penalty"),
     "penalty": (lambda m: m.set_params(alpha=1.0).fit(X, TWO).summary(), "fit with alpha=0"),
     "errors": (lambda m: m.fit(X, TWO).summary("robust"), "'model' or 'sites'"),

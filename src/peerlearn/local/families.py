@@ -4,7 +4,7 @@
     poisson       exp(f) - y f                       mean exp(f)
     gamma         y exp(-f) + f                      mean exp(f): the log link, not the inverse
     logistic      log(1 + exp(-y f)),  y = -1 or 1   probability of 1: 1 / (1 + exp(-f))
-    multinomial   log(1 + sum_c exp(f_c)) - f_y      C - 1 outputs; that of the first class is 0
+    multinomial   log(sum_c exp(f_c)) - f_y          the output of the first class is 0
 
 These are negative log-likelihoods with dispersion 1, up to terms without f. All are convex in f.
 McCullagh and Nelder, Generalized linear models, 1989, chapters 2, 4, 5, 6 and 8.
@@ -274,24 +274,31 @@ class Logistic(OneOutput):
 
 
 class Multinomial(OutputFamily):
-    """Three classes or more; y has a 1 in the column of a row's class and 0 in others."""
+    """Three classes or more; y has a 1 in the column of a row's class and 0 in others.
+
+    has_reference: whether the output of the first class is 0, so that M is C - 1 and the best
+    coefficients are unique. A lasso has one output per class.
+    """
 
     name: ClassVar = "multinomial"
     concordance: ClassVar = float(np.sqrt(2.0))
     may_separate: ClassVar = True
 
+    def __init__(self, has_reference: bool = True) -> None:
+        self._first = int(has_reference)
+
     def outputs(self, targets: int) -> int:
-        return targets - 1
+        return targets - self._first
 
     def values(self, f: Array, y: Array) -> Array:
-        all_f = with_first(f)
+        all_f = self._of_all(f)
         largest: Array = all_f.max(axis=1, initial=0.0)
         sums: Array = np.exp(all_f - largest[:, None]).sum(axis=1)
         own: Array = (all_f * y).sum(axis=1)
         return largest + np.log(sums) - own
 
     def slopes(self, f: Array, y: Array) -> Array:
-        return self._probabilities(f) - y[:, 1:]
+        return self._probabilities(f) - y[:, self._first :]
 
     def bends(self, f: Array, y: Array) -> Array:
         p = self._probabilities(f)
@@ -301,15 +308,19 @@ class Multinomial(OutputFamily):
         return bends
 
     def _probabilities(self, f: Array) -> Array:
-        """Return the probabilities of all classes but the first."""
-        p: Array = softmax(with_first(f), axis=1)[:, 1:]
+        """Return the probabilities of all classes with an output."""
+        p: Array = softmax(self._of_all(f), axis=1)[:, self._first :]
         return p
+
+    def _of_all(self, f: Array) -> Array:
+        """Return outputs of all classes."""
+        return np.hstack([np.zeros((len(f), self._first)), f])
 
     def deviances(self, f: Array, y: Array) -> Array:
         return 2.0 * self.values(f, y)
 
     def margins(self, f: Array, y: Array) -> Array:
-        all_f = with_first(f)
+        all_f = self._of_all(f)
         own = (all_f * y).sum(axis=1)
         others = np.where(y > 0, -np.inf, all_f).max(axis=1, initial=-np.inf)
         ahead: Array = own - others
@@ -322,17 +333,12 @@ class Multinomial(OutputFamily):
 
         The penalty then is that of one output per class, whichever class comes first.
         """
-        means: Array = W.sum(axis=-1, keepdims=True) / (W.shape[-1] + 1)
+        means: Array = W.sum(axis=-1, keepdims=True) / (W.shape[-1] + self._first)
         return W - means
 
     def start(self, mean: Array, exposure: float) -> Array:
-        start: Array = np.log(mean[1:] / mean[0])
+        start: Array = np.log(mean / mean[0])[self._first :]
         return start
-
-
-def with_first(f: Array) -> Array:
-    """Return outputs of all classes: that of the first is 0."""
-    return np.hstack([np.zeros((len(f), 1)), f])
 
 
 def _exp(f: Array) -> Array:

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.algorithms.likelihood import Moments, infer, moments, separates
+from peerlearn.algorithms.proximal import minimise_with_lasso
 from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.smooth import NEXT, Minimum, Newton, SmoothSolver
 from peerlearn.arrays import Array
@@ -31,6 +32,7 @@ from peerlearn.errors import DataError, InputError
 from peerlearn.local.families import OutputFamily
 from peerlearn.local.glm_losses import Design, GLMLosses, GLMRows
 from peerlearn.local.inference import Errors, Inference, Summary, summarise
+from peerlearn.local.proximal_newton import ProximalNewton
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import DEALING, Answer, Setup, number_between
 from peerlearn.models.row_model import RowModel, dealt_rows
@@ -77,6 +79,7 @@ class GeneralisedLinear(RowModel):
     same_coordinates: ClassVar = True
 
     alpha: float
+    penalty: str
     fit_intercept: bool
     coefficients_: Array
     intercept_: Array
@@ -84,8 +87,19 @@ class GeneralisedLinear(RowModel):
 
     def check_parameters(self) -> None:
         number_between(self.alpha, "alpha", 0.0, LARGEST)
+        if self.penalty not in ("ridge", "lasso"):
+            raise InputError(f"penalty is {self.penalty!r:.60}: give 'ridge' or 'lasso'")
+        if self._has_lasso and not isinstance(self.part("solver"), Newton):
+            raise InputError(
+                "penalty='lasso' needs solver='newton', because other solvers take smooth losses "
+                "only: use it, or penalty='ridge'"
+            )
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise InputError(f"fit_intercept is {self.fit_intercept!r:.60}: give True or False")
+
+    @property
+    def _has_lasso(self) -> bool:
+        return self.penalty == "lasso" and self.alpha > 0
 
     def fit(
         self,
@@ -182,18 +196,35 @@ class GeneralisedLinear(RowModel):
         design = self._design_of(found)
         self._check_moments(found, design.width * M)
         ridge = np.zeros(design.width)
-        ridge[int(design.intercept) :] = self.alpha / network.size / design.scale**2
+        if not self._has_lasso:
+            ridge[int(design.intercept) :] = self.alpha / network.size / design.scale**2
         losses = GLMLosses(rows, family, design, ridge)
         start = np.zeros((len(rows), design.width, M))
         if design.intercept:
             start[:, 0] = family.start(found.targets, found.exposure)
-        solver: SmoothSolver = setup.parts["solver"]
-        answer = solver.minimise(network, losses, 0.0, start.reshape(len(rows), -1))
+        answer = self._minimise(setup, losses, design, start.reshape(len(rows), -1))
         self.inference_ = None
         if self.alpha == 0 and losses.dimension <= MOST:
             self.inference_ = self._infer(network, rows, family, losses, design, answer)
         W = np.stack([design.to_columns() @ own for own in losses.shaped(answer.coefficients)])
         return self._keep(W, answer)
+
+    def _minimise(self, setup: Setup, losses: GLMLosses, design: Design, start: Array) -> Minimum:
+        """Return the best w of all agents. A ridge penalty is part of the losses."""
+        solver: SmoothSolver = setup.parts["solver"]
+        if not self._has_lasso:
+            return solver.minimise(setup.network, losses, 0.0, start)
+        assert isinstance(solver, Newton)
+        M = losses.dimension // design.width
+        scale = np.repeat(design.scale, M)
+        free = M * int(design.intercept)
+        alpha = float(self.alpha)
+        tolerance = solver.tolerance
+
+        def begin(w: Array) -> ProximalNewton:
+            return ProximalNewton(w, free, alpha, scale, tolerance)
+
+        return minimise_with_lasso(setup.network, losses, solver, begin, start)
 
     def _design_of(self, found: Moments) -> Design:
         """Return how columns are standardised: by their means only if there is an intercept."""

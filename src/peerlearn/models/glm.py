@@ -40,7 +40,11 @@ class GLMRegressor(NumberTargets, GeneralisedLinear):
         Distribution of the targets: any numbers, counts of 0 or more, or numbers above 0. Poisson
         and gamma have the log link: exp f(x) is predicted.
     alpha : float, default 1.0
-        Ridge penalty on the coefficients, but not on the intercept. 0 fits by maximum likelihood.
+        Weight of the penalty on the coefficients; the intercept has none. 0 fits by maximum
+        likelihood.
+    penalty : {"ridge", "lasso"}, default "ridge"
+        alpha/2 times the sum of squares of the coefficients, or alpha times the sum of their sizes,
+        which makes some of them 0. A lasso needs the solver "newton".
     fit_intercept : bool, default True
         Whether f(x) has a constant.
     solver : str or SmoothSolver, default "newton"
@@ -81,6 +85,7 @@ class GLMRegressor(NumberTargets, GeneralisedLinear):
         family: str = "gaussian",
         alpha: float = 1.0,
         *,
+        penalty: str = "ridge",
         fit_intercept: bool = True,
         solver: SmoothSolver | str = "newton",
         network: Network | None = None,
@@ -88,6 +93,7 @@ class GLMRegressor(NumberTargets, GeneralisedLinear):
     ) -> None:
         self.family = family
         self.alpha = alpha
+        self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.network = network

@@ -36,8 +36,11 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
     Parameters
     ----------
     alpha : float, default 1.0
-        Ridge penalty on the coefficients, but not on the intercept; 1/C of scikit-learn. 0 fits by
-        maximum likelihood.
+        Weight of the penalty on the coefficients; the intercept has none. It is 1/C of
+        scikit-learn. 0 fits by maximum likelihood.
+    penalty : {"ridge", "lasso"}, default "ridge"
+        alpha/2 times the sum of squares of the coefficients, or alpha times the sum of their sizes,
+        which makes some of them 0. A lasso needs the solver "newton".
     fit_intercept : bool, default True
         Whether f(x) has a constant.
     solver : str or SmoothSolver, default "newton"
@@ -82,19 +85,23 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
         self,
         alpha: float = 1.0,
         *,
+        penalty: str = "ridge",
         fit_intercept: bool = True,
         solver: SmoothSolver | str = "newton",
         network: Network | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.alpha = alpha
+        self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.network = network
         self.random_state = random_state
 
     def family_of_targets(self) -> OutputFamily:
-        return Logistic() if len(self.classes_) == 2 else Multinomial()
+        if len(self.classes_) == 2:
+            return Logistic()
+        return Multinomial(has_reference=not self._has_lasso)
 
     def check_means(self, means: Array) -> None:
         shares = means
@@ -108,7 +115,7 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
             )
 
     def outputs_of_targets(self, W: Array) -> Array:
-        if len(self.classes_) == 2:
+        if W.shape[2] in (1, len(self.classes_)):
             return W
         of_all = np.concatenate([np.zeros_like(W[:, :, :1]), W], axis=2)
         means: Array = of_all.mean(axis=2, keepdims=True)

@@ -51,6 +51,7 @@ OTHERS: Mapping[str, Settings] = {  # further cases of models that have all thes
     "feedback": {"feedback_scaling": 0.4, "teacher_scaling": 0.3, "noise": 1e-3, "leak": 0.7},
     "sparse reservoir": {"n_reservoir": 120, "density": 0.03, "noise": 1e-2},
     "counts": {"family": "poisson", "alpha": 0.0},
+    "counts and lasso": {"family": "poisson", "penalty": "lasso"},
     "positive numbers": {"family": "gamma", "alpha": 0.0},
     "known share": {"positive_share": 0.4},
     "few anchors": {"n_anchors": 9, "n_local": 5, "n_nearest": 3, "rank": 7, "gamma_I": 0.5},
