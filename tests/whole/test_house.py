@@ -235,21 +235,21 @@ def test_the_recipe_for_a_new_model_holds(tmp_path):
     """CONTRIBUTING's example, saved as a file in a copy of the tree, is known everywhere without
     another change.
     """
-    recipe = copy_of_the_tree(tmp_path, "models/logistic.py", 2, "LogisticClassifier")
+    recipe = copy_of_the_tree(tmp_path, "models/softmax.py", 2, "SoftmaxClassifier")
     assert lines_of_code(recipe.read_text()) <= 110
     said = run_tests(
         tmp_path,
-        "logistic",
-        "support/recipe_logistic.py",
+        "softmax",
+        "support/recipe_softmax.py",
         "whole/test_every_model.py",
         "testing/test_models.py",
         "testing/cases/test_models.py",
     )
     assert int(re.search(r"(\d+) passed", said).group(1)) >= 15
-    assert "passed" in run_tests(tmp_path, "Logistic and network", "testing/test_conventions.py")
+    assert "passed" in run_tests(tmp_path, "Softmax and network", "testing/test_conventions.py")
     run("tests.support.readme_rows", cwd=tmp_path, path=tmp_path / "src")
     assert (
-        "\n| `LogisticClassifier` | logistic regression of two classes"
+        "\n| `SoftmaxClassifier` | softmax regression of two classes"
         in (tmp_path / "README.md").read_text()
     )
 

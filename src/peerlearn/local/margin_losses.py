@@ -33,13 +33,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import DataError, InputError
+from peerlearn.local.families import Logistic
 from peerlearn.local.losses import ROUNDING, Product
 from peerlearn.local.row_losses import RowLosses
 
+LOGISTIC = Logistic()
 # Weights of the two terms for more than two classes.
 LABELLED = 10.0
 UNLABELLED = 3.0
@@ -227,15 +228,13 @@ class LogisticLosses(RowLosses):
         _check_among(self.y, (-1, 1), "-1 or +1")
 
     def _phi(self, f: Array) -> Array:
-        return np.logaddexp(0.0, -self.y * f)
+        return LOGISTIC.phi(f, self.y)
 
     def _slope(self, f: Array) -> Array:
-        slope: Array = -self.y * expit(-self.y * f)
-        return slope
+        return LOGISTIC.slope(f, self.y)
 
     def _bend(self, f: Array) -> Array:
-        bend: Array = expit(f) * expit(-f)
-        return bend
+        return LOGISTIC.bend(f, self.y)
 
     def self_concordance(self) -> Array:
         """Return the length of each agent's longest row, since |phi'''| <= phi''."""

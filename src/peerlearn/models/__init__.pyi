@@ -4,7 +4,9 @@ from peerlearn.models.esn import ESNRegressor as ESNRegressor
 from peerlearn.models.filters import LMSFilter as LMSFilter
 from peerlearn.models.filters import SplineFilter as SplineFilter
 from peerlearn.models.filters import decibels as decibels
+from peerlearn.models.glm import GLMRegressor as GLMRegressor
 from peerlearn.models.lapkrr import LapKRRClassifier as LapKRRClassifier
+from peerlearn.models.logistic import LogisticClassifier as LogisticClassifier
 from peerlearn.models.rvfl import RVFLClassifier as RVFLClassifier
 from peerlearn.models.rvfl import RVFLRegressor as RVFLRegressor
 from peerlearn.models.s3vm import S3VMClassifier as S3VMClassifier

@@ -130,16 +130,19 @@ def shares_of(
             f"n_samples={len(y)} rows cannot be dealt to {network.size} agents, one each at least: "
             "give more rows, or a network of fewer agents"
         )
+    rows = dealt_rows(model, network, y, seed)
+    dealt = None if w is None else [w[own] for own in rows]
+    return [X[own] for own in rows], [y[own] for own in rows], dealt
+
+
+def dealt_rows(model: BaseEstimator, network: Network, y: Any, seed: int) -> list[Indices]:
+    """Return which rows of a table go to each agent. y: the targets of all rows, as an array."""
     rng = np.random.default_rng(seed)
-    rows: list[Indices]
     if is_classifier(model):
         # Texts mixed with the number -1 of unlabelled rows can only be sorted as texts.
         labels = y.astype(str) if y.dtype.kind == "O" else y
-        rows = partition.stratified_rows(labels, network.size, rng)
-    else:
-        rows = partition.even_rows(len(y), network.size, rng)
-    dealt = None if w is None else [w[own] for own in rows]
-    return [X[own] for own in rows], [y[own] for own in rows], dealt
+        return partition.stratified_rows(labels, network.size, rng)
+    return partition.even_rows(len(y), network.size, rng)
 
 
 def _weights_of_shares(

@@ -78,7 +78,7 @@ def weights(agent: int) -> Array:
 def _other_targets(y: AnyArray) -> AnyArray:
     """Return other numbers, or the label that comes next for every label; -1 stays."""
     if y.dtype.kind == "f":
-        return -y
+        return 1 / y if (y > 0).all() else -y
     known = sorted({label for label in y.tolist() if label != -1})
     after = dict(zip(known, known[1:] + known[:1], strict=True))
     return np.array([after.get(label, label) for label in y.tolist()], dtype=y.dtype)
@@ -114,7 +114,9 @@ def _clouds(agent: int) -> AnyArray:
 def targets(model: Any, agent: int, two_classes: bool = False) -> AnyArray:
     """Return targets such as the model learns."""
     if not is_classifier(model):
-        return numbers(agent)
+        wanted = get_tags(model).target_tags
+        y = numbers(agent) if wanted.multi_output else numbers(agent)[:, 0]
+        return np.exp(y) if wanted.positive_only else y
     many = get_tags(model).classifier_tags.multi_class and not two_classes
     classes = 3 if many else 2
     if model.partly_labelled:

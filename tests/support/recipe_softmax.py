@@ -22,15 +22,15 @@ from tests.support.site_processes import run, write_sites
 
 pytestmark = pytest.mark.processes
 
-logistic = import_module("peerlearn.models.logistic")  # only the copy has it
+softmax = import_module("peerlearn.models.softmax")  # only the copy has it
 SITE = {
-    "kind": "LogisticClassifier",
+    "kind": "SoftmaxClassifier",
     "random_state": 0,
     "alpha": 2.0,
     "solver": {"name": "lbfgs", "tolerance": 1e-5},
 }
 COMPARISON = """
-title = "Logistic regression"
+title = "Softmax regression"
 metrics = ["error", "distance"]
 [[data]]
 name = "{name}"
@@ -51,19 +51,19 @@ def test_the_answer_of_scikit_learn_in_one_place(name):
     table = data.load(name)
     X = (table.X - table.X.mean(axis=0)) / table.X.std(axis=0)
     network = SimulatedNetwork(graphs.ring(5))
-    model = logistic.LogisticClassifier(
-        2.0, solver=LBFGS(1e-5), network=network, random_state=0
-    ).fit(X, table.y)
-    answer = LogisticRegression(C=1 / 2.0, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(
-        logistic.with_constant(X), table.y
+    model = softmax.SoftmaxClassifier(2.0, solver=LBFGS(1e-5), network=network, random_state=0).fit(
+        X, table.y
     )
-    expected = answer.predict_proba(logistic.with_constant(X))
+    answer = LogisticRegression(C=1 / 2.0, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(
+        softmax.with_constant(X), table.y
+    )
+    expected = answer.predict_proba(softmax.with_constant(X))
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-5)
-    np.testing.assert_array_equal(model.predict(X), answer.predict(logistic.with_constant(X)))
+    np.testing.assert_array_equal(model.predict(X), answer.predict(softmax.with_constant(X)))
     assert model.report_.sent.bytes > 0
 
 
-@pytest.mark.parametrize("kind", ["LogisticClassifier", "Logistic"])
+@pytest.mark.parametrize("kind", ["SoftmaxClassifier", "Softmax"])
 def test_comparisons(written, kind):
     comparison = read(written(COMPARISON.format(name="wine", kind=kind)))
     (trial,) = comparison.trials()
@@ -73,8 +73,8 @@ def test_comparisons(written, kind):
 
 
 def test_a_mistake_in_a_comparison_is_found_before_any_run(written):
-    with pytest.raises(InputError, match=r"models\['ours'\]\.kind .*did you mean Logistic"):
-        read(written(COMPARISON.format(name="wine", kind="Logistik")))
+    with pytest.raises(InputError, match=r"models\['ours'\]\.kind .*did you mean Softmax"):
+        read(written(COMPARISON.format(name="wine", kind="Softmaks")))
 
 
 def test_sites_train_it_and_what_they_save_predicts(tmp_path):

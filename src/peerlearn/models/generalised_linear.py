@@ -1,0 +1,407 @@
+"""What LogisticClassifier and GLMRegressor share: training, standard errors and bad input.
+
+    means and spreads of all columns                        one sum
+    W by a smooth solver, Newton unless another is given    over the network
+    standard errors, if there is no penalty                 one sum, two if there is a dispersion
+
+Columns are centred and scaled for the solver alone: coefficients and penalty are those of the
+columns as they are. The intercept has no penalty. A saved model has the arrays
+
+    coefficients    columns x outputs
+    intercept       outputs
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from peerlearn.algorithms.likelihood import Moments, infer, moments, separates
+from peerlearn.algorithms.proximal import minimise_with_lasso
+from peerlearn.algorithms.registry import Family
+from peerlearn.algorithms.smooth import NEXT, Minimum, Newton, SmoothSolver
+from peerlearn.arrays import Array
+from peerlearn.data.dataset import AnyArray
+from peerlearn.errors import DataError, InputError
+from peerlearn.local.families import OutputFamily
+from peerlearn.local.glm_losses import Design, GLMLosses, GLMRows
+from peerlearn.local.inference import Errors, Inference, Summary, summarise
+from peerlearn.local.proximal_newton import ProximalNewton
+from peerlearn.models.archive_reader import ArchiveReader
+from peerlearn.models.base import DEALING, Answer, Setup, number_between
+from peerlearn.models.row_model import RowModel, dealt_rows
+from peerlearn.models.targets import LARGEST
+from peerlearn.network import Network
+
+# Settings of Newton's method where only its name is given. Fits take about 7 evaluations; if there
+# is no best answer, 50 show that.
+EXACT = Newton(tolerance=1e-8, max_iterations=50)
+MOST = 1000  # coefficients for which standard errors are computed
+DEPENDENT = 1e-12  # least eigenvalue of the Hessian relative to the largest
+TELLING = 0.3  # columns with this share of the largest entry of a direction are named
+PENALTY_HELPS = "set alpha above 0, which gives finite coefficients, or leave the column out"
+
+
+class _Solvers(Family[SmoothSolver]):
+    """Smooth solvers that need no penalty on the intercept.
+
+    The name "newton" means Newton with other settings than usual.
+    """
+
+    def kinds(self) -> dict[str, type[SmoothSolver]]:
+        """Return every class but NEXT, whose surrogates need a penalty on all coefficients."""
+        return {name: kind for name, kind in super().kinds().items() if kind is not NEXT}
+
+    def of(self, given: SmoothSolver | str) -> SmoothSolver:
+        """Return a solver, created from its name if only that is given."""
+        chosen = super().of(given)
+        if isinstance(chosen, NEXT):
+            raise InputError(
+                "NEXT needs a penalty on all coefficients, and the intercept has none: use "
+                "solver='newton' or 'tracking'"
+            )
+        return EXACT if isinstance(given, str) and isinstance(chosen, Newton) else chosen
+
+
+SOLVERS = _Solvers("peerlearn.algorithms.smooth", "minimise", "solver")
+
+
+class GeneralisedLinear(RowModel):
+    """Base class of generalised linear models. They have the parameters below."""
+
+    parts: ClassVar = {"solver": SOLVERS}
+    same_coordinates: ClassVar = True
+
+    alpha: float
+    penalty: str
+    fit_intercept: bool
+    coefficients_: Array
+    intercept_: Array
+    inference_: Inference | None
+
+    def check_parameters(self) -> None:
+        number_between(self.alpha, "alpha", 0.0, LARGEST)
+        if self.penalty not in ("ridge", "lasso"):
+            raise InputError(f"penalty is {self.penalty!r:.60}: give 'ridge' or 'lasso'")
+        if self._has_lasso and not isinstance(self.part("solver"), Newton):
+            raise InputError(
+                "penalty='lasso' needs solver='newton', because other solvers take smooth losses "
+                "only: use it, or penalty='ridge'"
+            )
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise InputError(f"fit_intercept is {self.fit_intercept!r:.60}: give True or False")
+
+    @property
+    def _has_lasso(self) -> bool:
+        return self.penalty == "lasso" and self.alpha > 0
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | Sequence[ArrayLike] | None = None,
+        offset: ArrayLike | Sequence[ArrayLike] | None = None,
+    ) -> Self:
+        """Train on rows and their targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+            The rows. If all agents are hosted here, the rows are dealt to them. A process that
+            hosts one agent gives that agent's rows. A list of shares, as `peerlearn.partition`
+            makes it, has one (X_k, y_k) per hosted agent.
+        y : array-like of shape (n_rows,), default None
+            The targets of the rows; None if X is a list of shares.
+        sample_weight : array-like of shape (n_rows,), list of them, or None, default None
+            Factors of the rows' log-likelihoods, 0 or more. With shares, a list with the weights of
+            each share's rows. None weighs all rows 1. Standard errors count a row with a weight
+            above 0 as one row.
+        offset : array-like of shape (n_rows,), list of them, or None, default None
+            Known parts of f(x), such as the logarithm of the time in which something was counted.
+            With shares, a list with the offsets of each share's rows. None adds nothing. For three
+            classes or more there are no offsets.
+
+        Returns
+        -------
+        self : the model
+        """
+        return self.fit_over_network(X, y, sample_weight, offset)
+
+    def learn(self, setup: Setup, *given: Any) -> Answer:
+        X, y, weights, offset = given
+        inputs, outputs, dealt = self.checked_rows(setup, X, y, weights)
+        offsets = self._deal_offsets(setup, y, offset, inputs)
+        return self.train(setup, inputs, outputs, dealt, offsets)
+
+    def _deal_offsets(
+        self, setup: Setup, y: Any, offset: Any, inputs: Sequence[Array]
+    ) -> list[Array] | None:
+        """Return the offsets of each hosted agent's rows; None if there are none."""
+        network = setup.network
+        if offset is None:
+            return None
+        if y is None:
+            if not isinstance(offset, Sequence) or len(offset) != len(inputs):
+                raise DataError(
+                    f"offset must be a list of {len(inputs)} arrays, the offsets of each share's "
+                    "rows, if fit is called with shares"
+                )
+            return [
+                check_offset(own, len(X), f"the share of agent {agent}: ")
+                for agent, own, X in zip(network.hosted, offset, inputs, strict=True)
+            ]
+        if len(inputs) == 1:
+            return [check_offset(offset, len(inputs[0]), "")]
+        targets = np.asarray(y)
+        whole = check_offset(offset, len(targets), "")
+        rows = dealt_rows(self, network, targets, setup.seeds[DEALING])
+        return [whole[own] for own in rows]
+
+    @abstractmethod
+    def family_of_targets(self) -> OutputFamily:
+        """Return the family, after targets were encoded."""
+
+    @abstractmethod
+    def check_means(self, means: Array) -> None:
+        """Refuse targets whose means over the network show that they cannot be learned."""
+
+    def train(
+        self,
+        setup: Setup,
+        inputs: list[Array],
+        outputs: list[Array],
+        weights: list[Array] | None = None,
+        offsets: list[Array] | None = None,
+    ) -> Answer:
+        network = setup.network
+        if weights is None:
+            weights = [np.ones(len(X)) for X in inputs]
+        if offsets is None:
+            offsets = [np.zeros(len(X)) for X in inputs]
+        rows = [GLMRows(*own) for own in zip(inputs, outputs, weights, offsets, strict=True)]
+        family = self.family_of_targets()
+        M = family.outputs(outputs[0].shape[1])
+        if M > 1 and any(own.any() for own in offsets):
+            raise DataError(
+                "offset is one number per row, and three classes or more have several outputs: "
+                "leave it out"
+            )
+        found = moments(network, rows)
+        design = self._design_of(found)
+        self._check_moments(found, design.width * M)
+        ridge = np.zeros(design.width)
+        if not self._has_lasso:
+            ridge[int(design.intercept) :] = self.alpha / network.size / design.scale**2
+        losses = GLMLosses(rows, family, design, ridge)
+        start = np.zeros((len(rows), design.width, M))
+        if design.intercept:
+            start[:, 0] = family.start(found.targets, found.exposure)
+        answer = self._minimise(setup, losses, design, start.reshape(len(rows), -1))
+        self.inference_ = None
+        if self.alpha == 0 and losses.dimension <= MOST:
+            self.inference_ = self._infer(network, rows, family, losses, design, answer)
+        W = np.stack([design.to_columns() @ own for own in losses.shaped(answer.coefficients)])
+        return self._keep(W, answer)
+
+    def _minimise(self, setup: Setup, losses: GLMLosses, design: Design, start: Array) -> Minimum:
+        """Return the best w of all agents. A ridge penalty is part of the losses."""
+        solver: SmoothSolver = setup.parts["solver"]
+        if not self._has_lasso:
+            return solver.minimise(setup.network, losses, 0.0, start)
+        assert isinstance(solver, Newton)
+        M = losses.dimension // design.width
+        scale = np.repeat(design.scale, M)
+        free = M * int(design.intercept)
+        alpha = float(self.alpha)
+        tolerance = solver.tolerance
+
+        def begin(w: Array) -> ProximalNewton:
+            return ProximalNewton(w, free, alpha, scale, tolerance)
+
+        return minimise_with_lasso(setup.network, losses, solver, begin, start)
+
+    def _design_of(self, found: Moments) -> Design:
+        """Return how columns are standardised: by their means only if there is an intercept."""
+        intercept = bool(self.fit_intercept)
+        scale = found.deviations if intercept else found.sizes
+        centre = found.means if intercept else np.zeros_like(found.means)
+        return Design(intercept, centre, np.where(scale > 0, scale, 1.0))
+
+    def _check_moments(self, found: Moments, unknown: int) -> None:
+        """Refuse weights, targets and columns that cannot be learned from; all agents see alike."""
+        if not found.weight > 0:
+            raise DataError(
+                "sample_weight is zero for all rows of the whole network: give some of them a "
+                "weight above 0"
+            )
+        self.check_means(found.targets)
+        if self.alpha > 0:
+            return
+        scale = found.deviations if self.fit_intercept else found.sizes
+        (constant,) = np.nonzero(scale == 0)
+        if len(constant):
+            alike = "constant" if self.fit_intercept else "zero in all rows"
+            raise DataError(
+                f"{self._name_columns(constant)} {alike} over the whole network, so that nothing "
+                f"can be learned about it without a penalty: leave it out, or set alpha above 0"
+            )
+        if unknown > found.rows:
+            raise DataError(
+                f"the {found.rows} rows of the whole network do not determine {unknown} "
+                "coefficients when alpha is 0: set alpha above 0"
+            )
+
+    def _infer(
+        self,
+        network: Network,
+        rows: Sequence[GLMRows],
+        family: OutputFamily,
+        losses: GLMLosses,
+        design: Design,
+        answer: Minimum,
+    ) -> Inference:
+        """Return standard errors, after a look for coefficients that have no best value."""
+        w = answer.coefficients
+        sums = infer(network, rows, family, losses, w)
+        D, V = np.linalg.eigh(sums.hessian)
+        solver_tolerance = getattr(self.part("solver"), "tolerance", 0.0)
+        if family.may_separate and not answer.report.bound <= solver_tolerance:
+            step = -V @ ((V.T @ sums.gradient) / np.maximum(D, np.finfo(float).tiny))
+            directions = [w[0], step, V[:, 0], -V[:, 0]]
+            found = separates(network, losses, directions)
+            if found is not None:
+                raise self._separation(found, design)
+        if D[0] <= DEPENDENT * D[-1]:
+            (columns,) = np.nonzero(_are_telling(V[:, 0], design))
+            raise DataError(
+                f"{self._name_columns(columns)} a linear combination of other columns, so that no "
+                "coefficients are best without a penalty: leave a column out, or set alpha above 0"
+            )
+        T = np.kron(design.to_columns(), np.eye(len(w[0]) // design.width))
+        return replace(
+            sums.inference,
+            coefficients=T @ sums.inference.coefficients,
+            by_model=T @ sums.inference.by_model @ T.T,
+            by_sites=T @ sums.inference.by_sites @ T.T,
+        )
+
+    def _separation(self, direction: Array, design: Design) -> DataError:
+        """Return the error about rows along which losses fall without end."""
+        (columns,) = np.nonzero(_are_telling(direction, design))
+        return DataError(
+            f"the targets are separated: {self._name_columns(columns)} enough to predict some of "
+            "them without any error, so that the best coefficients are infinite and have no "
+            f"standard errors. A penalty helps: {PENALTY_HELPS}"
+        )
+
+    def _name_columns(self, columns: Sequence[int] | AnyArray) -> str:
+        """Return names or numbers of columns, and the verb that goes with them."""
+        names = self._column_names()
+        listed = ", ".join(names[j] for j in columns[:5])
+        more = f" and {len(columns) - 5} others" if len(columns) > 5 else ""
+        if len(columns) == 1:
+            return f"column {listed} is"
+        return f"columns {listed}{more} are"
+
+    def _column_names(self) -> list[str]:
+        """Return the names of the columns, or x0, x1 and so on if they have none."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return [f"x{j}" for j in range(self.n_features_in_)]
+        return [str(name) for name in names]
+
+    def _keep(self, W: Array, answer: Minimum) -> Answer:
+        """Keep the intercept, and return the answer with the coefficients of columns."""
+        W = self.outputs_of_targets(W)
+        first = int(self.fit_intercept)
+        self.intercept_ = W[:, 0].copy() if first else np.zeros((len(W), W.shape[2]))
+        kept: Answer = replace(answer, coefficients=W[:, first:].copy())
+        return kept
+
+    def outputs_of_targets(self, W: Array) -> Array:
+        """Return coefficients of as many outputs as targets have, from those of the family."""
+        return W
+
+    def agent_outputs(self, X: ArrayLike, agents: slice = slice(None)) -> Array:
+        rows = self.rows_to_predict(X)
+        outputs = [
+            rows @ b + c
+            for b, c in zip(self.coefficients_[agents], self.intercept_[agents], strict=True)
+        ]
+        return np.stack(outputs)
+
+    def summary(self, errors: Errors = "model", level: float = 0.95) -> Summary:
+        """Return coefficients with standard errors, intervals and p-values; alpha must be 0.
+
+        Nothing is sent: what is needed was summed by `fit`.
+
+        Parameters
+        ----------
+        errors : {"model", "sites"}, default "model"
+            "model" trusts the family. "sites" allows that the rows of one agent depend on each
+            other: sandwich errors with one cluster per agent that has rows, and the correction
+            G/(G-1) * (N-1)/(N-p) for G agents, N rows and p coefficients. Few agents make them too
+            small.
+        level : float, default 0.95
+            Confidence of the intervals.
+
+        Returns
+        -------
+        Summary
+        """
+        check_is_fitted(self)
+        found = getattr(self, "inference_", None)
+        if found is None:
+            reason = "this model was loaded from a file, which has none"
+            if hasattr(self, "report_") and self.alpha > 0:
+                reason = "coefficients with a penalty are biased, and have none: fit with alpha=0"
+            elif hasattr(self, "report_"):
+                reason = f"they are computed for up to {MOST} coefficients"
+            raise InputError(f"there are no standard errors here: {reason}")
+        names = self._column_names()
+        if self.fit_intercept:
+            names = ["intercept", *names]
+        return summarise(found, tuple(self.name_coefficients(names)), errors, level)
+
+    def name_coefficients(self, names: list[str]) -> list[str]:
+        """Return the names of all coefficients, from those of columns."""
+        return names
+
+    def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+        return {"intercept": self.intercept_[0]}, self.target_entries()
+
+    def from_archive(self, reader: ArchiveReader) -> None:
+        coefficients = reader.numbers("coefficients", self.n_features_in_, None)
+        outputs = coefficients.shape[1]
+        self.coefficients_ = coefficients[None]
+        self.intercept_ = reader.numbers("intercept", outputs)[None]
+        self.restore_targets(reader, outputs)
+
+
+def check_offset(offset: Any, rows: int, whose: str) -> Array:
+    """Return offsets as an array: one finite number per row. whose: begins the error message."""
+    try:
+        checked = np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{whose}offset must hold numbers ({error})") from error
+    if checked.shape != (rows,):
+        raise DataError(
+            f"{whose}offset has shape {checked.shape}, but there are {rows} rows: give one number "
+            "per row"
+        )
+    if not np.isfinite(checked).all():
+        raise DataError(f"{whose}offset has NaN or infinite values: give finite numbers")
+    return checked
+
+
+def _are_telling(direction: Array, design: Design) -> AnyArray:
+    """Return which columns have the large entries of a direction of w."""
+    entries = np.abs(direction.reshape(design.width, -1)).max(axis=1)
+    own: Array = entries[int(design.intercept) :]
+    return np.asarray(own >= TELLING * own.max())
