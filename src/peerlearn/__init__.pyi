@@ -60,5 +60,6 @@ from peerlearn.network.simulated import SimulatedNetwork as SimulatedNetwork
 from peerlearn.preparing.encoder import NetworkEncoder as NetworkEncoder
 from peerlearn.preparing.imputer import NetworkImputer as NetworkImputer
 from peerlearn.preparing.scaler import NetworkScaler as NetworkScaler
+from peerlearn.preparing.table_preparer import TablePreparer as TablePreparer
 
 __version__: str

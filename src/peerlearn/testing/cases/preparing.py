@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from peerlearn import NetworkEncoder, NetworkImputer, NetworkScaler
+from peerlearn import NetworkEncoder, NetworkImputer, NetworkScaler, TablePreparer
 from peerlearn.network.base import Network
 from peerlearn.testing.cases.case import Arrays, Case
 
@@ -31,6 +31,7 @@ def cases() -> dict[str, Case]:
         for name, each in numbers.items()
     }
     found["NetworkEncoder"] = partial(_prepare, transformer=NetworkEncoder(), table=color_table)
+    found["TablePreparer"] = partial(_prepare, transformer=TablePreparer(), table=mixed_table)
     return found
 
 
@@ -48,6 +49,11 @@ def color_table(agent: int) -> Any:
     """Return categories, with gaps at some agents."""
     rows = [[COLORS[(agent + row) % 4], COLORS[(agent * row) % 5]] for row in range(ROWS)]
     return np.array(rows[:0] if agent == 1 else rows, dtype=object).reshape(-1, 2)
+
+
+def mixed_table(agent: int) -> Any:
+    """Return numbers and categories side by side."""
+    return np.hstack([number_table(agent).astype(object), color_table(agent)])
 
 
 def _prepare(network: Network, transformer: Any, table: Any) -> Arrays:
