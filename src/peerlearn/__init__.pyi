@@ -59,6 +59,7 @@ from peerlearn.network.peers.network import PeerNetwork as PeerNetwork
 from peerlearn.network.simulated import SimulatedNetwork as SimulatedNetwork
 from peerlearn.preparing.encoder import NetworkEncoder as NetworkEncoder
 from peerlearn.preparing.imputer import NetworkImputer as NetworkImputer
+from peerlearn.preparing.prepared_model import PreparedModel as PreparedModel
 from peerlearn.preparing.scaler import NetworkScaler as NetworkScaler
 from peerlearn.preparing.table_preparer import TablePreparer as TablePreparer
 

@@ -128,6 +128,7 @@ def test_what_cannot_be_guessed_is_declared():
     [
         ({"sex": "number"}, "column sex is declared as 'number', but has other cells at agents 0"),
         ({"agee": "number"}, "column agee is declared, but X has none.*age"),
+        ({"sex": ["f", "f"]}, "column sex is declared with the categories .* different values"),
         ({"age": "numbers"}, "column age is declared as 'numbers': give one of number, date"),
     ],
 )

@@ -120,8 +120,14 @@ class TablePreparer(NetworkTransformer):
         self._new_imputer().check_parameters()
         self._new_scaler().check_parameters()
         for name, declared in (self.columns or {}).items():
-            known = isinstance(declared, list | tuple) or declared in (*DECLARED, DROP)
-            if not known:
+            if isinstance(declared, list | tuple):
+                categories = [category_of(each) for each in declared]
+                if not categories or len(set(categories)) != len(categories):
+                    raise InputError(
+                        f"column {name} is declared with the categories {declared!r:.60}: give "
+                        "different values, one at least"
+                    )
+            elif declared not in (*DECLARED, DROP):
                 raise InputError(
                     f"column {name} is declared as {declared!r:.60}: give one of "
                     f"{', '.join([*DECLARED, DROP])}, or a list of its categories"
