@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parent / "reference"
 LAB = "peerlearn.lab"
 GROUPS = {  # the first that a name's module begins with
     "Models": ("peerlearn.models",),
+    "Preparing tables": ("peerlearn.preparing",),
     "Networks": ("peerlearn.network",),
     "Solvers for rows": ("peerlearn.algorithms.readout",),
     "Solvers for columns": ("peerlearn.algorithms.columns",),
@@ -31,12 +32,13 @@ GROUPS = {  # the first that a name's module begins with
 }
 MODULES = "Graphs, weights and data"
 HOOKS = {  # what a model defines for its base class, and no user calls
-    "begin_stream", "can_be_saved", "check_parameters", "check_settings", "check_truth",
-    "check_unchanged", "check_use_in_files", "chunks_of", "common_settings", "decode", "draw",
-    "draw_and_compare", "encode", "encode_chunk", "fit_over_network", "fresh_state",
-    "from_archive", "go_on", "learn", "learn_chunk", "memory", "new_rows", "part",
-    "restore_targets", "row_width", "rows_to_predict", "stream_from_archive", "stream_settings",
-    "stream_to_archive", "target_entries", "to_archive", "train", "truth_of",
+    "begin_stream", "can_be_saved", "check_parameters", "check_settings", "check_table",
+    "check_truth", "check_unchanged", "check_use_in_files", "chunks_of", "column_names",
+    "common_settings", "decode", "draw", "draw_and_compare", "encode", "encode_chunk",
+    "fit_over_network", "fresh_state", "from_archive", "go_on", "learn", "learn_chunk",
+    "memory", "names_in", "new_rows", "part", "restore_targets", "row_width", "rows_to_predict",
+    "stream_from_archive", "stream_settings", "stream_to_archive", "target_entries",
+    "to_archive", "train", "transform_rows", "truth_of",
 }  # fmt: skip
 
 
@@ -84,7 +86,7 @@ def skip(app: Any, what: str, name: str, thing: Any, skipped: bool, options: Any
     defined = thing.fget if isinstance(thing, property) else thing
     home = getattr(defined, "__module__", None) or "peerlearn"
     foreign = not home.startswith("peerlearn") or name.endswith("_request")
-    hook = name in HOOKS and home.startswith("peerlearn.models")
+    hook = name in HOOKS and home.startswith(("peerlearn.models", "peerlearn.preparing"))
     return skipped or foreign or hook
 
 

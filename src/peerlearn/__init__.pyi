@@ -35,6 +35,7 @@ from peerlearn.algorithms.streaming.consensus import StreamConsensus as StreamCo
 from peerlearn.algorithms.streaming.diffusion_lms import DiffusionLMS as DiffusionLMS
 from peerlearn.algorithms.streaming.diffusion_rls import DiffusionRLS as DiffusionRLS
 from peerlearn.algorithms.streaming.exact import StreamExact as StreamExact
+from peerlearn.algorithms.summed_histograms import quantiles as quantiles
 from peerlearn.algorithms.sums import everyone as everyone
 from peerlearn.algorithms.sums import maximum as maximum
 from peerlearn.local.gradient_check import check_gradient as check_gradient
@@ -58,5 +59,10 @@ from peerlearn.network.faults import Faults as Faults
 from peerlearn.network.mpi import MPINetwork as MPINetwork
 from peerlearn.network.peers.network import PeerNetwork as PeerNetwork
 from peerlearn.network.simulated import SimulatedNetwork as SimulatedNetwork
+from peerlearn.preparing.encoder import NetworkEncoder as NetworkEncoder
+from peerlearn.preparing.imputer import NetworkImputer as NetworkImputer
+from peerlearn.preparing.prepared_model import PreparedModel as PreparedModel
+from peerlearn.preparing.scaler import NetworkScaler as NetworkScaler
+from peerlearn.preparing.table_preparer import TablePreparer as TablePreparer
 
 __version__: str

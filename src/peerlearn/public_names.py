@@ -23,7 +23,13 @@ from typing import Any
 from peerlearn.errors import MissingExtra
 
 HOME = Path(__file__).parent
-PACKAGES = ("algorithms", "local", "models", "network")  # their modules may have public names
+PACKAGES = (
+    "algorithms",
+    "local",
+    "models",
+    "network",
+    "preparing",
+)  # their modules may have public names
 MODULES = ("data", "graphs", "partition", "weights")  # are public themselves
 LISTED = re.compile(r"^__all__ = \[(.*?)\]", re.DOTALL | re.MULTILINE)
 

@@ -31,5 +31,6 @@ from peerlearn.algorithms.streaming.consensus import StreamConsensus as StreamCo
 from peerlearn.algorithms.streaming.diffusion_lms import DiffusionLMS as DiffusionLMS
 from peerlearn.algorithms.streaming.diffusion_rls import DiffusionRLS as DiffusionRLS
 from peerlearn.algorithms.streaming.exact import StreamExact as StreamExact
+from peerlearn.algorithms.summed_histograms import quantiles as quantiles
 from peerlearn.algorithms.sums import everyone as everyone
 from peerlearn.algorithms.sums import maximum as maximum

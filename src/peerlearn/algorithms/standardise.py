@@ -18,6 +18,7 @@ import numpy as np
 
 from peerlearn.algorithms.agreement import no_rows
 from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 
@@ -40,3 +41,25 @@ def mean_and_deviation(network: Network, inputs: Sequence[Array]) -> tuple[Array
     s = np.sqrt(np.maximum(S - D**2 / N, 0.0) / N)
     rounding = 2 * np.finfo(float).eps * np.abs(m)
     return m + D / N, np.where(s <= rounding, 1.0, s)
+
+
+def mean_and_deviation_with_gaps(
+    network: Network, inputs: Sequence[Array]
+) -> tuple[Array, Array, Array]:
+    """Return N, m and s of each column over the values that are there. Gaps are NaN.
+
+    All have one number per column and the same bits at all agents. A column without values has
+    m = 0 and s = 1.
+    """
+    averaging = Averaging(tolerance=1e-12)
+    own_sums = [np.stack([np.nansum(X, axis=0), np.sum(~np.isnan(X), axis=0)]) for X in inputs]
+    sums, counts = sum_alike(network, np.stack(own_sums), averaging)[0]
+    N = np.maximum(np.rint(counts), 1.0)
+    m = sums / N
+    own_moments = [
+        np.stack([np.nansum(X - m, axis=0), np.nansum((X - m) ** 2, axis=0)]) for X in inputs
+    ]
+    D, S = sum_alike(network, np.stack(own_moments), averaging)[0]
+    s = np.sqrt(np.maximum(S - D**2 / N, 0.0) / N)
+    rounding = 2 * np.finfo(float).eps * np.abs(m)
+    return np.rint(counts), m + D / N, np.where(s <= rounding, 1.0, s)

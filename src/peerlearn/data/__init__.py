@@ -12,11 +12,13 @@ from peerlearn.data.catalogue import DataInfo, available, is_a_file, is_at_hand,
 from peerlearn.data.dataset import DataSet
 from peerlearn.data.fetching import fetch, fetch_missing
 from peerlearn.data.generated import g50c, two_moons
+from peerlearn.data.hospitals import HOSPITAL_COLUMNS, hospital_tables
 from peerlearn.data.scaling import Scaling
 from peerlearn.data.series import extended_polynomial, lorenz, mackey_glass, narma10
 from peerlearn.data.wiener import WienerSignals, wiener
 
 __all__ = [
+    "HOSPITAL_COLUMNS",
     "DataInfo",
     "DataSet",
     "Scaling",
@@ -26,6 +28,7 @@ __all__ = [
     "fetch",
     "fetch_missing",
     "g50c",
+    "hospital_tables",
     "is_a_file",
     "is_at_hand",
     "known_range",

@@ -111,6 +111,7 @@ def save(
     scale: ArrayLike | None = None,
     target: str | None = None,
     report: Mapping[str, Any] | None = None,
+    preparation: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a fitted model to a file. The file appears only when it is complete.
 
@@ -128,6 +129,8 @@ def save(
         Name of the target.
     report : mapping, default None
         How the model was trained. None takes model.report_.
+    preparation : mapping, default None
+        How raw tables become the model's columns, as plain values: see `PreparedModel`.
     """
     known = saved_models()
     if type(model) not in known.values():
@@ -152,6 +155,8 @@ def save(
         "target": target,
         "report": _plain_report(model, report),
     }
+    if preparation is not None:
+        about["preparation"] = dict(preparation)
     arrays["about"] = np.array(json.dumps(about))
     way_out = "give it as it was fitted, with one name, center and scale above 0 per column"
     # Read before it is written, so that no file is written that cannot be read.

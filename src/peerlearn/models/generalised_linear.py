@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.algorithms.likelihood import Moments, infer, moments, separates
@@ -35,7 +36,7 @@ from peerlearn.local.inference import Errors, Inference, Summary, summarise
 from peerlearn.local.proximal_newton import ProximalNewton
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import DEALING, Answer, Setup, number_between
-from peerlearn.models.row_model import RowModel, dealt_rows
+from peerlearn.models.row_model import RowModel, deal_rows
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 
@@ -160,7 +161,8 @@ class GeneralisedLinear(RowModel):
             return [check_offset(offset, len(inputs[0]), "")]
         targets = np.asarray(y)
         whole = check_offset(offset, len(targets), "")
-        rows = dealt_rows(self, network, targets, setup.seeds[DEALING])
+        labels = targets if is_classifier(self) else None
+        rows = deal_rows(network, len(targets), labels, setup.seeds[DEALING])
         return [whole[own] for own in rows]
 
     @abstractmethod

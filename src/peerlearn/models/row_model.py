@@ -125,24 +125,27 @@ def shares_of(
         _check_some_weight(w)
     if len(network.hosted) == 1:  # the only agent of the network, or of this process
         return [X], [y], None if w is None else [w]
-    if len(y) < network.size:
-        raise DataError(
-            f"n_samples={len(y)} rows cannot be dealt to {network.size} agents, one each at least: "
-            "give more rows, or a network of fewer agents"
-        )
-    rows = dealt_rows(model, network, y, seed)
+    rows = deal_rows(network, len(y), y if is_classifier(model) else None, seed)
     dealt = None if w is None else [w[own] for own in rows]
     return [X[own] for own in rows], [y[own] for own in rows], dealt
 
 
-def dealt_rows(model: BaseEstimator, network: Network, y: Any, seed: int) -> list[Indices]:
-    """Return which rows of a table go to each agent. y: the targets of all rows, as an array."""
+def deal_rows(network: Network, count: int, labels: Any, seed: int) -> list[Indices]:
+    """Return which of `count` rows each agent gets: evenly, and those of each class if there are.
+
+    labels: the class of each row, an array; None if there are no classes.
+    """
+    if count < network.size:
+        raise DataError(
+            f"n_samples={count} rows cannot be dealt to {network.size} agents, one each at least: "
+            "give more rows, or a network of fewer agents"
+        )
     rng = np.random.default_rng(seed)
-    if is_classifier(model):
-        # Texts mixed with the number -1 of unlabelled rows can only be sorted as texts.
-        labels = y.astype(str) if y.dtype.kind == "O" else y
-        return partition.stratified_rows(labels, network.size, rng)
-    return partition.even_rows(len(y), network.size, rng)
+    if labels is None:
+        return partition.even_rows(count, network.size, rng)
+    # Texts mixed with the number -1 of unlabelled rows can only be sorted as texts.
+    sortable = labels.astype(str) if labels.dtype.kind == "O" else labels
+    return partition.stratified_rows(sortable, network.size, rng)
 
 
 def _weights_of_shares(
@@ -244,30 +247,38 @@ def are_given_as_shares(model: BaseEstimator, network: Network, X: Any, y: Any, 
 
     call: the name of the method, for the error message.
     """
-    hosted = len(network.hosted)
-    if y is None and not _are_shares(X, 1):
+    if y is None and not are_shares(X, 1):
         raise DataError(
             f"{type(model).__name__} requires y to be passed, but the target y is None: call "
             f"{call}(X, y), or {call}(shares) with a list of (X_k, y_k), one per hosted agent"
         )
-    if y is not None and _are_shares(X, 2):
+    if y is not None and are_shares(X, 2):
         raise DataError(
             f"shares bring their own targets, (X_k, y_k) each: call {call}(shares) without y"
         )
-    if y is None and len(X) != hosted:
+    check_number_of_shares(network, X if y is None else None, call)
+    return y is None
+
+
+def check_number_of_shares(network: Network, shares: Any, call: str) -> None:
+    """Refuse more or fewer shares than hosted agents, and one table for some agents of many.
+
+    shares: the list of shares; None if one table was given. call: the name of the method.
+    """
+    hosted = len(network.hosted)
+    if shares is not None and len(shares) != hosted:
         raise DataError(
-            f"{len(X)} shares were given, but this process hosts {hosted} agents: give one "
+            f"{len(shares)} shares were given, but this process hosts {hosted} agents: give one "
             "(X_k, y_k) per hosted agent, in ascending agent number"
         )
-    if y is not None and 1 < hosted < network.size:
+    if shares is None and 1 < hosted < network.size:
         raise InputError(
             f"this process hosts {hosted} of {network.size} agents: call {call}(shares) with one "
             "(X_k, y_k) for each"
         )
-    return y is None
 
 
-def _are_shares(X: Any, axes: int) -> bool:
+def are_shares(X: Any, axes: int) -> bool:
     """Return whether X is a list of pairs whose first part has `axes` axes or more.
 
     The axes tell shares from a table of two columns, which may be a list of pairs of numbers.
