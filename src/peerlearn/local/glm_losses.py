@@ -162,11 +162,13 @@ class GLMLosses:
             bends = bend(Z @ W + own.offsets[:, None], own.y)
             bends *= own.weights[:, None, None]
             for a in range(M):
-                for b in range(a + 1):
+                # The product of a matrix with itself takes half the time of other products.
+                root = Z * np.sqrt(bends[:, a, a, None])
+                H[:, a, :, a] += root.T @ root
+                for b in range(a):
                     block = (Z * bends[:, a, b, None]).T @ Z
                     H[:, a, :, b] += block
-                    if a != b:
-                        H[:, b, :, a] += block
+                    H[:, b, :, a] += block
         return H.reshape(self.dimension, self.dimension)
 
     def information(self, w: Array) -> Array:

@@ -274,7 +274,9 @@ class GeneralisedLinear(RowModel):
         D, V = np.linalg.eigh(sums.hessian)
         solver_tolerance = getattr(self.part("solver"), "tolerance", 0.0)
         if family.may_separate and not answer.report.bound <= solver_tolerance:
-            step = -V @ ((V.T @ sums.gradient) / np.maximum(D, np.finfo(float).tiny))
+            # Dependent columns have eigenvalues of 0, up to rounding.
+            least = np.finfo(np.float64).eps * D[-1]
+            step = -V @ ((V.T @ sums.gradient) / np.maximum(D, least))
             directions = [w[0], step, V[:, 0], -V[:, 0]]
             found = separates(network, losses, directions)
             if found is not None:
