@@ -14,7 +14,8 @@ from peerlearn import (
     data,
     graphs,
 )
-from peerlearn.errors import DataError
+from peerlearn.cli import predictions
+from peerlearn.errors import DataError, InputError
 from peerlearn.models import archive
 from peerlearn.preparing.preparer_entries import entries_of, preparer_from
 
@@ -84,3 +85,40 @@ def test_a_preparation_for_another_model_is_refused(fitted, tmp_path):
     archive.save(fitted.model, tmp_path / "bare.npz")
     with pytest.raises(DataError, match="was saved without a preparation"):
         PreparedModel.load(tmp_path / "bare.npz")
+
+
+def test_predict_takes_raw_rows_of_a_file(fitted, tmp_path):
+    """Gaps, a new category, decimal commas, and columns in another order."""
+    fitted.save(tmp_path / "model.npz")
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "pain;age;sex;pressure;cholesterol;smoker;admitted;outcome\n"
+        "new;61,5;;;250;1;2023-05-01;1\n"
+        "none;40;male;120;;0;;0\n"
+    )
+    done = predictions.predict(tmp_path / "model.npz", path)
+    rows = pd.DataFrame(
+        [
+            [61.5, None, "new", None, 250, 1, None],
+            [40, "male", "none", 120, None, 0, None],
+        ],
+        columns=data.HOSPITAL_COLUMNS,
+    )
+    wanted = fitted.predict(rows)
+    assert done.text == f"outcome\n{wanted[0]}\n{wanted[1]}\n"
+    assert done.score == f"accuracy {np.mean(wanted == [1, 0]):.4f} on 2 rows"
+
+
+def test_names_are_given_to_a_table_without_names(tmp_path):
+    X, y = data.hospital_tables(rows=30)[0]
+    preparer = TablePreparer(names=data.HOSPITAL_COLUMNS).fit(X)
+    assert preparer.kinds_["admitted"] == "date"
+    model = RVFLClassifier(10, random_state=0).fit(preparer.transform(X), y)
+    PreparedModel(preparer, model).save(tmp_path / "model.npz")
+    loaded = PreparedModel.load(tmp_path / "model.npz")
+    assert loaded.columns == data.HOSPITAL_COLUMNS
+    assert np.array_equal(loaded.predict(X), model.predict(preparer.transform(X)))
+    with pytest.raises(DataError, match="do not fit the model: give a table with the columns age"):
+        loaded.predict(X[:, :3])
+    with pytest.raises(InputError, match="names has 2 different names, but X has 7 columns"):
+        TablePreparer(names=["a", "b"]).fit(X)

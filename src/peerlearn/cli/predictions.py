@@ -15,6 +15,7 @@ from peerlearn.data import table_file
 from peerlearn.data.dataset import AnyArray
 from peerlearn.models.archive import Saved, load
 from peerlearn.models.unlabelled import is_unlabelled
+from peerlearn.preparing.prepared_model import PreparedModel
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,20 @@ class Predictions:
 
 
 def predict(model: str | os.PathLike[str], file: str | os.PathLike[str]) -> Predictions:
-    """Predict the rows of a file that has the model's columns, in any order and beside others."""
+    """Predict the rows of a file that has the model's columns, in any order and beside others.
+
+    If the model was saved with the preparation of its tables, rows may have gaps and categories.
+    """
     saved = load(model)
     target = saved.target if saved.target in table_file.read_header(file) else None
-    table = table_file.read(file, target, partly_labelled=saved.model.partly_labelled)
-    found = saved.predict(table.select(saved.columns) if saved.columns else table.X)
+    raw = "preparation" in saved.about
+    table = table_file.read(file, target, partly_labelled=saved.model.partly_labelled, raw=raw)
+    if raw:
+        prepared = PreparedModel.load(model)
+        columns = prepared.columns
+        found = prepared.predict(table.select(columns) if columns else table.X)
+    else:
+        found = saved.predict(table.select(saved.columns) if saved.columns else table.X)
     score = None if table.y is None else _score(saved, table.y, found)
     return Predictions(_csv(found, saved.target or "prediction"), len(found), score)
 

@@ -1,9 +1,15 @@
-"""Reading a .csv file as Python's csv module understands it: commas, a header line, UTF-8."""
+"""Reading a .csv file as Python's csv module understands it, with a header line, in UTF-8.
+
+Cells are separated by commas. A file that has several columns only if it is split at semicolons or
+tabs is split there, and its numbers may have decimal commas: 1,5 is read as 1.5, and 1,234 as
+1.234.
+"""
 
 from __future__ import annotations
 
 import csv
 import math
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -16,11 +22,14 @@ from peerlearn.data.dataset import AnyArray
 from peerlearn.data.no_label import mark_missing
 from peerlearn.errors import DataError
 
+COMMA = ","
+OTHERS = (";", "\t")
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*", re.ASCII)
+
 
 def read_header(path: Path) -> list[str]:
     """Return the cells of the first line."""
-    _check_separator(path)
-    _, names = next(_lines(path), (1, []))
+    _, names = next(_lines(path, _find_separator(path)), (1, []))
     if not names:
         raise DataError(f"{path} begins with an empty line: put the names of the columns there")
     if all(map(_is_number, names)):  # otherwise the first row would be lost as a header
@@ -31,18 +40,16 @@ def read_header(path: Path) -> list[str]:
     return names
 
 
-def _check_separator(path: Path) -> None:
-    """Refuse a file that has several columns only if it is split at semicolons or tabs."""
-    usual = _first_widths(path, ",")
+def _find_separator(path: Path) -> str:
+    """Return what is between cells: a comma, or what gives several columns where commas do not."""
+    usual = _first_widths(path, COMMA)
     if usual and usual[0] > 1:
-        return
-    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        return COMMA
+    for separator in OTHERS:
         widths = _first_widths(path, separator)
         if len(set(widths)) == 1 and widths[0] > 1:
-            raise DataError(
-                f"{path} has {name} between its cells, where commas are needed: save it again as "
-                "CSV with commas, and with points in its numbers (1.5, not 1,5)"
-            )
+            return separator
+    return COMMA
 
 
 def _first_widths(path: Path, separator: str) -> list[int]:
@@ -83,6 +90,30 @@ def read(
     return features, X, _targets(path, lines, target, labels)
 
 
+def read_raw(
+    path: Path, names: Sequence[str], target: str | None, partly_labelled: bool
+) -> tuple[Sequence[str], AnyArray, AnyArray | None]:
+    """Return the names of the features, their cells as texts, and the target's entries."""
+    at = None if target is None else names.index(target)
+    features = [name for name in names if name != target]
+    table = list[list[str]]()
+    labels = list[str]()
+    lines = array("q")
+    for line, cells in _rows(path, len(names)):
+        lines.append(line)
+        if at is not None:
+            labels.append(cells.pop(at))
+        table.append(cells)
+    if not lines:
+        raise DataError(f"{path} has a header line but no rows: add one at least")
+    X = np.array(table, dtype=object).reshape(len(lines), len(features))
+    if target is None:
+        return features, X, None
+    if partly_labelled:
+        labels = mark_missing(labels)
+    return features, X, _targets(path, lines, target, labels)
+
+
 def _targets(path: Path, lines: array[int], target: str, labels: list[str]) -> AnyArray:
     """Return the entries of the target, or raise an error if one is missing."""
     y = _parse_labels(labels)
@@ -113,7 +144,7 @@ def _parse_labels(labels: list[str]) -> AnyArray:
 
 def _rows(path: Path, width: int) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of each row. Empty lines are allowed at the end only."""
-    lines = _lines(path)
+    lines = _lines(path, _find_separator(path))
     row = 0
     empty = 0  # the first empty line
     next(lines)
@@ -129,16 +160,20 @@ def _rows(path: Path, width: int) -> Iterator[tuple[int, list[str]]]:
         if len(cells) != width:
             raise DataError(
                 f"row {row} (line {line}) of {path} has {len(cells)} cells, but the header names "
-                f"{width} columns: add what is missing, and quote cells that have a comma in them"
+                f"{width} columns: add what is missing, and quote cells that have a separator in "
+                "them"
             )
         yield line, cells
 
 
-def _lines(path: Path, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
+def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and cells of each line. Decimal commas become points."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file, delimiter=separator, strict=True)
             for cells in reader:
+                if separator != COMMA:
+                    cells = [_with_point(cell) for cell in cells]
                 yield reader.line_num, cells
     except UnicodeDecodeError as error:
         raise DataError(
@@ -152,6 +187,11 @@ def _lines(path: Path, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
         raise DataError(
             f"{path} cannot be opened ({error.strerror}): allow this user to read it"
         ) from error
+
+
+def _with_point(cell: str) -> str:
+    """Return a number with a decimal comma as one with a point, and any other cell as it is."""
+    return cell.replace(",", ".") if DECIMAL_COMMA.fullmatch(cell) else cell
 
 
 def _number(cell: str) -> float:

@@ -41,6 +41,23 @@ def read(
         return features, X, _targets(content.column(target), target, path, partly_labelled)
 
 
+def read_raw(
+    path: Path, names: Sequence[str], target: str | None, partly_labelled: bool
+) -> tuple[Sequence[str], AnyArray, AnyArray | None]:
+    """Return the names of the features, their cells as objects, and the target's entries."""
+    with _open(path) as file:
+        content = file.read()
+        features = [name for name in names if name != target]
+        if content.num_rows == 0:
+            raise DataError(f"{path} has columns but no rows: add one at least")
+        X = np.empty((content.num_rows, len(features)), dtype=object)
+        for k, name in enumerate(features):
+            X[:, k] = content.column(name).to_pylist()
+        if target is None:
+            return features, X, None
+        return features, X, _targets(content.column(target), target, path, partly_labelled)
+
+
 def _numbers(column: Any, name: str, path: Path) -> Array:
     from pyarrow import types
 

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from peerlearn.arrays import Array
 from peerlearn.data import csv_file, npz, parquet_file
 from peerlearn.data.checks import check_rows, check_targets, get_X_and_y
 from peerlearn.data.dataset import AnyArray, Task, targets
@@ -26,7 +25,7 @@ from peerlearn.data.folder import guess_task
 from peerlearn.data.no_label import mark_missing_entries
 from peerlearn.errors import DataError
 
-Content = tuple[Sequence[str], Array, AnyArray | None]  # names of the features, X, y
+Content = tuple[Sequence[str], AnyArray, AnyArray | None]  # names of the features, X, y
 SHOWN = 20  # column names in a sentence
 
 
@@ -34,16 +33,16 @@ SHOWN = 20  # column names in a sentence
 class DataTable:
     """Rows and targets of a table, with the names of the columns.
 
-    X is float64, rows by columns. y is int64, float64, bool or text, and None if no target was
-    named.
+    X is float64, rows by columns; cells of any type if the table was read raw. y is int64, float64,
+    bool or text, and None if no target was named.
     """
 
     columns: tuple[str, ...]
-    X: Array = field(repr=False)
+    X: AnyArray = field(repr=False)
     y: AnyArray | None = field(repr=False)
     target: str | None
 
-    def select(self, columns: Sequence[str]) -> Array:
+    def select(self, columns: Sequence[str]) -> AnyArray:
         """Return X with these columns, in this order."""
         places = {name: k for k, name in enumerate(self.columns)}
         missing = [name for name in columns if name not in places]
@@ -56,9 +55,13 @@ class DataTable:
 
 
 def read(
-    path: str | os.PathLike[str], target: str | None = None, *, partly_labelled: bool = False
+    path: str | os.PathLike[str],
+    target: str | None = None,
+    *,
+    partly_labelled: bool = False,
+    raw: bool = False,
 ) -> DataTable:
-    """Read the table of a file.
+    """Read the table of a file. With raw, cells may be anything, also empty.
 
     Without a target all columns are features, except y of an .npz file. With partly_labelled, rows
     may have no label: y is -1 there, and an empty cell of the target means the same.
@@ -73,7 +76,8 @@ def read(
         raise DataError(
             f"{file} has no column but the target {target!r}: add those to predict it from"
         )
-    read_content = _FORMATS[file.suffix.lower()][1]
+    _, read_numbers, read_raw = _FORMATS[file.suffix.lower()]
+    read_content = read_raw if raw else read_numbers
     columns, X, y = read_content(file, names, target, partly_labelled)
     return DataTable(tuple(columns), X, y, target)
 
@@ -143,6 +147,14 @@ def _read_npz(
     return features, np.delete(X, at, axis=1), X[:, at].copy()
 
 
+def _read_raw_npz(
+    path: Path, names: Sequence[str], target: str | None, partly_labelled: bool
+) -> Content:
+    """Return numbers as objects. A file of arrays has no other cells."""
+    columns, X, y = _read_npz(path, names, target, partly_labelled)
+    return columns, X.astype(object), y
+
+
 def _npz_targets(y: AnyArray, rows: int, path: Path, partly_labelled: bool) -> AnyArray:
     if y.dtype.kind == "U":
         _texts(y.ravel(), "y", path)
@@ -184,8 +196,8 @@ def _texts(array: AnyArray, key: str, path: Path) -> list[str]:
 
 
 Reader = Callable[[Path, Sequence[str], str | None, bool], Content]
-_FORMATS: dict[str, tuple[Callable[[Path], list[str]], Reader]] = {
-    ".csv": (csv_file.read_header, csv_file.read),
-    ".parquet": (parquet_file.read_header, parquet_file.read),
-    ".npz": (_read_npz_header, _read_npz),
+_FORMATS: dict[str, tuple[Callable[[Path], list[str]], Reader, Reader]] = {
+    ".csv": (csv_file.read_header, csv_file.read, csv_file.read_raw),
+    ".parquet": (parquet_file.read_header, parquet_file.read, parquet_file.read_raw),
+    ".npz": (_read_npz_header, _read_npz, _read_raw_npz),
 }

@@ -9,12 +9,13 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.errors import DataError
 from peerlearn.models import archive
 from peerlearn.models.base import FittedModel
-from peerlearn.preparing.preparer_entries import WAY_OUT, entries_of, preparer_from
+from peerlearn.preparing.preparer_entries import WAY_OUT, entries_of, names_of, preparer_from
 from peerlearn.preparing.table_preparer import TablePreparer
 
 __all__ = ["PreparedModel"]
@@ -53,9 +54,25 @@ class PreparedModel:
     model: Any
     target: str | None = None
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the raw table's columns; empty if they have none."""
+        return names_of(self.preparer)
+
     def predict(self, X: Any) -> Any:
-        """Return predictions for raw rows, with gaps and categories that are new."""
-        return self.model.predict(self.preparer.transform(X))
+        """Return predictions for raw rows, with gaps and categories that are new.
+
+        A table without names has the columns of the preparer, in their order.
+        """
+        if hasattr(X, "columns") or not self.columns:
+            return self.model.predict(self.preparer.transform(X))
+        cells = np.array(X, dtype=object)
+        if cells.ndim != 2 or cells.shape[1] != len(self.columns):
+            raise DataError(
+                f"rows of shape {cells.shape} do not fit the model: give a table with the columns "
+                f"{', '.join(self.columns)}"
+            )
+        return self.model.predict(self.preparer.transform_rows(cells))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write model and preparer to one file. The file appears only when it is complete."""

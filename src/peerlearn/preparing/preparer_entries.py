@@ -27,7 +27,7 @@ WAY_OUT = "copy the file again, or save the fitted preparer with the model"
 def entries_of(preparer: TablePreparer) -> dict[str, Any]:
     """Return what a fitted preparer needs to transform rows, as values that JSON can have."""
     entries: dict[str, Any] = {
-        "columns": [str(name) for name in getattr(preparer, "feature_names_in_", ())],
+        "columns": list(names_of(preparer)),
         "kinds": list(preparer.kinds_.values()),
         "drop_first": bool(preparer.drop_first),
         "fill": [],
@@ -44,6 +44,12 @@ def entries_of(preparer: TablePreparer) -> dict[str, Any]:
     if preparer.encoder_ is not None:
         entries["categories"] = [list(known) for known in preparer.encoder_.categories_]
     return entries
+
+
+def names_of(preparer: TablePreparer) -> tuple[str, ...]:
+    """Return the names of the raw table's columns; nothing if they have none."""
+    named = preparer.names is not None or hasattr(preparer, "feature_names_in_")
+    return tuple(preparer.column_names()) if named else ()
 
 
 def preparer_from(entries: Any) -> TablePreparer:

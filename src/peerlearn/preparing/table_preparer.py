@@ -48,6 +48,8 @@ class TablePreparer(NetworkTransformer):
         What cannot be guessed, by the name of a column: "number", "date", "category" (for numbers
         that are codes), "drop" (leave it out), or a list of its categories, which are then not
         sent.
+    names : sequence of str or None, default None
+        Names of the columns, for tables that have none. A data frame brings its own.
     strategy : {"mean", "median", "most_frequent"}, default "median"
         What fills gaps in numbers, as in `NetworkImputer`.
     method : {"standard", "robust", "range"}, default "standard"
@@ -98,6 +100,7 @@ class TablePreparer(NetworkTransformer):
         self,
         columns: Mapping[str, Any] | None = None,
         *,
+        names: Sequence[str] | None = None,
         strategy: str = "median",
         method: str = "standard",
         drop_first: bool = False,
@@ -107,6 +110,7 @@ class TablePreparer(NetworkTransformer):
         random_state: RandomState = None,
     ) -> None:
         self.columns = columns
+        self.names = names
         self.strategy = strategy
         self.method = method
         self.drop_first = drop_first
@@ -152,6 +156,17 @@ class TablePreparer(NetworkTransformer):
                 "correct it, or leave the cell empty"
             )
         return table.astype(object)
+
+    def column_names(self) -> list[str]:
+        if self.names is None:
+            return super().column_names()
+        names = [str(name) for name in self.names]
+        if len(names) != self.n_features_in_ or len(set(names)) != len(names):
+            raise InputError(
+                f"names has {len(set(names))} different names, but X has {self.n_features_in_} "
+                "columns: give one for each"
+            )
+        return names
 
     def learn(self, network: Network, tables: Sequence[Table]) -> None:
         codes = self._agree_on_kinds(network, tables)
