@@ -284,13 +284,34 @@ def test_columns_without_information_need_a_penalty():
         exact(fit_intercept=False).fit(zeros)
 
 
-def test_a_loaded_model_predicts_and_says_that_it_has_no_errors(tmp_path):
-    model = exact().fit(shares_of(THREE))
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two classes", "three"])
+def test_a_loaded_model_has_its_standard_errors(y, tmp_path):
+    model = exact().fit(shares_of(y))
     archive.save(model, tmp_path / "model.npz")
     loaded = archive.load(tmp_path / "model.npz").model
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    with pytest.raises(InputError, match="loaded from a file"):
-        loaded.summary()
+    for errors in ("model", "sites"):
+        assert str(loaded.summary(errors)) == str(model.summary(errors))
+
+
+def test_a_saved_model_of_one_site_has_no_errors_by_sites(tmp_path):
+    model = LogisticClassifier(0.0).fit(X, TWO)
+    archive.save(model, tmp_path / "model.npz")
+    loaded = archive.load(tmp_path / "model.npz").model
+    assert str(loaded.summary()) == str(model.summary())
+    with pytest.raises(InputError, match="only one has some"):
+        loaded.summary("sites")
+
+
+def test_a_file_with_wrong_standard_errors_is_refused(tmp_path):
+    model = exact().fit(shares_of(TWO))
+    archive.save(model, tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz") as file:
+        arrays = dict(file)
+    arrays["covariance"] = arrays["covariance"][:2]
+    np.savez(tmp_path / "model.npz", **arrays)
+    with pytest.raises(DataError, match="covariance has shape"):
+        archive.load(tmp_path / "model.npz")
 
 
 def test_ten_classes_take_few_sums():

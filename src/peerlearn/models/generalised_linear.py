@@ -9,6 +9,9 @@ columns as they are. The intercept has no penalty. A saved model has the arrays
 
     coefficients    columns x outputs
     intercept       outputs
+
+and, if alpha was 0, estimates, covariance and covariance_by_sites, and in its text the entry
+inference: what `summary` shows.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from peerlearn.algorithms.likelihood import Moments, infer, moments, separates
 from peerlearn.algorithms.proximal import minimise_with_lasso
 from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.smooth import NEXT, Minimum, Newton, SmoothSolver
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, is_real
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.families import OutputFamily
@@ -45,6 +48,7 @@ from peerlearn.network import Network
 EXACT = Newton(tolerance=1e-8, max_iterations=50)
 MOST = 1000  # coefficients for which standard errors are computed
 DEPENDENT = 1e-12  # least eigenvalue of the Hessian relative to the largest
+FACTS = ("rows", "sites", "dispersion", "deviance", "log_likelihood")  # numbers of an Inference
 TELLING = 0.3  # columns with this share of the largest entry of a direction are named
 PENALTY_HELPS = "set alpha above 0, which gives finite coefficients, or leave the column out"
 
@@ -362,11 +366,9 @@ class GeneralisedLinear(RowModel):
         check_is_fitted(self)
         found = getattr(self, "inference_", None)
         if found is None:
-            reason = "this model was loaded from a file, which has none"
-            if hasattr(self, "report_") and self.alpha > 0:
+            reason = f"they are computed for up to {MOST} coefficients"
+            if self.alpha > 0:
                 reason = "coefficients with a penalty are biased, and have none: fit with alpha=0"
-            elif hasattr(self, "report_"):
-                reason = f"they are computed for up to {MOST} coefficients"
             raise InputError(f"there are no standard errors here: {reason}")
         names = self._column_names()
         if self.fit_intercept:
@@ -378,7 +380,15 @@ class GeneralisedLinear(RowModel):
         return names
 
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-        return {"intercept": self.intercept_[0]}, self.target_entries()
+        arrays: dict[str, AnyArray] = {"intercept": self.intercept_[0]}
+        entries = self.target_entries()
+        found = self.inference_
+        if found is not None and np.isfinite(found.by_model).all():
+            arrays |= {"estimates": found.coefficients, "covariance": found.by_model}
+            if np.isfinite(found.by_sites).all():
+                arrays["covariance_by_sites"] = found.by_sites
+            entries["inference"] = {name: getattr(found, name) for name in FACTS}
+        return arrays, entries
 
     def from_archive(self, reader: ArchiveReader) -> None:
         coefficients = reader.numbers("coefficients", self.n_features_in_, None)
@@ -386,6 +396,20 @@ class GeneralisedLinear(RowModel):
         self.coefficients_ = coefficients[None]
         self.intercept_ = reader.numbers("intercept", outputs)[None]
         self.restore_targets(reader, outputs)
+        self.inference_ = None
+        if "estimates" in reader.arrays:
+            self.inference_ = self._read_inference(reader, max(outputs - 1, 1))
+
+    def _read_inference(self, reader: ArchiveReader, outputs: int) -> Inference:
+        p = (self.n_features_in_ + int(self.fit_intercept)) * outputs
+        facts = reader.entry("inference", dict)
+        if sorted(facts) != sorted(FACTS) or not all(map(is_real, facts.values())):
+            raise reader.wrong(f"its inference is not {', '.join(FACTS)}, one number each")
+        by_model = reader.numbers("covariance", p, p)
+        by_sites = np.full((p, p), np.nan)
+        if "covariance_by_sites" in reader.arrays:
+            by_sites = reader.numbers("covariance_by_sites", p, p)
+        return Inference(reader.numbers("estimates", p), by_model, by_sites, **facts)
 
 
 def check_offset(offset: Any, rows: int, whose: str) -> Array:
