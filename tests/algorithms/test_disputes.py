@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from peerlearn import SimulatedNetwork
+from peerlearn import SimulatedNetwork, graphs
 from peerlearn.algorithms.disputes import codes_of_all, count_codes, name_agents
 
 
@@ -17,6 +17,7 @@ def test_codes_are_counted_and_those_of_all_agents_found(graph):
 
 
 def test_agents_are_named():
-    assert name_agents([3]) == "agent 3"
-    assert name_agents([0, 2]) == "agents 0 and 2"
-    assert name_agents(list(range(20))) == "agents 0, 1, 2, 3, 4, 5, 6 and 13 more"
+    network = SimulatedNetwork(graphs.ring(20))
+    assert name_agents(network, [3]) == "agent 3"
+    assert name_agents(network, [0, 2]) == "agents 0 and 2"
+    assert name_agents(network, list(range(20))) == "agents 0, 1, 2, 3, 4, 5, 6 and 13 more"

@@ -123,6 +123,13 @@ def test_what_cannot_be_guessed_is_declared():
     assert preparer.transform(shares[0][0]).shape[1] == len(names)
 
 
+def test_values_of_columns_with_declared_categories_are_not_sent():
+    columns = {"sex": ["male", "female"], "pain": ["none", "typical", "atypical", "silent"]}
+    declared = TablePreparer(columns, network=NETWORK).fit(frames())
+    agreed = TablePreparer(network=NETWORK).fit(frames())
+    assert declared.sent_.bytes < agreed.sent_.bytes
+
+
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
@@ -146,10 +153,14 @@ def test_a_cell_that_is_no_number_is_named_when_rows_are_transformed():
 
 
 def test_numbers_and_dates_are_read_from_texts():
-    rows = [["1.5", "2024-01-02"], ["", "2024-01-01T12:00"], ["2.5", "2024-01-03T00:00+00:00"]]
+    rows = [
+        ["1.5", "2024-01-02", "True"],
+        ["", "2024-01-01T12:00", "false"],
+        ["2.5", "2024-01-03T00:00+00:00", ""],
+    ]
     preparer = TablePreparer().fit(np.array(rows, dtype=object))
-    assert list(preparer.kinds_.values()) == ["number", "date"]
-    other = np.array([[1.5, date(2024, 1, 2)], [None, np.datetime64("2024-01-01T12:00")]])
+    assert list(preparer.kinds_.values()) == ["number", "date", "number"]
+    other = np.array([[1.5, date(2024, 1, 2), True], [None, np.datetime64("2024-01-01T12:00"), 0]])
     assert np.array_equal(preparer.transform(other), preparer.transform(rows[:2]))
 
 

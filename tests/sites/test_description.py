@@ -107,7 +107,11 @@ def test_keys_that_a_site_needs(tmp_path, key):
         ),
         ("network", 3, "network in FILE is 3: give a table, [network]"),
         ("adress", "x", "adress in FILE is not a key here: did you mean address?"),
-        ("zebra", 1, "zebra in FILE is not a key here: there are address, certificates, data"),
+        (
+            "zebra",
+            1,
+            "zebra in FILE is not a key here: there are address, certificates, columns, data",
+        ),
         (
             "address",
             "north",
@@ -282,7 +286,7 @@ def misspelt(values, key, wrong):
         (
             read_site,
             changed(changed(SITE, "run", GONE), "zebra", {"a": 1}),
-            "[zebra] in FILE is not known: there are address, certificates, "
+            "[zebra] in FILE is not known: there are address, certificates, columns, "
             "data, model, name, neighbors, network, "
             "output, patience, run",
         ),

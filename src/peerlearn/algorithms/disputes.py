@@ -35,10 +35,10 @@ def codes_of_all(network: Network, codes: Codes, columns: list[int]) -> Codes:
     return add_counts(network, own)
 
 
-def name_agents(agents: list[int]) -> str:
-    """Return 'agent 2' or 'agents 0, 1 and 4', for error messages."""
-    numbers = [str(agent) for agent in agents]
-    if len(numbers) == 1:
-        return f"agent {numbers[0]}"
-    shown = numbers if len(numbers) <= 8 else [*numbers[:7], f"{len(numbers) - 7} more"]
+def name_agents(network: Network, agents: list[int]) -> str:
+    """Return 'agent 2' or 'agents north and south', for error messages."""
+    names = [network.names[agent] for agent in agents]
+    if len(names) == 1:
+        return f"agent {names[0]}"
+    shown = names if len(names) <= 8 else [*names[:7], f"{len(names) - 7} more"]
     return f"agents {', '.join(shown[:-1])} and {shown[-1]}"

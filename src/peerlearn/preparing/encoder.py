@@ -153,7 +153,7 @@ class NetworkEncoder(NetworkTransformer):
         if len(large):
             column = int(large[0])
             everywhere = codes_of_all(network, codes, [column])[:, 0]
-            agents = name_agents(np.flatnonzero(everywhere).tolist())
+            agents = name_agents(network, np.flatnonzero(everywhere).tolist())
             raise DataError(
                 f"column {self.column_names()[column]} has more than {self.max_categories} "
                 f"different values at {agents}, like free text or numbers, and none of them was "

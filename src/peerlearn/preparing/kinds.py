@@ -1,6 +1,6 @@
 """Kinds of columns: numbers, dates or categories, guessed from the cells of one agent's table.
 
-    number       numbers, truth values, or texts that are numbers
+    number       numbers, truth values, or texts that are either
     date         dates and times, or texts such as 2024-03-31; days since 1970 as numbers
     category     other texts, at most as many different ones as allowed
     text         more different texts, or texts longer than LONGEST: free text, which is refused
@@ -28,6 +28,7 @@ NAMES = {NUMBER: "number", DATE: "date", CATEGORY: "category"}
 WORDS = {NUMBER: "numbers", DATE: "dates", CATEGORY: "texts"}  # for error messages
 LONGEST = 60  # characters of a category
 DAY = 86400.0  # seconds
+TRUTHS = {"true": 1.0, "false": 0.0}
 
 
 def guess_kind(cells: Sequence[Any], most: int) -> int:
@@ -61,7 +62,9 @@ def numbers_of(cells: Sequence[Any], kind: int) -> Array:
 
 
 def number_of(cell: Any) -> float | None:
-    """Return a cell as a finite number, or None if it is none."""
+    """Return a cell as a finite number, or None if it is none. True is 1, also as a text."""
+    if isinstance(cell, str) and cell.strip().lower() in TRUTHS:
+        return TRUTHS[cell.strip().lower()]
     try:
         number = float(cell) if isinstance(cell, Real | np.bool_ | str) else math.nan
     except ValueError:

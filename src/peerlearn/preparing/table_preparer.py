@@ -245,7 +245,7 @@ class TablePreparer(NetworkTransformer):
                 found.append(int(present[0]))
             else:
                 everywhere = codes_of_all(network, codes, [column])[:, 0]
-                raise self._dispute(name, everywhere.tolist())
+                raise self._dispute(network, name, everywhere.tolist())
         return found
 
     def _guess_kinds(self, table: Table) -> list[int]:
@@ -264,11 +264,12 @@ class TablePreparer(NetworkTransformer):
                 found.append(kinds.check_declared(cells, code))
         return found
 
-    def _dispute(self, name: str, codes: list[int]) -> DataError:
+    def _dispute(self, network: Network, name: str, codes: list[int]) -> DataError:
         """Return the error about a column, from its code at every agent."""
 
         def agents(code: int) -> str:
-            return name_agents([agent for agent, own in enumerate(codes) if own == code])
+            holders = [agent for agent, own in enumerate(codes) if own == code]
+            return name_agents(network, holders)
 
         if kinds.TEXT in codes:
             return DataError(

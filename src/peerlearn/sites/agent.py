@@ -35,6 +35,8 @@ from peerlearn.network.peers.door import allow_many_files
 from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.link import Left
 from peerlearn.network.peers.network import Interrupted, PeerNetwork
+from peerlearn.preparing.prepared_model import PreparedModel
+from peerlearn.preparing.table_preparer import TablePreparer
 from peerlearn.private_files import open_private
 from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log
@@ -125,6 +127,7 @@ def _run(
                 "data columns": list(table.columns),
                 "data.target": site.target,
                 "data.scale": site.scale,
+                "columns": json.dumps(site.columns, sort_keys=True),
                 **settings_to_compare(site.model),
             },
             own_settings={"data file": sha256(site.data.read_bytes()).hexdigest()[:16]},
@@ -143,7 +146,11 @@ def _run(
 def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output: Path) -> Done:
     X = table.X
     center = scale = None
-    if site.scale:
+    preparer = None
+    if site.columns is not None:
+        preparer = TablePreparer(site.columns, names=table.columns, network=network)
+        X = preparer.fit_transform(X)
+    elif site.scale:
         mean, deviation = mean_and_deviation(network, [X])
         center = mean[0]
         scale = deviation[0]
@@ -155,7 +162,12 @@ def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output
         log.warning("%s", each.message)
     report = model.report_
     path = output / "model.npz"
-    archive.save(model, path, columns=table.columns, center=center, scale=scale, target=site.target)
+    if preparer is not None:
+        PreparedModel(preparer, model, site.target).save(path)
+    else:
+        archive.save(
+            model, path, columns=table.columns, center=center, scale=scale, target=site.target
+        )
     about = {"agent": site.name, "rows": len(X), **report.for_json()}
     write(output / "report.json", json.dumps(about, indent=2) + "\n", private=True)
     write(output / "report.txt", f"{report}\n", private=True)
@@ -191,7 +203,10 @@ def _rows(site: Site) -> table_file.DataTable:
     is_npz = site.data.suffix.lower() == ".npz"
     called_y = is_npz and site.target not in table_file.read_header(site.data)
     return table_file.read(
-        site.data, "y" if called_y else site.target, partly_labelled=may_lack_labels(site.model)
+        site.data,
+        "y" if called_y else site.target,
+        partly_labelled=may_lack_labels(site.model),
+        raw=site.columns is not None,
     )
 
 

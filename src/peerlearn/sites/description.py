@@ -28,6 +28,10 @@
     random_state = 0
     solver = "auto"                 or a table [model.solver] with a name and settings
 
+    [columns]                       prepares the table: gaps are filled, categories encoded; it may
+    ward = "category"               be empty, or say what cannot be guessed from a column's cells:
+    notes = "drop"                  number, date, category, drop, or a list of its categories
+
     [patience]                      seconds: silence, give_up_after, longest_round, save_every
 
 Paths are relative to the file.
@@ -43,13 +47,14 @@ import networkx as nx
 
 from peerlearn import graphs, toml_reader
 from peerlearn import weights as mixing
-from peerlearn.errors import GraphError
+from peerlearn.errors import GraphError, InputError
 from peerlearn.network.peers.streams import check_address
 from peerlearn.network.peers.timeouts import Timeouts
+from peerlearn.preparing.table_preparer import TablePreparer
 from peerlearn.sites.training import read_model
 from peerlearn.toml_reader import NUMBER
 
-TABLES = ("network", "neighbors", "certificates", "data", "model", "patience")
+TABLES = ("network", "neighbors", "certificates", "data", "columns", "model", "patience")
 KEYS = ("run", "name", "address", "output", *TABLES)
 
 
@@ -71,6 +76,7 @@ class Site:
     scale: bool
     model: dict[str, Any]  # kind, parameters and solver as in the file
     patience: Timeouts
+    columns: dict[str, Any] | None  # declared kinds of columns; None: tables of numbers
 
     @property
     def number(self) -> int:
@@ -100,6 +106,9 @@ def read_site(path: Path) -> Site:
     if target is None and data.suffix.lower() != ".npz":
         raise file.wrong("target", "is missing: name the column to predict")
     scale = file.take("scale", bool, True)
+    columns = read_columns(top)
+    if columns is not None and not scale:
+        raise file.wrong("scale", "is false, but [columns] scales the numbers: remove one of them")
     model = read_model(top.table("model"))
     patience = read_patience(top.table("patience", needed=False))
     return Site(
@@ -117,6 +126,7 @@ def read_site(path: Path) -> Site:
         scale,
         model,
         patience,
+        columns,
     )
 
 
@@ -158,6 +168,18 @@ def read_network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Grap
     with table.about("weights"):
         mixing.named(weights, graph)
     return tuple(agents), graph, weights
+
+
+def read_columns(top: toml_reader.TomlTable) -> dict[str, Any] | None:
+    """Read [columns]: what cannot be guessed of columns. None if there is no such table."""
+    if "columns" not in top.values:
+        return None
+    declared = top.table("columns").rest()
+    try:
+        TablePreparer(declared).check_parameters()
+    except InputError as error:
+        raise InputError(f"[columns] in {top.path} cannot be used: {error}") from None
+    return declared
 
 
 def read_patience(table: toml_reader.TomlTable) -> Timeouts:

@@ -17,6 +17,8 @@ from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import NotConverged
 from peerlearn.models import archive
 from peerlearn.network import SimulatedNetwork
+from peerlearn.preparing.prepared_model import PreparedModel
+from peerlearn.preparing.table_preparer import TablePreparer
 from peerlearn.sites.plan import Plan
 from peerlearn.sites.training import make_model
 
@@ -66,9 +68,9 @@ class Scores:
 def measure(plan: Plan) -> Scores:
     """Score the trained models, and the same model trained on each share and on all rows."""
     X, y = plan.rows.test
+    load = archive.load if plan.columns is None else PreparedModel.load
     together = {
-        name: _score(plan, archive.load(plan.folder(name) / "model.npz").predict(X))
-        for name in plan.agents
+        name: _score(plan, load(plan.folder(name) / "model.npz").predict(X)) for name in plan.agents
     }
     alone = {}
     for name, (X_k, y_k) in zip(plan.agents, plan.rows.shares, strict=True):
@@ -81,11 +83,22 @@ def measure(plan: Plan) -> Scores:
 
 def _train_and_score(plan: Plan, X: Array, y: AnyArray) -> float:
     """Train the plan's model on these rows, standardised by themselves, and return its score."""
+    if plan.columns is not None:
+        return _prepare_and_score(plan, X, y)
     mean, deviation = mean_and_deviation(SimulatedNetwork(graphs.complete(1)), [X])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # the score shows how good it is
         model = make_model(plan.model).fit((X - mean) / deviation, y)
     return _score(plan, model.predict((plan.rows.test[0] - mean) / deviation))
+
+
+def _prepare_and_score(plan: Plan, X: AnyArray, y: AnyArray) -> float:
+    """Train the plan's model on these raw rows, prepared by themselves, and return its score."""
+    preparer = TablePreparer(plan.columns, names=plan.rows.columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)  # the score shows how good it is
+        model = make_model(plan.model).fit(preparer.fit_transform(X), y)
+    return _score(plan, model.predict(preparer.transform(plan.rows.test[0])))
 
 
 def _score(plan: Plan, predictions: AnyArray) -> float:

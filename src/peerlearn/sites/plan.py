@@ -16,7 +16,7 @@
     split = "stratified"            how the others are dealt: even, stratified or dirichlet
     seed = 0
 
-[model] and [patience] are as in a site's file.
+[columns], [model] and [patience] are as in a site's file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from peerlearn.data import table_file
 from peerlearn.errors import InputError
 from peerlearn.models.unlabelled import is_unlabelled
 from peerlearn.network.peers.timeouts import Timeouts
-from peerlearn.sites.description import path_beside, read_network, read_patience
+from peerlearn.sites.description import path_beside, read_columns, read_network, read_patience
 from peerlearn.sites.training import classifies, learns_in_order, may_lack_labels, read_model
 from peerlearn.toml_reader import NUMBER
 
@@ -72,6 +72,7 @@ class Plan:
     rows: DealtRows
     model: dict[str, Any]
     patience: Timeouts
+    columns: dict[str, Any] | None = None  # declared kinds of columns; None: tables of numbers
 
     @property
     def classifies(self) -> bool:
@@ -95,15 +96,18 @@ class DealtRows:
 
 def read_plan(file: Path) -> Plan:
     """Read a network's file and deal its rows. Nothing is written."""
-    top = toml_reader.read(file).only("run", "output", "network", "data", "model", "patience")
+    top = toml_reader.read(file).only(
+        "run", "output", "network", "data", "columns", "model", "patience"
+    )
     run = top.take("run", str)
     output = path_beside(file, top.take("output", str))
     agents, graph, weights = _network(top.table("network"))
     data_table = top.table("data")
     model = read_model(top.table("model"))
     patience = read_patience(top.table("patience", needed=False))
-    rows = _rows(data_table, file, len(agents), model)
-    return Plan(run, output, agents, graph, weights, rows, model, patience)
+    columns = read_columns(top)
+    rows = _rows(data_table, file, len(agents), model, raw=columns is not None)
+    return Plan(run, output, agents, graph, weights, rows, model, patience, columns)
 
 
 def _network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Graph, str]:
@@ -153,7 +157,7 @@ def _generate_graph(kind: str, agents: int, options: dict[str, Any]) -> nx.Graph
 
 
 def _rows(
-    table: toml_reader.TomlTable, file: Path, agents: int, model: dict[str, Any]
+    table: toml_reader.TomlTable, file: Path, agents: int, model: dict[str, Any], *, raw: bool
 ) -> DealtRows:
     """Read [data], load the rows, and deal them to the agents."""
     source = ("name",) if "name" in table.values else ("name", "file", "target")
@@ -175,7 +179,9 @@ def _rows(
         )
     if not 0 <= seed < 2**32:
         raise table.wrong("seed", f"is {seed}: give 0 to {2**32 - 1}")
-    columns, target, X, y = _load_table(table, file, partly_labelled=may_lack_labels(model))
+    columns, target, X, y = _load_table(
+        table, file, partly_labelled=may_lack_labels(model), raw=raw
+    )
     bare = is_unlabelled(y) if may_lack_labels(model) else np.zeros(len(y), dtype=bool)
     labelled = np.flatnonzero(~bare)
     try:
@@ -196,17 +202,18 @@ def _rows(
 
 
 def _load_table(
-    table: toml_reader.TomlTable, plan: Path, *, partly_labelled: bool
+    table: toml_reader.TomlTable, plan: Path, *, partly_labelled: bool, raw: bool
 ) -> tuple[Sequence[str], str, Any, Any]:
     """Load columns, target, X and y of a named data set or of a file."""
     if "name" in table.values:
         name = table.take("name", str)
         with table.about("name"):
             loaded = data.load(name)
-        return [f"x{k}" for k in range(loaded.X.shape[1])], "y", loaded.X, loaded.y
+        X = loaded.X.astype(object) if raw else loaded.X
+        return [f"x{k}" for k in range(X.shape[1])], "y", X, loaded.y
     file = table.take("file", str, what="a file, or name instead, a data set of peerlearn data")
     path = path_beside(plan, file)
     target = table.take("target", str, what="the name of the column to predict")
     with table.about("file"):
-        read = table_file.read(path, target, partly_labelled=partly_labelled)
+        read = table_file.read(path, target, partly_labelled=partly_labelled, raw=raw)
     return read.columns, target, read.X, read.y

@@ -2,22 +2,26 @@
 
     OUTPUT/certificates/    OUTPUT/test.npz    OUTPUT/NAME/site.toml    OUTPUT/NAME/share.npz
 
+With [columns] rows are written as test.csv and share.csv.
 Keys, rows and site.toml are private to their owner.
 """
 
 from __future__ import annotations
 
+import csv
 import io
 import random
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from peerlearn.errors import InputError
 from peerlearn.network.peers import certificates
+from peerlearn.partition import Share
 from peerlearn.sites.plan import Plan
 from peerlearn.system.files import result_folder, write
 from peerlearn.toml_reader import toml
@@ -35,13 +39,12 @@ def write_site_folders(plan: Plan, say: Callable[[str], None] = lambda doing: No
         certificates.make(folder, missing)
     say("writing the shares")
     rows = plan.rows
-    columns = np.array(rows.columns)
-    test_rows = _npz(X=rows.test[0], y=rows.test[1], columns=columns)
-    write(plan.output / "test.npz", test_rows, private=True)
+    ending = ".npz" if plan.columns is None else ".csv"
+    _write_rows(plan, plan.output / f"test{ending}", rows.test)
     ports = free_ports(len(plan.agents))
-    for number, (name, (X, y)) in enumerate(zip(plan.agents, rows.shares, strict=True)):
+    for number, (name, share) in enumerate(zip(plan.agents, rows.shares, strict=True)):
         folder = result_folder(plan.folder(name), private=True)
-        write(folder / "share.npz", _npz(X=X, y=y, columns=columns), private=True)
+        _write_rows(plan, folder / f"share{ending}", share)
         write(folder / "site.toml", toml(_site(plan, number, ports)), private=True)
 
 
@@ -67,10 +70,29 @@ def _site(plan: Plan, number: int, ports: list[int]) -> dict[str, Any]:
             "certificate": f"../certificates/{name}.pem",
             "key": f"../certificates/{name}.key",
         },
-        "data": {"file": "share.npz", "target": plan.rows.target},
+        "data": {
+            "file": "share.npz" if plan.columns is None else "share.csv",
+            "target": plan.rows.target,
+        },
+        **({} if plan.columns is None else {"columns": plan.columns}),
         "model": plan.model,
         "patience": vars(plan.patience),
     }
+
+
+def _write_rows(plan: Plan, path: Path, share: Share) -> None:
+    """Write rows as arrays, or as CSV if their cells may be texts and gaps."""
+    X, y = share
+    if plan.columns is None:
+        content = _npz(X=X, y=y, columns=np.array(plan.rows.columns))
+        write(path, content, private=True)
+        return
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow([*plan.rows.columns, plan.rows.target])
+    for cells, label in zip(X.tolist(), y.tolist(), strict=True):
+        lines.writerow([*cells, label])
+    write(path, text.getvalue(), private=True)
 
 
 def _npz(**arrays: Any) -> bytes:
