@@ -21,8 +21,8 @@ Site = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 def hospital_tables(sites: int = 4, rows: int = 150, seed: int = 0) -> list[Site]:
     """Draw one table per site, with numbers, categories, dates and gaps that differ by site.
 
-        risk = 0.06 (age - 55) + r(pain) + 0.03 (pressure - 130) + 0.01 (cholesterol - 240)
-               + 0.8 smoker - 0.5
+        risk = 0.06 (age - 55) + 0.03 (pressure - 130) + 0.01 (cholesterol - 240) + habits
+        habits = r(pain) + 0.8 smoker - 0.5
         y = 1 with probability 1 / (1 + exp(-risk))
 
     Columns are those of `HOSPITAL_COLUMNS`. Site k lacks a part k/(2 sites) of its pressures. The
