@@ -38,9 +38,7 @@ def mean_and_deviation(network: Network, inputs: Sequence[Array]) -> tuple[Array
         squares = np.einsum("ij,ij->j", x, x)
         moments.append(np.concatenate([x.T @ np.ones(len(x)), squares]))
     D, S = np.split(averaging.total(network, np.stack(moments)), 2, axis=1)
-    s = np.sqrt(np.maximum(S - D**2 / N, 0.0) / N)
-    rounding = 2 * np.finfo(float).eps * np.abs(m)
-    return m + D / N, np.where(s <= rounding, 1.0, s)
+    return m + D / N, _deviation(N, m, D, S)
 
 
 def mean_and_deviation_with_gaps(
@@ -52,14 +50,24 @@ def mean_and_deviation_with_gaps(
     m = 0 and s = 1.
     """
     averaging = Averaging(tolerance=1e-12)
-    own_sums = [np.stack([np.nansum(X, axis=0), np.sum(~np.isnan(X), axis=0)]) for X in inputs]
+    own_sums = []
+    for X in inputs:
+        present = np.sum(~np.isnan(X), axis=0)
+        own_sums.append(np.stack([np.nansum(X, axis=0), present]))
     sums, counts = sum_alike(network, np.stack(own_sums), averaging)[0]
     N = np.maximum(np.rint(counts), 1.0)
     m = sums / N
-    own_moments = [
-        np.stack([np.nansum(X - m, axis=0), np.nansum((X - m) ** 2, axis=0)]) for X in inputs
-    ]
+    own_moments = []
+    for X in inputs:
+        x = X - m
+        own_moments.append(np.stack([np.nansum(x, axis=0), np.nansum(x**2, axis=0)]))
     D, S = sum_alike(network, np.stack(own_moments), averaging)[0]
+    return np.rint(counts), m + D / N, _deviation(N, m, D, S)
+
+
+def _deviation(N: Array, m: Array, D: Array, S: Array) -> Array:
+    """Return s from the sums D of x - m and S of (x - m)^2; 1 if it is nothing but rounding."""
     s = np.sqrt(np.maximum(S - D**2 / N, 0.0) / N)
     rounding = 2 * np.finfo(float).eps * np.abs(m)
-    return np.rint(counts), m + D / N, np.where(s <= rounding, 1.0, s)
+    found: Array = np.where(s <= rounding, 1.0, s)
+    return found
