@@ -265,8 +265,7 @@ class SimulatedNetwork(Network):
         """
         flat = x if x.ndim == 2 else x.reshape(self.size, -1)
         if flat.size <= SMALL:
-            numbers = flat.ravel()
-            fine = isfinite(numbers.dot(numbers))
+            fine = isfinite(np.vdot(flat, flat))
             if not fine:
                 self._must_be_finite(flat)
             product: Array = matrix.dot(flat)  # faster to start than @, but writes twice
@@ -280,8 +279,8 @@ class SimulatedNetwork(Network):
                 part = product[:, left : left + width]
                 with np.errstate(invalid="ignore"):
                     np.matmul(matrix, flat[:, left : left + width], out=part)
-                shown = part[0] if self._one_row_shows else part.ravel()
-                fine &= isfinite(shown.dot(shown))
+                shown = part[0] if self._one_row_shows else part
+                fine &= isfinite(np.vdot(shown, shown))  # vdot gives no warnings
             if not fine:
                 self._must_be_finite(flat)
         if not fine:
