@@ -26,11 +26,13 @@ from peerlearn import (
     graphs,
 )
 from peerlearn.algorithms.certificate import sum_error, sum_with_errors
+from peerlearn.algorithms.columns import LocalColumns
 from peerlearn.algorithms.readout import gram
 from peerlearn.algorithms.readout.auto import Auto
 from peerlearn.algorithms.sums import sum_everywhere
 from peerlearn.errors import DataError, NotConverged
 from peerlearn.local.chunks import Chunk
+from peerlearn.local.column_blocks import ColumnBlocks
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.normal_equations import NormalEquations, product_units
@@ -260,9 +262,56 @@ def test_solvers_that_promise_something_else_have_a_gradient_or_a_reason():
     assert f"gradient      {found.report.gradient:.2e}" in str(found.report)
     network = SimulatedNetwork(graphs.ring(5))
     report = Local().solve(network, problems, Ridge(1.0)).report
-    assert network.ledger.bytes == 0
+    assert network.ledger.bytes == 0  # its promise, so it can know nothing of other agents
     assert report.gradient is None
     assert "of the pooled one nothing is known" in str(report)
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6])
+@pytest.mark.parametrize("stopping", ["bound", "messages", "oracle"])
+def test_consensus_by_gossip_bounds_the_gradient_at_every_agent(stopping, tolerance):
+    problems, H, Y = ragged_problem(12, 20, 2)
+    averaging = Averaging("plain", tolerance, stopping=stopping)
+    network = SimulatedNetwork(graphs.ring(12))
+    found = Consensus(averaging).solve(network, problems, Ridge(1.0))
+    gradients = H.T @ (H @ found.coefficients - Y) + found.coefficients
+    largest = np.linalg.norm(gradients, axis=(1, 2)).max()
+    assert largest <= found.report.gradient
+    if stopping != "messages":  # which ends earlier than it could
+        spread = np.linalg.norm(found.coefficients - found.coefficients.mean(axis=0))
+        assert found.report.gradient <= largest + 2 * np.vdot(H, H) * spread
+    network = SimulatedNetwork(graphs.ring(12))
+    thesis = Consensus(averaging, "thesis").solve(network, problems, Ridge(1.0)).report
+    assert thesis.gradient is None
+    assert "sends nothing for a gradient" in thesis.bound_reason
+    assert thesis.sent.rounds < found.report.sent.rounds
+
+
+def test_a_gradient_whose_sum_was_cut_off_is_not_reported():
+    problems, _, _ = ragged_problem(12, 20, 2)
+    averaging = Averaging("plain", 1e-6, max_rounds=5)
+    network = SimulatedNetwork(graphs.ring(12))
+    with pytest.warns(NotConverged):
+        report = Consensus(averaging).solve(network, problems, Ridge(1.0)).report
+    assert report.gradient is None
+    assert "cut off" in report.bound_reason
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-9])
+def test_an_answer_in_one_place_has_a_bound(benchmark, alpha):
+    """A single agent sends nothing, but has all rows. The second one needs its factor."""
+    _, H, Y = breast_cancer(1.0)
+    truth = benchmark.true_answer(H, Y, alpha)
+    network = SimulatedNetwork(graphs.complete(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        by_rows = Local().solve(network, LeastSquares.of_rows([H], [Y]), Ridge(alpha))
+        by_columns = LocalColumns().solve_columns(network, ColumnBlocks.of_features([H]), Y, alpha)
+    for found in (by_rows, by_columns):
+        away = relative_distance(found.coefficients[0], truth)
+        assert away <= found.report.bound <= 1e4 * away
+        assert found.report.converged == (found.report.bound <= 1e-6)
+    assert by_rows.report.converged == (alpha == 1e-3)
 
 
 def test_errors_of_gram_matrices_beside_large_moments_are_bounded():

@@ -47,7 +47,7 @@ import scipy.linalg
 
 from peerlearn.algorithms.averaging import FAILURE, Averaging
 from peerlearn.algorithms.iteration import Certificate
-from peerlearn.algorithms.sums import sum_alike
+from peerlearn.algorithms.sums import broadcast_from_center, sum_alike, sum_everywhere
 from peerlearn.arrays import HUGE, Array, Indices, all_finite, norms
 from peerlearn.errors import DataError
 from peerlearn.local.least_squares import CENTRING_UNITS, LeastSquares, Lengths
@@ -69,6 +69,8 @@ Total = Callable[[Network, Array, Averaging], Array]
 LARGEST_CHANGE = 0.1  # relative, of a matrix by its errors; with more there is no bound
 SUMS_BEHIND_BOUND = 10  # at most, of which each may fail where messages get lost
 GRADIENT_TOLERANCE = 1e-15  # of a sum of gradients by gossip
+ROUGH_GRADIENT = 1e-9  # the same, of gradients that do not vanish
+TRACE_SCALE = 1e-3
 TOO_CLOSE_TO_SINGULAR = "rounding errors may make the equations singular"
 CUT_OFF = "sums were cut off before their tolerance"
 NOT_STRONGLY_CONVEX = "a lasso problem may have many answers"
@@ -229,6 +231,41 @@ def solve_certified(
     return solve_factor(Factor(equations.shape, equations.R, equations.units), alpha, lengths)
 
 
+def solve_in_one_place(
+    solve: Callable[[], Array],
+    equations: NormalEquations,
+    factor: Callable[[], Factor] | None,
+    alpha: float,
+    tolerance: float,
+    lengths: Lengths | None,
+) -> tuple[Array, Certificate]:
+    """Return the ridge solution of an agent that has all rows, and its certificate.
+
+    solve: returns the solution from H'H, or raises DataError. If that is not within the tolerance,
+    the factor is solved, where there is one.
+    """
+    try:
+        b = solve()
+        certificate = certify_equations(equations, alpha, b, lengths=lengths)
+        failure = None
+    except DataError as error:
+        certificate = Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+        failure = error
+    if factor is None or certificate.bound <= tolerance:
+        if failure is not None:
+            raise failure
+        return b, certificate
+    try:
+        closer, better = solve_factor(factor(), alpha, lengths)
+    except DataError:
+        if failure is not None:
+            raise failure from None
+        return b, certificate
+    if failure is None and certificate.bound <= better.bound:
+        return b, certificate
+    return closer, better
+
+
 @dataclass(frozen=True)
 class PooledGradient:
     """The gradient g(b) = A b - c at each hosted agent's copy of b, and what it may be off."""
@@ -288,12 +325,17 @@ def pooled_gradient(
 
     total: `sum_everywhere`, or `sum_alike` for the same bits at all agents.
     """
-    own = problems.normal(b) - problems.moment
+    own, rounding = _own_gradients(problems, b)
+    sums, errors, reason = sum_with_errors(network, own, rounding, averaging, total)
+    return PooledGradient(sums + alpha * b, errors + 4 * U * alpha * norms(b), reason)
+
+
+def _own_gradients(problems: LeastSquares, b: Array) -> tuple[Array, Array]:
+    """Return H_k'(H_k b - Y_k) of each hosted agent, and bounds on the rounding errors."""
     trace = problems.sizes()
     units = product_units(problems.shape[0]) + problem_units(problems)
     rounding = U * units * (trace * norms(b) + np.sqrt(trace * problems.squares))
-    sums, errors, reason = sum_with_errors(network, own, rounding, averaging, total)
-    return PooledGradient(sums + alpha * b, errors + 4 * U * alpha * norms(b), reason)
+    return problems.normal(b) - problems.moment, rounding
 
 
 def problem_units(problems: LeastSquares) -> Array:
@@ -406,8 +448,45 @@ def most_exact(network: Network, averaging: Averaging, tolerance: float) -> Aver
     """Return the averaging for a gradient: as exact as `tolerance`, if its rounds allow that."""
     if averaging.exact_on(network) or averaging.tolerance <= tolerance:
         return averaging
-    tighter = Averaging(averaging.method, tolerance, averaging.max_rounds, averaging.stopping)
+    # An oracle waits for digits that rounding never reaches.
+    stopping = "bound" if averaging.stopping == "oracle" else averaging.stopping
+    method = averaging.method_on(network)
+    tighter = Averaging(method, tolerance, averaging.max_rounds, stopping)
     return tighter if tighter.suffices_on(network) else averaging
+
+
+def gradient_of_each(
+    network: Network, problems: LeastSquares, alpha: float, b: Array, averaging: Averaging
+) -> tuple[float | None, str]:
+    """Return a bound on the gradients of the pooled objective at the hosted agents' own b.
+
+    Agents whose b differ sum the gradient at the b of one of them, b_0:
+
+        |g(b_k)| <= |g(b_0)| + (trace(H'H) + alpha) |b_k - b_0|
+
+    The trace travels in the same messages. The bound is None if that sum was cut off; the reason
+    is as in Certificate.
+    """
+    exact = most_exact(network, averaging, ROUGH_GRADIENT)
+    if exact.exact_on(network):
+        found = pooled_gradient(network, problems, alpha, b, exact, sum_everywhere)
+        return float((norms(found.gradient) + found.errors).max()), found.reason
+    common = broadcast_from_center(network, b)
+    own, rounding = _own_gradients(problems, common)
+    # Small beside the gradients: a stopping rule that looks at whole rows must see those.
+    scale = TRACE_SCALE * (float(norms(common)[0]) or 1.0)
+    traces = scale * problems.sizes()
+    numbers = np.column_stack([own.reshape(len(own), -1), traces])
+    sums, errors, reason = sum_with_errors(network, numbers, rounding, exact, sum_everywhere)
+    if reason == CUT_OFF:
+        return None, CUT_OFF
+    gradients = norms(sums[:, :-1].reshape(own.shape) + alpha * common)
+    gradients = gradients + errors + 4 * U * alpha * norms(common)
+    share = 2 * sum_error(network, exact)
+    own_error = sums[:, -1] * share / (1 - share)
+    trace = sums[:, -1] + (own_error if has_own_errors(network, exact) else errors)
+    gradients = gradients + (trace / scale + alpha) * norms(b - common)
+    return float(gradients.max()), reason
 
 
 def certify_gradient(

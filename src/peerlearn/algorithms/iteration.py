@@ -212,6 +212,7 @@ class Iterations:
 
 
 SMALLEST_TOLERANCE = 1e-12
+IN_ONE_PLACE = 1e-6  # tolerance of a single agent, which has all rows
 # Why a solver that sends nothing has neither a bound nor a gradient.
 OF_OWN_DATA = "it is the answer of the agent's own data: of the pooled one nothing is known"
 
