@@ -136,7 +136,7 @@ def test_it_costs_one_small_sum():
     without = RVFLRegressor(
         50, solver="gram", fit_intercept=False, network=net(), random_state=0
     ).fit(X, y)
-    numbers = 2 * 50 + 1 + 2
+    numbers = 2 * 50 + 1 + 3
     more = with_it.report_.sent.megabytes - without.report_.sent.megabytes
     assert more * 1e6 == pytest.approx(2 * 4 * 8 * numbers, rel=0.05)  # twice over 4 links
 

@@ -93,6 +93,71 @@ def certificate_of(distance: float, size: float, reason: str = "") -> Certificat
     return Certificate(distance / (size - distance), reason)
 
 
+def with_intercept(
+    certificate: Certificate, b: Array, lengths: Lengths | None, by_means: float | None = None
+) -> Certificate:
+    """Return the worse of two certificates: of b, and of b and the intercept q - m'b together.
+
+    lengths: has the means m and q; None if there is no intercept. by_means: a bound on
+    |m'(b - b*)|, if there is a better one than |m| |b - b*|.
+    """
+    if lengths is None or certificate.bound == math.inf:
+        return certificate
+    m, c, size, error = _intercept(lengths, b)
+    distance = certificate.bound * size / (1 + certificate.bound)
+    if by_means is None:
+        by_means = float(np.linalg.norm(m)) * distance
+    joint = math.hypot(distance, by_means) + error
+    return _worst([certificate, certificate_of(joint, math.hypot(size, c), certificate.reason)])
+
+
+def each_with_intercept(
+    certificates: Sequence[Certificate], b: Array, lengths: Lengths | None
+) -> list[Certificate]:
+    """Return `with_intercept` of each hosted agent's b."""
+    pairs = zip(certificates, b, strict=True)
+    return [with_intercept(certificate, own, lengths) for certificate, own in pairs]
+
+
+def intercept_effect(lengths: Lengths | None, b: Array) -> tuple[float, float]:
+    """Return f and e: if b is relatively t from the answer, the intercept makes it f t + e."""
+    if lengths is None or not b.any():
+        return 1.0, 0.0
+    m, c, size, error = _intercept(lengths, b)
+    together = math.hypot(size, c)
+    return max(1.0, math.hypot(1.0, float(np.linalg.norm(m))) * size / together), error / together
+
+
+def _intercept(lengths: Lengths, b: Array) -> tuple[Array, float, float, float]:
+    """Return m, |q - m'b|, |b|, and how far errors of m and q and rounding move the intercept."""
+    B = len(b)
+    m = lengths.means[:B]
+    q = lengths.means[B:]
+    sizes = np.abs(b)
+    by_means = lengths.mean_errors[:B] @ sizes + lengths.mean_errors[B]
+    by_rounding = U * product_units(B) * (np.abs(m) @ sizes + np.abs(q))
+    error = float(np.linalg.norm(by_means + by_rounding))
+    return m, float(np.linalg.norm(q - m @ b)), float(np.linalg.norm(b)), error
+
+
+def _with_means(X: Array, lengths: Lengths | None) -> Array:
+    """Return X with a row for m'(b - b*) below, where X has one for each entry of b - b*."""
+    return X if lengths is None else np.vstack([X, lengths.means[: len(X)] @ X])
+
+
+def centre_error(lengths: Lengths | None, b: Array) -> float:
+    """Return how far inexact means move the gradient at b: W d d'b - W d e', d and e their errors.
+
+    See centred.py.
+    """
+    if lengths is None:
+        return 0.0
+    B = len(b)
+    d = float(np.linalg.norm(lengths.mean_errors[:B]))
+    e = float(lengths.mean_errors[B])
+    return lengths.weight * d * (d * float(np.linalg.norm(b)) + e)
+
+
 def receive_bound(number: float, reason: str = TOO_CLOSE_TO_SINGULAR) -> Certificate:
     """Return the certificate whose bound was sent as a number; HUGE stands for infinite."""
     if number >= HUGE:
@@ -125,17 +190,26 @@ def certify_equations(
         y = max(y, lengths.targets)
     error = U * (equations.gram_units + product_units(len(A)))
     X = inverse(G, alpha)
-    v = np.abs(X) @ d
     amplified = change * float(np.linalg.norm(X))
-    q = error * float(d @ v) + amplified
+    q = error * float(d @ np.abs(X) @ d) + amplified
     if not q < LARGEST_CHANGE:
         return Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+    X = _with_means(X, lengths)
     by_rounding = error * np.outer(np.sqrt(X**2 @ d**2), _root_of_squares(d, b, y))
     first = np.abs(X @ (P - A @ b)) + by_rounding
-    distance = (first + error * np.outer(v, d @ first) / (1 - q)) / (1 - q) ** 2
+    by_errors = np.outer(np.abs(X) @ d, d @ first[: len(b)])
+    entries = (first + error * by_errors / (1 - q)) / (1 - q) ** 2
+    distance = entries[: len(b)]
     size = float(np.linalg.norm(b))
     by_change = amplified * (1 + size) / (1 - q) ** 2
-    return certificate_of(float(np.linalg.norm(distance)) + by_change, size)
+    certificate = certificate_of(float(np.linalg.norm(distance)) + by_change, size)
+    if isinstance(alpha, np.ndarray):
+        # A constant without a penalty may be much larger than the coefficients beside it.
+        part = alpha > 0
+        by_part = float(np.linalg.norm(distance[part])) + by_change
+        own = certificate_of(by_part, float(np.linalg.norm(b[part])))
+        return _worst([certificate, own])
+    return with_intercept(certificate, b, lengths, float(np.linalg.norm(entries[len(b) :])))
 
 
 def _certify_few_rows(
@@ -172,7 +246,8 @@ def _certify_few_rows(
     distance = error * h * size_a + amplified * (left + error * sizes)
     # The a of the solver and this one differ in the last bits; b is compared as well.
     distance += float(np.linalg.norm(b - H.T @ a))
-    return certificate_of(distance / (1 - q) ** 2, size_b)
+    certificate = certificate_of(distance / (1 - q) ** 2, size_b)
+    return with_intercept(certificate, b, lengths)
 
 
 def solve_factor(
@@ -200,15 +275,16 @@ def solve_factor(
     b = scipy.linalg.solve_triangular(T, t[:B], check_finite=False)
     if not all_finite(b):
         raise undetermined_error(alpha)
-    w = np.linalg.norm(W, axis=1)
-    q = error * float(d @ w)
+    q = error * float(d @ np.linalg.norm(W, axis=1))
     if not q < LARGEST_CHANGE:
         return b, Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
     left = np.linalg.norm(t[B:], axis=0)
-    by_residual = np.outer(np.sqrt((W @ W.T) ** 2 @ d**2), left)
-    by_size = np.outer(w, _root_of_squares(d, b, y))
-    distance = error * float(np.linalg.norm(by_residual + by_size)) / (1 - q) ** 2
-    return b, certificate_of(distance, float(np.linalg.norm(b)))
+    rows = _with_means(W, lengths)
+    by_residual = np.outer(np.sqrt((rows @ W.T) ** 2 @ d**2), left)
+    by_size = np.outer(np.linalg.norm(rows, axis=1), _root_of_squares(d, b, y))
+    entries = error * (by_residual + by_size) / (1 - q) ** 2
+    certificate = certificate_of(float(np.linalg.norm(entries[:B])), float(np.linalg.norm(b)))
+    return b, with_intercept(certificate, b, lengths, float(np.linalg.norm(entries[B:])))
 
 
 def solve_certified(
@@ -310,7 +386,8 @@ class PooledGradient:
                 step = float(np.linalg.norm(X @ self.gradient[k]))
                 closer = (step + size * float(self.errors[k])) / (1 - q) ** 2
                 distances[k] = min(distances[k], closer)
-        return _worst(_certify_all(distances, norms(b), self.reason))
+        certificates = _certify_all(distances, norms(b), self.reason)
+        return _worst(each_with_intercept(certificates, b, lengths))
 
 
 def pooled_gradient(
@@ -327,7 +404,8 @@ def pooled_gradient(
     """
     own, rounding = _own_gradients(problems, b)
     sums, errors, reason = sum_with_errors(network, own, rounding, averaging, total)
-    return PooledGradient(sums + alpha * b, errors + 4 * U * alpha * norms(b), reason)
+    errors = errors + 4 * U * alpha * norms(b) + centre_error(problems.lengths, b[0])
+    return PooledGradient(sums + alpha * b, errors, reason)
 
 
 def _own_gradients(problems: LeastSquares, b: Array) -> tuple[Array, Array]:
@@ -500,7 +578,8 @@ def certify_gradient(
     """Return the certificate of b, the same at all agents, by one sum of gradients."""
     if alpha == 0:
         return Certificate(math.inf, "alpha is 0, and no agent has the Gram matrix")
-    return pooled_gradient(network, problems, alpha, b, averaging, total).certify(alpha, b)
+    found = pooled_gradient(network, problems, alpha, b, averaging, total).certify(alpha, b)
+    return with_intercept(found, b[0], problems.lengths)
 
 
 def relative_bound(

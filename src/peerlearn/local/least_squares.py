@@ -41,17 +41,22 @@ PerAgent = Callable[[Array], Array]  # (agents, B, M) -> (agents, B, M), each ag
 
 @dataclass(frozen=True)
 class Lengths:
-    """Lengths of columns and targets before means were subtracted from them.
+    """Lengths of columns and targets before means were subtracted from them, and these means.
 
-    Rounding errors are relative to these, not to the smaller numbers that are left.
+    Rounding errors are relative to these lengths, not to the smaller numbers that are left.
 
     columns: of all agents together, B numbers, the same at all agents. targets: the same for all
-    targets together. own: squares of the lengths of all columns of each hosted agent.
+    targets together. own: squares of the lengths of all columns of each hosted agent. means: of
+    features and targets, B + M numbers. mean_errors: bounds on the errors of the means, B + 1
+    numbers, the last one for all targets together. weight: of all rows.
     """
 
     columns: Array
     targets: float
     own: Array
+    means: Array
+    mean_errors: Array
+    weight: float
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class DualConjugateGradient:
         )
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=0.5)
         copies = np.tile(Y, (blocks.agents, 1, 1))
-        units = product_units(blocks.rows)
+        units = product_units(blocks.rows) + blocks.own_units
         sizes = PooledSizes(network.size * sums.largest, 0.0, units)
         system = _Dual(network, blocks, copies, alpha, sizes)
         krylov = Krylov(system, lambda r: r, sums.averaging, loop)
@@ -137,6 +137,7 @@ class _Dual:
         q, (e, trace, width) = sum_with_extra(self.network, self.blocks.kernel(d), sizes, averaging)
         L = self.network.size
         units = product_units(self.Y.shape[1]) + product_units(L * width) + sum_units(L)
+        units += self.blocks.own_units
         self.sizes = PooledSizes(L * trace, 0.0, units)
         return q + self.alpha * d, e
 
@@ -148,6 +149,7 @@ class _Dual:
     def check(self, a: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
         own = self.blocks.kernel(a)
         units = product_units(self.Y.shape[1]) + each_units(self.blocks.widths)
+        units = units + 2 * self.blocks.own_units
         rounding = U * units * self.blocks.squares() * norms(a)
         sums, errors, reason = sum_with_errors(self.network, own, rounding, averaging, sum_alike)
         r = self.Y - sums - self.alpha * a
@@ -178,6 +180,7 @@ class _Dual:
         Y = self.Y[0]
         size_a = float(np.linalg.norm(a))
         products = float(np.linalg.norm(Y)) + float(np.linalg.norm(r)) + alpha * size_a
+        error += U * self.blocks.own_units * float(np.linalg.norm(Y))
         lost = size_a * (error + U * product_units(a.size) * products)
         size = math.sqrt(max(float(np.vdot(a, Y - r - alpha * a)) - lost, 0.0))
         rounding = U * self.sizes.units * math.sqrt(self.sizes.trace) * size_a

@@ -61,8 +61,8 @@ class LocalColumns:
         shape = (int(blocks.widths[0]), Y.shape[1])
         b, certificate = solve_in_one_place(
             lambda: blocks.ridge(Y, alpha)[0],
-            NormalEquations.of_rows(HY, shape),
-            lambda: Factor.of_blocks([HY], shape),
+            NormalEquations.of_rows(HY, shape, blocks.own_units),
+            lambda: Factor.of_blocks([HY], shape, blocks.own_units),
             alpha,
             IN_ONE_PLACE,
             None,

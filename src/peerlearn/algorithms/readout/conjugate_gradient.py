@@ -24,13 +24,17 @@ from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.certificate import (
     PooledSizes,
     U,
+    centre_error,
     certificate_of,
     certify_each,
+    each_with_intercept,
     has_own_errors,
+    intercept_effect,
     pooled_gradient,
     recurrence_error,
     sum_error,
     sum_positive,
+    with_intercept,
 )
 from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
 from peerlearn.algorithms.krylov import (
@@ -207,7 +211,8 @@ class _NormalEquations:
         return q + self.alpha * d, e
 
     def distance(self, b: Array, r: Array, z: Array) -> Array:
-        return relative(self.preconditioner.distance(r, z, self.alpha), norms(b))
+        distances = relative(self.preconditioner.distance(r, z, self.alpha), norms(b))
+        return self._intercept_effect(b)[0] * distances
 
     def check(self, b: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
         """Return c - A b, newly summed, and certificates.
@@ -221,7 +226,8 @@ class _NormalEquations:
             parts = np.maximum(dots(r, self.own_parts(r)), 0.0)
             energy = sum_positive(self.network, parts, averaging)
             gradients = np.minimum(gradients, math.sqrt(self.alpha * energy) * (1 + ENERGY_MARGIN))
-        return r, certify_each(gradients + found.errors, self.alpha, b, found.reason)
+        certificates = certify_each(gradients + found.errors, self.alpha, b, found.reason)
+        return r, each_with_intercept(certificates, b, self.problems.lengths)
 
     def certify(self, end: End) -> Certificate:
         """Return the certificate; all agents have the same copies.
@@ -232,11 +238,21 @@ class _NormalEquations:
         if end.z is not None:
             energy = self.preconditioner.distance(end.r, end.z, self.alpha)
             distance = np.minimum(distance, energy)
-        drift = float(self.drift(end.path, end.b)[0])
+        drift = float(self._own_drift(end.path, end.b)[0])
         size = float(norms(end.b)[0])
-        return certificate_of(float(distance[0]) + drift * size, size)
+        certificate = certificate_of(float(distance[0]) + drift * size, size)
+        return with_intercept(certificate, end.b[0], self.problems.lengths)
 
     def drift(self, path: Path, b: Array) -> Array:
+        factor, addition = self._intercept_effect(b)
+        return factor * self._own_drift(path, b) + addition
+
+    def _own_drift(self, path: Path, b: Array) -> Array:
         B = self.problems.shape[0]
         error = recurrence_error(self.sizes, path.travelled, path.rounded, self.alpha, B)
+        error = error + centre_error(self.problems.lengths, b[0])
         return relative(error / self.alpha, norms(b)) + 2 * U * path.steps
+
+    def _intercept_effect(self, b: Array) -> tuple[float, float]:
+        """Return what an intercept does to a relative distance; all agents have the same b."""
+        return intercept_effect(self.problems.lengths, b[0])
