@@ -422,9 +422,7 @@ def _own_gradients(problems: LeastSquares, b: Array) -> tuple[Array, Array]:
     return problems.normal(b) - problems.moment, rounding
 
 
-def _own_gradients_of_rows(
-    problems: LeastSquares, alpha: float, b: Array
-) -> tuple[Array, Array]:
+def _own_gradients_of_rows(problems: LeastSquares, alpha: float, b: Array) -> tuple[Array, Array]:
     """Return what `_own_gradients` does, from the rows themselves.
 
     An error e of H_k b - Y_k moves the answer by |A^-1 H_k'e| <= |e| / (2 sqrt(alpha)), and not by

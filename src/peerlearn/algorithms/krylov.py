@@ -177,9 +177,7 @@ class Krylov:
                 return b, certificate
             averaging = tighter
 
-    def _solve_by_tree(
-        self, b: Array, r: Array, first: Array | None
-    ) -> tuple[Array, Certificate]:
+    def _solve_by_tree(self, b: Array, r: Array, first: Array | None) -> tuple[Array, Certificate]:
         """Return b and its certificate; all agents have the same bits of everything."""
         loop = self.loop
         best = Certificate(np.inf)
