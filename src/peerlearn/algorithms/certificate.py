@@ -397,12 +397,18 @@ def pooled_gradient(
     b: Array,
     averaging: Averaging,
     total: Total,
+    *,
+    by_rows: bool = False,
 ) -> PooledGradient:
     """Sum the gradient at b, which must be the same at all agents.
 
-    total: `sum_everywhere`, or `sum_alike` for the same bits at all agents.
+    total: `sum_everywhere`, or `sum_alike` for the same bits at all agents. by_rows: read the rows
+    again, for smaller rounding errors.
     """
-    own, rounding = _own_gradients(problems, b)
+    if by_rows:
+        own, rounding = _own_gradients_of_rows(problems, alpha, b)
+    else:
+        own, rounding = _own_gradients(problems, b)
     sums, errors, reason = sum_with_errors(network, own, rounding, averaging, total)
     errors = errors + 4 * U * alpha * norms(b) + centre_error(problems.lengths, b[0])
     return PooledGradient(sums + alpha * b, errors, reason)
@@ -414,6 +420,20 @@ def _own_gradients(problems: LeastSquares, b: Array) -> tuple[Array, Array]:
     units = product_units(problems.shape[0]) + problem_units(problems)
     rounding = U * units * (trace * norms(b) + np.sqrt(trace * problems.squares))
     return problems.normal(b) - problems.moment, rounding
+
+
+def _own_gradients_of_rows(problems: LeastSquares, alpha: float, b: Array) -> tuple[Array, Array]:
+    """Return what `_own_gradients` does, from the rows themselves.
+
+    An error e of H_k b - Y_k moves the answer by |A^-1 H_k'e| <= |e| / (2 sqrt(alpha)), and not by
+    |H_k| |e| / alpha. It is therefore counted as an error of the gradient of sqrt(alpha) / 2 |e|.
+    """
+    own, residual_sizes, sizes = problems.gradients_of_rows(b)
+    by_centring = 0.0 if problems.lengths is None else CENTRING_UNITS
+    of_residuals = product_units(problems.shape[0]) + by_centring
+    rounding = problem_units(problems) * sizes
+    rounding = rounding + math.sqrt(alpha) / 2 * of_residuals * residual_sizes
+    return own, U * rounding
 
 
 def problem_units(problems: LeastSquares) -> Array:
