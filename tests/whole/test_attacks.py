@@ -118,7 +118,15 @@ def test_one_message_of_gram_gives_the_rows_of_its_sender():
     parts = np.array_split(np.arange(180, 569), 19)
     parts.insert(LEAF, np.arange(180))
     network = Tapped(PARENT)
-    model = RVFLClassifier(300, solver="gram", fit_intercept=False, network=network, random_state=0)
+    model = RVFLClassifier(
+        300,
+        solver="gram",
+        fit_intercept=False,
+        network=network,
+        random_state=0,
+        alpha=1.0,
+        activation="sigmoid",
+    )
     model.fit([(X[part], cancer.y[part]) for part in parts])
 
     message = network.of("exchange", LEAF)[-1]
