@@ -15,11 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.readout.local import Local
@@ -48,7 +46,7 @@ SOME_ROWS = 10_000  # rows of the network, about, by which kinds and widths are 
 MOST_LINKS = 2_000  # columns; with more of them "auto" leaves direct links out
 
 
-@dataclass(frozen=True)
+@dataclass
 class Rows:
     """Rows of all hosted agents, and how sums over all agents are made.
 
@@ -65,9 +63,16 @@ class Rows:
     seed: int
     centred: bool
 
-    @cached_property
-    def moments(self) -> tuple[Array, Array, Array]:
-        """Number of rows, and mean and scale of each column, over all agents; at each hosted agent.
+    def __post_init__(self) -> None:
+        # No cached_property: until Python 3.12 its lock is common to all instances, and agents that
+        # are threads of one process would wait for each other.
+        self.moments = self._sum_moments()
+        _, means, scales = self.moments
+        columns = zip(self.inputs, means, scales, strict=True)
+        self.hashes = [hash_rows(X, mean, scale, self.seed) for X, mean, scale in columns]
+
+    def _sum_moments(self) -> tuple[Array, Array, Array]:
+        """Return the number of rows, and mean and scale of each column, at each hosted agent.
 
         The scale is 1 / s, and 0 where s is no more than the rounding of the mean. Squares are
         summed about the mean, as in `peerlearn.algorithms.standardise`.
@@ -87,13 +92,6 @@ class Rows:
         scale = np.zeros(mean.shape)
         np.divide(1.0, deviation, out=scale, where=varies)
         return sums[:, 0], mean + D / weight, scale
-
-    @cached_property
-    def hashes(self) -> list[NDArray[np.uint64]]:
-        """Hashes of each agent's rows."""
-        _, means, scales = self.moments
-        columns = zip(self.inputs, means, scales, strict=True)
-        return [hash_rows(X, mean, scale, self.seed) for X, mean, scale in columns]
 
     def choose(
         self, candidates: Candidates, alpha: float | None, share: float = 1.0
