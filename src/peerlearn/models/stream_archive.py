@@ -127,10 +127,10 @@ def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel | Ada
     kind = known[chosen]
     given = reader.parameters(kind().get_params(deep=False))
     parameters = {**kind.before_files, PART: learner, **given, "network": network}
-    alpha = parameters.get("alpha")
+    model = kind(**parameters)
+    alpha = model.stream_alpha
     if not isinstance(alpha, int | float) or not 0 < alpha < np.inf:
         raise reader.wrong(f"its alpha is {alpha!r:.60}, which is no number above 0")
-    model = kind(**parameters)
     model.n_features_in_ = reader.entry("n_features", int)
     columns = reader.columns(model.n_features_in_)
     if columns:

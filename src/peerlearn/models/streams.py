@@ -184,7 +184,7 @@ class StreamModel(FittedModel):
     def _begin(self, X: Any, y: Any, classes: Any) -> tuple[Stream, Rows, Counts]:
         """Return a new stream, the rows of its first chunk, and a mark of what was sent before."""
         setup = self.check_settings()
-        if not self.alpha > 0:
+        if not self.stream_alpha > 0:
             raise InputError(
                 "a stream needs alpha above 0: its first rows alone do not determine the "
                 "coefficients"
@@ -214,13 +214,18 @@ class StreamModel(FittedModel):
         state = self.fresh_state(learner, network, (width, outputs))
         return Stream(learner, network, self.stream_settings(), state), rows, mark
 
+    @property
+    def stream_alpha(self) -> Any:
+        """The ridge penalty of a stream."""
+        return self.alpha
+
     def stream_has_intercept(self, learner: Learner) -> bool:
         """Return whether the first coefficient of a stream is a constant without a penalty."""
         return bool(self.fit_intercept) and getattr(learner, "takes_intercept", False)
 
     def _penalties(self, stream: Stream) -> Any:
         """Return the ridge penalty: one number, or one per feature if the first has none."""
-        alpha = float(self.alpha)
+        alpha = float(self.stream_alpha)
         if not self.stream_has_intercept(stream.learner):
             return alpha
         penalties = np.full(stream.state["b"].shape[1], alpha)
@@ -229,7 +234,9 @@ class StreamModel(FittedModel):
 
     def fresh_state(self, learner: Learner, network: Network, shape: tuple[int, int]) -> State:
         """Return the memory of learner and model before the first row, for B x M coefficients."""
-        return learner.start(network, shape, float(self.alpha)) | self.memory(len(network.hosted))
+        return learner.start(network, shape, float(self.stream_alpha)) | self.memory(
+            len(network.hosted)
+        )
 
     def stream_settings(self) -> dict[str, Any]:
         """Return the parameters that must not change while a stream is running."""
