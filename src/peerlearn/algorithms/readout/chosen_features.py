@@ -36,7 +36,7 @@ from peerlearn.local.candidates import (
     with_direct_links,
 )
 from peerlearn.local.cross_validation import Candidates, best_candidate
-from peerlearn.local.features import RandomFeatures
+from peerlearn.local.features import FeatureMap, RandomFeatures
 from peerlearn.network.base import Network
 
 FOLDS = 5
@@ -148,7 +148,7 @@ class Rows:
         return Averaging(chosen.method_on(self.network), TOLERANCE)
 
 
-def choose_alpha(rows: Rows, features: RandomFeatures) -> Array:
+def choose_alpha(rows: Rows, features: FeatureMap) -> Array:
     """Return the alpha of each hosted agent for these features."""
     candidates = Candidates(None, [features], rows.outputs[0].shape[1])
     _, alphas = rows.choose(candidates, None)
