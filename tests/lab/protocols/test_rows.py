@@ -167,7 +167,8 @@ def test_preparation_is_in_the_order_of_the_file_and_seeded():
 @pytest.mark.filterwarnings("ignore:ADMM stopped")
 def test_distance_is_to_the_closed_form(table, solver):
     given = {"name": "admm", **SETTINGS} if solver == "admm" else solver
-    asked = model(n_hidden=15, alpha=0.3, fit_intercept=False, solver=given, random_state=7)
+    fixed = {"fit_intercept": False, "activation": "sigmoid", "random_state": 7}
+    asked = model(n_hidden=15, alpha=0.3, solver=given, **fixed)
     whole = comparison(table, asked, metrics=("distance", "disagreement"), folds=2)
     for trial, outcome in ran(whole):
         X, y, _, _ = by_hand(trial)
@@ -176,7 +177,7 @@ def test_distance_is_to_the_closed_form(table, solver):
             SimulatedNetwork(graphs.ring(4)),
             ADMM(**SETTINGS) if solver == "admm" else solver,
         )
-        ours = kind(15, 0.3, fit_intercept=False, solver=solving, network=network, random_state=7)
+        ours = kind(15, 0.3, solver=solving, network=network, **fixed)
         b_k = ours.fit(whole.protocol._shares(trial, fold_of(trial))).coefficients_
         b = closed_form(
             ours.features_(X), np.eye(3)[y] if table.task == "classification" else y[:, None], 0.3

@@ -91,7 +91,8 @@ class ConjugateGradient:
     >>> from peerlearn import ConjugateGradient, RVFLClassifier, SimulatedNetwork, data, graphs
     >>> iris = data.load("iris")
     >>> network = SimulatedNetwork(graphs.ring(5))
-    >>> model = RVFLClassifier(50, solver=ConjugateGradient(), network=network, random_state=0)
+    >>> fixed = {"alpha": 1.0, "activation": "sigmoid", "network": network, "random_state": 0}
+    >>> model = RVFLClassifier(50, solver=ConjugateGradient(), **fixed)
     >>> model.fit(iris.X, iris.y).report_.note
     'preconditioner synthetic, sums by tree'
     """
