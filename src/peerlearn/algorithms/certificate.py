@@ -47,7 +47,12 @@ import scipy.linalg
 
 from peerlearn.algorithms.averaging import FAILURE, Averaging
 from peerlearn.algorithms.iteration import Certificate
-from peerlearn.algorithms.sums import broadcast_from_center, sum_alike, sum_everywhere
+from peerlearn.algorithms.sums import (
+    broadcast_from_center,
+    maximum,
+    sum_alike,
+    sum_everywhere,
+)
 from peerlearn.arrays import HUGE, Array, Indices, all_finite, norms
 from peerlearn.errors import DataError
 from peerlearn.local.least_squares import CENTRING_UNITS, LeastSquares, Lengths
@@ -121,7 +126,7 @@ def each_with_intercept(
 
 def intercept_effect(lengths: Lengths | None, b: Array) -> tuple[float, float]:
     """Return f and e: if b is relatively t from the answer, the intercept makes it f t + e."""
-    if lengths is None or not b.any():
+    if lengths is None or np.count_nonzero(b) == 0:
         return 1.0, 0.0
     m, c, size, error = _intercept(lengths, b)
     together = math.hypot(size, c)
@@ -568,7 +573,7 @@ def gradient_of_each(
     exact = most_exact(network, averaging, ROUGH_GRADIENT)
     if exact.exact_on(network):
         found = pooled_gradient(network, problems, alpha, b, exact, sum_everywhere)
-        return float((norms(found.gradient) + found.errors).max()), found.reason
+        return float((norms(found.gradient) + found.errors)[0]), found.reason
     common = broadcast_from_center(network, b)
     own, rounding = _own_gradients(problems, common)
     # Small beside the gradients: a stopping rule that looks at whole rows must see those.
@@ -584,7 +589,7 @@ def gradient_of_each(
     own_error = sums[:, -1] * share / (1 - share)
     trace = sums[:, -1] + (own_error if has_own_errors(network, exact) else errors)
     gradients = gradients + (trace / scale + alpha) * norms(b - common)
-    return float(gradients.max()), reason
+    return float(maximum(network, gradients)[0]), reason
 
 
 def certify_gradient(

@@ -86,8 +86,9 @@ class FrozenFeatures:
         N = X.shape[0]
         for start in range(0, N, BLOCK):
             rows = slice(start, min(start + BLOCK, N))
+            part = X[rows]
             # A copy, so that a map which changes its input in place changes nothing here.
-            H = self.compute(X[rows].copy())
+            H = self.compute(part.toarray() if issparse(part) else part.copy())
             yield rows, _checked(H, rows.stop - start, self.width, f"features ({self.name})", start)
 
 
