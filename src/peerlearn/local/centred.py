@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array, product
+from peerlearn.arrays import Array, map_agents, product
 from peerlearn.local.features import RandomFeatures
 from peerlearn.local.least_squares import LeastSquares, Lengths, Tall, Wide, mirror
 from peerlearn.local.normal_equations import sum_of_squares
@@ -167,16 +167,17 @@ class UncentredProblems:
         """
         B = features.width
         M = Y[0].shape[1]
-        agents: list[FewRows | ManyRows] = []
-        for k, (x, y) in enumerate(zip(X, Y, strict=True)):
+
+        def of_agent(k: int) -> FewRows | ManyRows:
             w = None if weights is None else weights[k]
-            if x.shape[0] < B:
-                agents.append(FewRows(features(x), y, w))
-                continue
+            if X[k].shape[0] < B:
+                return FewRows(features(X[k]), Y[k], w)
             sums = ManyRows(B, M)
-            for block, H in features.blocks(x):
-                sums.add(H, y[block], None if w is None else w[block])
-            agents.append(sums)
+            for block, H in features.blocks(X[k]):
+                sums.add(H, Y[k][block], None if w is None else w[block])
+            return sums
+
+        agents = map_agents(of_agent, len(X), sum(x.shape[0] for x in X) * B)
 
         def read() -> Iterable[tuple[int, Array, Array | None]]:
             for k, (x, y) in enumerate(zip(X, Y, strict=True)):
