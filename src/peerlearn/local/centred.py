@@ -210,20 +210,29 @@ class UncentredProblems:
     def about(self, means: Means) -> LeastSquares:
         """Return the problems about these means."""
         centre = means.centre
-        tall: dict[int, Pair] = {}
-        wide: dict[int, Pair] = {}
-        for k, agent in enumerate(self.agents):
-            kind = tall if isinstance(agent, ManyRows) else wide
-            kind[k] = agent.about(centre[k])
+        B, M = self.shape
+        tall = [k for k, agent in enumerate(self.agents) if isinstance(agent, ManyRows)]
+        # One array for all agents from the beginning, so that no Gram matrix is there twice.
+        G = np.empty((len(tall), B, B))
+        HY = np.empty((len(tall), B, M))
+        for i, k in enumerate(tall):
+            G[i], HY[i] = self.agents[k].about(centre[k])
+        few = {k: agent for k, agent in enumerate(self.agents) if isinstance(agent, FewRows)}
+        wide = {k: agent.about(centre[k]) for k, agent in few.items()}
+        groups = group_problems({}, wide)
+        if tall:
+            groups.insert(0, Tall(np.array(tall), G, HY))
+
+        read = self._read  # not self, whose sums can be forgotten
 
         def read_again() -> Iterable[tuple[int, Array]]:
-            for k, rows, w in self._read():
+            for k, rows, w in read():
                 shifted = rows - centre[k]
                 yield k, shifted if w is None else shifted * np.sqrt(w)[:, None]
 
         own = self.sums()[:, 1 + centre.shape[1] :]
         problems = LeastSquares(
-            group_problems(tall, wide),
+            groups,
             self.rows,
             self.shape,
             own[:, -1],

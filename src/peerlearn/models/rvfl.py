@@ -174,7 +174,9 @@ class _RVFL(StreamModel, RowModel):
             means = common_means(network, solver, uncentred)
         else:
             means = uncentred.zero_means()
-        answer = solver.solve(network, uncentred.about(means), Ridge(self.alpha))
+        problems = uncentred.about(means)
+        del uncentred  # as large as the problems
+        answer = solver.solve(network, problems, Ridge(self.alpha))
         self.intercept_ = intercepts(means.centre, answer.coefficients)
         return answer
 
