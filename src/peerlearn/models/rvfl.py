@@ -68,8 +68,8 @@ from peerlearn.models.base import (
     RandomState,
     Setup,
     check_intercept,
-    number_between,
 )
+from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
 from peerlearn.models.given_features import (
     ENTRY,
     check_features,
@@ -81,7 +81,7 @@ from peerlearn.models.given_features import (
 from peerlearn.models.row_model import RowModel, chunk_of, encode_shares
 from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.models.streams import Rows as StreamRows
-from peerlearn.models.targets import LARGEST, LabelTargets, NumberTargets
+from peerlearn.models.targets import LabelTargets, NumberTargets
 from peerlearn.network import Network
 
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
@@ -259,6 +259,7 @@ class _RVFL(StreamModel, RowModel):
             else:
                 means = uncentred.zero_means()
             problems = uncentred.about(means)
+            del uncentred  # as large as the problems
         answer = solver.solve(network, problems, Ridge(float(self.alpha_[0])))
         if isinstance(solver, Local) and self.alpha == "auto":  # each agent has its own alpha
             answer = replace(answer, coefficients=problems.ridge(self.alpha_))
@@ -540,7 +541,7 @@ class RVFLClassifier(LabelTargets, _RVFL):
         activation: str | None = None,
         direct_links: bool | Literal["auto"] = "auto",
         fit_intercept: Intercept = "auto",
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        class_weight: ClassWeight = None,
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
         network: Network | None = None,
@@ -562,15 +563,7 @@ class RVFLClassifier(LabelTargets, _RVFL):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        given = self.class_weight
-        if given is None or given == "balanced":
-            return
-        if not isinstance(given, Mapping):
-            raise InputError(
-                f"class_weight is {given!r:.60}: give 'balanced', None, or a dict of label: weight"
-            )
-        for label, weight in given.items():
-            number_between(weight, f"class_weight of {label!r:.60}", 0.0, LARGEST)
+        check_class_weight(self.class_weight)
 
     def weigh_rows(
         self,
@@ -579,24 +572,14 @@ class RVFLClassifier(LabelTargets, _RVFL):
         outputs: list[Array],
         weights: list[Array] | None,
     ) -> list[Array] | None:
-        """Return the given weights, times those of classes.
-
-        If balanced, a class with n of all N rows of the network weighs N / (C n), C classes.
-        """
-        if self.class_weight is None:
-            return weights
-        members = [np.hstack([Y < 0, Y > 0]) if Y.shape[1] == 1 else Y > 0 for Y in outputs]
-        if isinstance(self.class_weight, Mapping):
-            of_classes = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
-            factors = np.tile(np.array(of_classes, dtype=np.float64), (len(members), 1))
-        else:
-            counts = np.stack([own.sum(axis=0).astype(np.float64) for own in members])
-            rows = common_sums(network, solver, counts)
-            factors = rows.sum(axis=1, keepdims=True) / (rows.shape[1] * np.maximum(rows, 1.0))
-        own_weights = [member @ w for member, w in zip(members, factors, strict=True)]
-        if weights is None:
-            return own_weights
-        return [own * w for own, w in zip(own_weights, weights, strict=True)]
+        """Return the given weights, times those of classes."""
+        return weigh_classes(
+            self.class_weight,
+            self.classes_.tolist(),
+            outputs,
+            weights,
+            lambda counts: common_sums(network, solver, counts),
+        )
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None
