@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -35,6 +36,7 @@ from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.averaging import total
+from peerlearn.algorithms.calibration import fit_scales
 from peerlearn.algorithms.readout.auto import READOUT
 from peerlearn.algorithms.readout.chosen_features import (
     FOLDS,
@@ -42,6 +44,7 @@ from peerlearn.algorithms.readout.chosen_features import (
     Rows,
     choose_alpha,
     choose_features,
+    sum_folds,
 )
 from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.readout.means import common_means, common_sums
@@ -67,10 +70,11 @@ from peerlearn.models.base import (
     check_intercept,
     number_between,
 )
+from peerlearn.models.probabilities import Probabilities, check_probability
 from peerlearn.models.row_model import RowModel, chunk_of, encode_shares
 from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.models.streams import Rows as StreamRows
-from peerlearn.models.targets import LARGEST, LabelTargets, NumberTargets
+from peerlearn.models.targets import LARGEST, NumberTargets
 from peerlearn.network import Network
 
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
@@ -247,7 +251,8 @@ class _RVFL(StreamModel, RowModel):
         alpha = None if self.alpha == "auto" else float(self.alpha)
         self.alpha_ = np.full(len(inputs), np.nan if alpha is None else alpha)
         chooses_features = self._chooses_features(setup)
-        if alpha is not None and not chooses_features:
+        folds_needed = alpha is None or self.asks_probabilities(alpha is None)
+        if not folds_needed and not chooses_features:
             return ""
         mark = network.ledger.mark()
         rows = Rows(network, solver, inputs, outputs, weights, self._seed, bool(self.fit_intercept))
@@ -261,12 +266,24 @@ class _RVFL(StreamModel, RowModel):
                 rows, directions, alpha, links=bool(links), units=self.n_hidden
             )
             chosen.append(f"{kind} features")
+        if folds_needed:
+            folds = sum_folds(rows, self.features_)
         if alpha is None:
-            self.alpha_ = choose_alpha(rows, self.features_)
+            self.alpha_ = choose_alpha(rows, self.features_, folds)
             chosen.append(f"alpha {self.alpha_[0]:.3g}")
+        if self.asks_probabilities(alpha is None):
+            self.calibrate(rows, folds)
+            chosen.append("probabilities")
         sent = network.ledger.since(mark).megabytes
         how = f"by {FOLDS}-fold cross-validation from sums, which sent {sent:,.3f} MB"
-        return f"{' and '.join(chosen)} {how}"
+        return f"{', '.join(chosen)} {how}"
+
+    def asks_probabilities(self, has_folds: bool) -> bool:
+        """Return whether to fit probabilities. has_folds: whether sums by fold are made anyway."""
+        return False
+
+    def calibrate(self, rows: Rows, folds: list[Array]) -> None:
+        """Fit probabilities on the scores of rows held out, from the sums of each fold."""
 
     def weigh_rows(
         self,
@@ -400,7 +417,7 @@ class _RVFL(StreamModel, RowModel):
         self.features_ = RandomFeatures(W, b, activation, links, None, mean, scale)
 
 
-class RVFLClassifier(LabelTargets, _RVFL):
+class RVFLClassifier(Probabilities, _RVFL):
     """Random-feature classifier that agents train together; rows stay at their agents.
 
     Parameters
@@ -432,6 +449,11 @@ class RVFLClassifier(LabelTargets, _RVFL):
         Factors of the squared errors of each class's rows. With "balanced", all classes have the
         same weight together: a class weighs the more the fewer rows the whole network has of it.
         That costs one more sum, of as many numbers as there are classes. Streams take no weights.
+    probability : bool or "auto", default "auto"
+        Whether to fit `predict_proba`, on scores of rows by readouts of the other folds. "auto" is
+        True if alpha is chosen: its cross-validation has the sums of each fold already, and 5 times
+        the coefficients and some 10 small sums are sent in addition. With a given alpha, True also
+        sends one Gram matrix per fold. Streams have no probabilities.
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
         "cg", or an object with settings such as ADMM(tolerance=1e-6).
@@ -457,6 +479,9 @@ class RVFLClassifier(LabelTargets, _RVFL):
         The constant of each hosted agent; 0 without fit_intercept.
     features_ : RandomFeatures
         The hidden layer, the same at every agent.
+    probability_scale_ : ndarray of shape (n_hosted_agents,) or None
+        The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
+        None if there are none.
     report_ : Report
         What the solver did and what was sent. It prints as a small table.
 
@@ -469,6 +494,8 @@ class RVFLClassifier(LabelTargets, _RVFL):
     >>> model = model.fit(digits.X[:1500], digits.y[:1500])
     >>> bool(model.score(digits.X[1500:], digits.y[1500:]) > 0.9)
     True
+    >>> model.predict_proba(digits.X[1500:]).max(axis=1).mean().round(1)
+    np.float64(0.9)
     """
 
     def __init__(
@@ -481,6 +508,7 @@ class RVFLClassifier(LabelTargets, _RVFL):
         direct_links: bool | Literal["auto"] = "auto",
         fit_intercept: Intercept = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        probability: bool | Literal["auto"] = "auto",
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
         network: Network | None = None,
@@ -499,9 +527,11 @@ class RVFLClassifier(LabelTargets, _RVFL):
             random_state=random_state,
         )
         self.class_weight = class_weight
+        self.probability = probability
 
     def check_parameters(self) -> None:
         super().check_parameters()
+        check_probability(self.probability, auto=True)
         given = self.class_weight
         if given is None or given == "balanced":
             return
@@ -511,6 +541,17 @@ class RVFLClassifier(LabelTargets, _RVFL):
             )
         for label, weight in given.items():
             number_between(weight, f"class_weight of {label!r:.60}", 0.0, LARGEST)
+
+    def asks_probabilities(self, has_folds: bool) -> bool:
+        asks = has_folds if self.probability == "auto" else bool(self.probability)
+        if not asks:
+            self.keep_scales(None)
+        return asks
+
+    def calibrate(self, rows: Rows, folds: list[Array]) -> None:
+        held_out = rows.score_held_out(self.features_, folds, self.alpha_)
+        sum_up = partial(common_sums, rows.network, rows.solver)
+        self.keep_scales(fit_scales(held_out, sum_up))
 
     def weigh_rows(
         self,
@@ -563,7 +604,16 @@ class RVFLClassifier(LabelTargets, _RVFL):
             raise InputError(
                 "class_weight is set, and streams take no weights: leave it out, or use fit"
             )
+        if self.probability is True:
+            raise InputError(
+                "probability=True needs rows that are held out, and a stream keeps none: set it to "
+                "'auto' or False, or use fit"
+            )
         return self.learn_chunk(X, y, classes)
+
+    def continue_from(self, stream: Stream) -> Self:
+        self.keep_scales(None, "it learned from a stream, which keeps no rows to hold out; use fit")
+        return super().continue_from(stream)
 
 
 class RVFLRegressor(NumberTargets, _RVFL):

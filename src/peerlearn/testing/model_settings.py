@@ -47,6 +47,7 @@ OTHERS: Mapping[str, Settings] = {  # further cases of models that have all thes
     "linked": {"direct_links": True},
     "without intercept": {"fit_intercept": False},
     "balanced": {"class_weight": "balanced"},
+    "with probabilities": {"probability": True},
     "chosen from the data": {"alpha": "auto", "features": "auto"},
     "chosen alpha": {"alpha": "auto", "n_reservoir": 12},
     "feedback": {"feedback_scaling": 0.4, "teacher_scaling": 0.3, "noise": 1e-3, "leak": 0.7},

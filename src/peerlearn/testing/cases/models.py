@@ -142,9 +142,16 @@ def predictions_of(model: Any, network: Network, form: Any = np.asarray) -> Arra
     if model.takes == "columns":
         tables = [data.columns(agent) for agent in hosted]
         ids = [np.arange(len(tables[0]))] * len(hosted)
-        return {"outputs": model.agent_outputs(tables, ids=ids)}
+        return {"outputs": model.agent_outputs(tables, ids=ids)} | scales_of(model)
     X = form(data.rows(1))
     if not model.predicts_alone:
-        return {"outputs": np.stack(model.agent_outputs(X))}  # all agents at the same time
+        # All agents at the same time.
+        return {"outputs": np.stack(model.agent_outputs(X))} | scales_of(model)
     each = [model.agent_outputs(X, slice(k, k + 1))[0] for k in range(len(hosted))]
-    return {"outputs": np.stack(each)}
+    return {"outputs": np.stack(each)} | scales_of(model)
+
+
+def scales_of(model: Any) -> Arrays:
+    """Return the factor that makes probabilities of outputs, if the model has one."""
+    scales = getattr(model, "probability_scale_", None)
+    return {} if scales is None else {"probability scales": scales}
