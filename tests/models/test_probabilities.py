@@ -12,11 +12,25 @@ from sklearn.datasets import make_moons
 from sklearn.metrics import log_loss
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-from peerlearn import RVFLClassifier, SimulatedNetwork, data, graphs, partition
+from peerlearn import (
+    AnchorLapClassifier,
+    LapKRRClassifier,
+    RVFLClassifier,
+    S3VMClassifier,
+    SimulatedNetwork,
+    VerticalRVFLClassifier,
+    data,
+    graphs,
+    partition,
+)
 from peerlearn.algorithms.readout.chosen_features import FOLDS, Rows
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.held_out import HeldOutScores
 from peerlearn.models import archive
+from peerlearn.models.base import DEALING
+from peerlearn.models.probabilities import deal_folds
+from peerlearn.models.vertical import TIES
+from peerlearn.network.faults import Faults
 
 MOONS = make_moons(300, noise=0.3, random_state=0)
 IRIS = (data.load("iris").X, data.load("iris").y)
@@ -195,8 +209,6 @@ def test_agents_alone_have_their_own():
 
 
 def test_messages_that_get_lost():
-    from peerlearn.network.faults import Faults
-
     X, y = MOONS
     lossy = SimulatedNetwork(graphs.ring(4), faults=Faults(loss=0.1))
     settings = {"n_hidden": 20, "random_state": 0}
@@ -255,3 +267,134 @@ def test_codes_of_rows():
         RVFLClassifier(**FIXED, probability=True), *IRIS, method="predict_proba"
     )
     assert predicted.shape == (150, 3)
+
+
+# Classifiers that hold out rows on request
+
+
+MOONS_40 = np.where(np.random.default_rng(0).permutation(300) < 40, MOONS[1], -1)
+IRIS_30 = np.where(np.random.default_rng(0).permutation(150) < 30, IRIS[1], -1)
+FEW = {
+    "two classes": (MOONS[0], MOONS_40, MOONS[1]),
+    "three": (IRIS[0], IRIS_30, IRIS[1]),
+}
+KINDS = [AnchorLapClassifier, S3VMClassifier, LapKRRClassifier]
+SAME_PENALTY = {AnchorLapClassifier: {"gamma_I": 0.5}}
+
+
+@pytest.mark.parametrize("table", FEW)
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_labels_as_by_refits_in_one_place(kind, table):
+    X, some, _ = FEW[table]
+    settings = {"random_state": 0, **SAME_PENALTY.get(kind, {})}
+    model = kind(probability=True, **settings).fit(X, some)
+    seed = model.check_settings().seeds[DEALING]
+    seeds = [(seed, 0, code, 0) for code in range(len(model.classes_))]
+    folds = deal_folds(some, FOLDS, seeds)
+    assert (folds >= 0).sum() == (some >= 0).sum()
+    scores = np.zeros((len(X), 1 if table == "two classes" else 3))
+    for fold in range(FOLDS):
+        held = folds == fold
+        other = kind(**settings).fit(X, np.where(held, -1, some))
+        scores[held] = np.asarray(other.agent_outputs(X[held])[0])
+    known = some >= 0
+    wanted = pooled_scale(scores[known], some[known], np.ones(known.sum()))
+    np.testing.assert_allclose(model.probability_scale_, wanted, rtol=1e-7)
+
+
+@pytest.mark.parametrize("table", FEW)
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_labels_over_a_network(kind, table):
+    X, some, y = FEW[table]
+    parts = np.array_split(np.arange(len(y)), [0, 60, 61])  # an agent without rows, one with one
+    shares = [(X[own], some[own]) for own in parts]
+    model = kind(probability=True, random_state=0, network=net()).fit(shares)
+    assert len(set(model.probability_scale_.tolist())) == 1
+    p = model.predict_proba(X)
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
+    new = some == -1
+    raw = model.agent_outputs(X)[0]
+    raw = softmax(np.hstack([-raw, raw]) if raw.shape[1] == 1 else raw, axis=1)
+    assert log_loss(y[new], p[new]) < 0.9 * log_loss(y[new], raw[new])
+    plain = kind(random_state=0, network=net()).fit(shares)
+    np.testing.assert_array_equal(plain.predict(X), model.predict(X))
+    with pytest.raises(AttributeError):
+        plain.predict_proba(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_too_few_labels(kind):
+    X, _, y = FEW["three"]
+    some = np.where(np.arange(150) % 25 == 0, y, -1)  # two labels of every class
+    model = kind(probability=True, random_state=0, network=net()).fit(X, some)
+    assert np.isfinite(model.probability_scale_).all()
+    some[125] = -1
+    with pytest.raises(DataError, match="and class 2 has 1 in the whole network: label more rows"):
+        kind(probability=True, random_state=0, network=net()).fit(X, some)
+    with pytest.raises(InputError, match="probability is 'auto': give True or False"):
+        kind(probability="auto").fit(X, some)
+
+
+def test_labels_of_a_class_are_in_two_folds_at_least():
+    """Two labels of every class, all at different agents: many would be dealt to one fold."""
+    X, _, y = FEW["three"]
+    rows = np.concatenate([np.flatnonzero(y == c)[:40] for c in range(3)])
+    shares = []
+    for agent in range(12):
+        own = rows[agent * 10 : (agent + 1) * 10]
+        labels = np.full(10, -1)
+        labels[:1] = y[own[:1]]
+        shares.append((X[own], labels))
+    for seed in range(5):
+        model = S3VMClassifier(probability=True, random_state=seed, network=net(12)).fit(shares)
+        assert np.isfinite(model.probability_scale_).all()
+
+
+def test_distances_of_each_agent_alone():
+    X, some, _ = FEW["two classes"]
+    shares = [(X[:150], some[:150]), (X[150:], some[150:])]
+    settings = {"probability": True, "random_state": 0, "distances": "local"}
+    model = LapKRRClassifier(network=net(2), **settings).fit(shares)
+    own = LapKRRClassifier(probability=True, random_state=0).fit(*shares[0])
+    np.testing.assert_allclose(model.probability_scale_[0], own.probability_scale_[0], rtol=1e-9)
+    assert model.probability_scale_[0] != model.probability_scale_[1]
+
+
+@pytest.mark.parametrize("kind", [AnchorLapClassifier, S3VMClassifier])
+def test_few_labels_saved_and_loaded(kind, tmp_path):
+    X, some, _ = FEW["three"]
+    table = pd.DataFrame(X, columns=list("abcd"))
+    model = kind(probability=True, random_state=0).fit(table, some)
+    archive.save(model, tmp_path / "model.npz")
+    loaded = archive.load(tmp_path / "model.npz")
+    np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(table), rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["dual", "sketched", "sharing", "ensemble", "local"])
+def test_columns_as_by_refits(solver):
+    X, y = IRIS
+    settings = {"solver": solver, "random_state": 0, "network": net()}
+    model = VerticalRVFLClassifier(probability=True, **settings).fit(X, y)
+    tie_seed = model.check_settings().seeds[TIES]
+    folds = deal_folds(y, FOLDS, [(tie_seed, code) for code in range(3)])
+    scores = np.zeros((4, len(y), 3))
+    for fold in range(FOLDS):
+        held = folds == fold
+        other = VerticalRVFLClassifier(**settings).fit(X[~held], y[~held])
+        scores[:, held] = other.agent_outputs(X[held])
+    for k, own in enumerate(scores):
+        wanted = pooled_scale(own, y, np.ones(len(y)))
+        np.testing.assert_allclose(model.probability_scale_[k], wanted, rtol=1e-6)
+    p = model.predict_proba(X)
+    np.testing.assert_array_equal(p.argmax(axis=1), model.predict(X))
+    assert model.agent_probabilities(X).shape == (4, 150, 3)
+
+
+def test_columns_without_probabilities():
+    X, y = IRIS
+    model = VerticalRVFLClassifier(random_state=0, network=net()).fit(X, y)
+    with pytest.raises(AttributeError) as error:
+        model.predict_proba(X)
+    assert "set probability=True and fit again" in str(error.value.__cause__)
+    with pytest.raises(DataError, match="class 2 has 1 in the whole network"):
+        VerticalRVFLClassifier(random_state=0, probability=True).fit(X[:101], y[:101])

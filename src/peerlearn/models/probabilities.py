@@ -10,14 +10,16 @@ the entry probability_scale, s, in its text; files of models without probabiliti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
-from peerlearn.arrays import Array, is_real
-from peerlearn.errors import InputError
+from peerlearn.algorithms.readout.chosen_features import FOLDS
+from peerlearn.arrays import Array, Indices, is_real
+from peerlearn.errors import DataError, InputError
 from peerlearn.local.held_out import probabilities_of
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.targets import LabelTargets
@@ -25,7 +27,7 @@ from peerlearn.models.targets import LabelTargets
 ASK = "set probability=True and fit again"
 
 
-def _has_probabilities(model: Any) -> bool:
+def has_probabilities(model: Any) -> bool:
     """Raise AttributeError with a sentence if the model has no probabilities."""
     name = type(model).__name__
     if not hasattr(model, "coefficients_") and model.probability is False:
@@ -42,7 +44,7 @@ class Probabilities(LabelTargets):
     probability_scale_: Array | None  # s of each hosted agent
     _no_probabilities: str  # why there are none
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probability of each class, by the first hosted agent's coefficients.
 
@@ -61,7 +63,7 @@ class Probabilities(LabelTargets):
         probabilities: Array = self._probabilities(self.agent_outputs(X, slice(1)))[0]
         return probabilities
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def agent_probabilities(self, X: ArrayLike) -> Array:
         """Return the probabilities of every hosted agent: agents x rows x classes."""
         return self._probabilities(self.agent_outputs(X))
@@ -99,3 +101,32 @@ def check_probability(value: Any, *, auto: bool = False) -> None:
         return
     known = "True, False or 'auto'" if auto else "True or False"
     raise InputError(f"probability is {value!r:.60}: give {known}")
+
+
+def deal_folds(codes: Indices, folds: int, seeds: Sequence[tuple[int, ...]]) -> Indices:
+    """Return the fold of each row: the rows of each class are dealt evenly, from a random fold on.
+
+    codes: the class of each row; rows with -1 have no fold, -1.
+    seeds: of each class.
+    """
+    dealt = np.full(len(codes), -1, dtype=np.intp)
+    for code, seed in enumerate(seeds):
+        rng = np.random.default_rng(seed)
+        own = rng.permutation(np.flatnonzero(codes == code))
+        dealt[own] = (np.arange(len(own)) + rng.integers(folds)) % folds
+    return dealt
+
+
+def number_of_folds(counts: Array, classes: Any) -> int:
+    """Return how many folds to hold out, at most as many as the rarest class has labelled rows.
+
+    counts: of each class, in the whole network. One row of a class is refused.
+    """
+    fewest = int(counts.argmin())
+    if counts[fewest] < 2:
+        raise DataError(
+            "probability=True needs two labelled rows of every class or more, so that some can be "
+            f"held out, and class {classes[fewest]} has {counts[fewest]:.0f} in the whole network: "
+            "label more rows, or set probability to False"
+        )
+    return min(FOLDS, round(float(counts[fewest])))

@@ -126,11 +126,16 @@ def _listen(network: Network, model: Any) -> Arrays:
 
 
 def answer_of(model: Any) -> Arrays:
-    """Return coefficients, padded with zeros where agents have fewer, and iterations."""
+    """Return coefficients, padded with zeros where agents have fewer, and iterations.
+
+    A classifier with probabilities also has the factor that makes them of its outputs.
+    """
     b = model.coefficients_
     if isinstance(b, list):
         b = np.stack([np.pad(own, ((0, MOST - len(own)), (0, 0))) for own in b])
-    return {"coefficients": b, "iterations": np.full(len(b), model.report_.iterations)}
+    answer = {"coefficients": b, "iterations": np.full(len(b), model.report_.iterations)}
+    scales = getattr(model, "probability_scale_", None)
+    return answer if scales is None else {**answer, "probability scales": scales}
 
 
 def predictions_of(model: Any, network: Network, form: Any = np.asarray) -> Arrays:
@@ -142,16 +147,9 @@ def predictions_of(model: Any, network: Network, form: Any = np.asarray) -> Arra
     if model.takes == "columns":
         tables = [data.columns(agent) for agent in hosted]
         ids = [np.arange(len(tables[0]))] * len(hosted)
-        return {"outputs": model.agent_outputs(tables, ids=ids)} | scales_of(model)
+        return {"outputs": model.agent_outputs(tables, ids=ids)}
     X = form(data.rows(1))
     if not model.predicts_alone:
-        # All agents at the same time.
-        return {"outputs": np.stack(model.agent_outputs(X))} | scales_of(model)
+        return {"outputs": np.stack(model.agent_outputs(X))}  # all agents at the same time
     each = [model.agent_outputs(X, slice(k, k + 1))[0] for k in range(len(hosted))]
-    return {"outputs": np.stack(each)} | scales_of(model)
-
-
-def scales_of(model: Any) -> Arrays:
-    """Return the factor that makes probabilities of outputs, if the model has one."""
-    scales = getattr(model, "probability_scale_", None)
-    return {} if scales is None else {"probability scales": scales}
+    return {"outputs": np.stack(each)}
