@@ -176,7 +176,7 @@ def test_saved_and_loaded(kind, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"features": "other"}, "features is 'other': give 'auto' or 'fixed'"),
+        ({"features": "other"}, "features is 'other': give 'auto', 'fixed', 'columns'"),
         ({"direct_links": "no"}, "direct_links is 'no': give True, False or 'auto'"),
         ({"alpha": "some"}, "alpha"),
     ],

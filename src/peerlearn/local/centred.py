@@ -25,7 +25,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from peerlearn.arrays import Array, product
-from peerlearn.local.features import RandomFeatures
+from peerlearn.local.features import FeatureMap, RandomFeatures
 from peerlearn.local.least_squares import LeastSquares, Lengths, Tall, Wide, mirror
 from peerlearn.local.normal_equations import sum_of_squares
 
@@ -156,7 +156,7 @@ class UncentredProblems:
     @classmethod
     def of_inputs(
         cls,
-        features: RandomFeatures,
+        features: FeatureMap,
         X: Sequence[Array],
         Y: Sequence[Array],
         weights: Sequence[Array] | None = None,
@@ -185,8 +185,9 @@ class UncentredProblems:
                     yield k, np.hstack([H, y[block]]), None if w is None else w[block]
 
         problems = cls(agents, [x.shape[0] for x in X], (B, M), read)
-        problems.inputs = list(X)
-        problems.features = features
+        if isinstance(features, RandomFeatures):
+            problems.inputs = list(X)
+            problems.features = features
         return problems
 
     def sums(self) -> Array:

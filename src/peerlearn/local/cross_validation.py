@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from peerlearn.arrays import Array
-from peerlearn.local.features import BLOCK, RandomFeatures
+from peerlearn.local.features import BLOCK, FeatureMap
 
 RATIOS = 10.0 ** np.arange(1.0, -7.25, -0.5)  # descending: of equal ones the largest is chosen
 DIGITS = 6  # of errors that are compared; the rest is rounding
@@ -35,8 +35,8 @@ class Candidates:
     outputs: number of outputs, M in the formulas.
     """
 
-    shared: RandomFeatures | None
-    layers: Sequence[RandomFeatures]
+    shared: FeatureMap | None
+    layers: Sequence[FeatureMap]
     outputs: int
 
     @property

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
@@ -65,6 +65,23 @@ def check_activation(activation: str) -> None:
         raise InputError(
             f"activation {activation!r} is not known: choose one of {', '.join(ACTIVATIONS)}"
         )
+
+
+class FeatureMap(Protocol):
+    """A map x -> h(x) from rows to features, which all agents have alike."""
+
+    @property
+    def width(self) -> int:
+        """Number of features, B in the formulas."""
+        ...
+
+    def __call__(self, X: Any) -> Array:
+        """Return H = h(X), one row per row of X."""
+        ...
+
+    def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """Yield h(X), some rows at a time."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from scipy.linalg.blas import dsyrk
 
 from peerlearn.arrays import Array, Indices, dots, product
 from peerlearn.errors import DataError
-from peerlearn.local.features import RandomFeatures
+from peerlearn.local.features import FeatureMap, RandomFeatures
 from peerlearn.local.normal_equations import (
     Factor,
     NormalEquations,
@@ -189,7 +189,7 @@ class LeastSquares:
     @classmethod
     def of_inputs(
         cls,
-        features: RandomFeatures,
+        features: FeatureMap,
         X: Sequence[Array],
         Y: Sequence[Array],
     ) -> LeastSquares:
@@ -199,8 +199,9 @@ class LeastSquares:
         """
         lengths = [x.shape[0] for x in X]
         problems = cls._of(lambda k: features.blocks(X[k]), lengths, Y, features.width)
-        problems.inputs = list(X)
-        problems.features = features
+        if isinstance(features, RandomFeatures):
+            problems.inputs = list(X)
+            problems.features = features
         return problems
 
     @classmethod

@@ -13,8 +13,9 @@ so it has the features and the penalty that the thesis uses. A saved model has t
     coefficients    features x outputs
     intercept       outputs; missing in files of models that had none
 
-and the entries activation and direct_links in its text. A saved stream calls the array b bias,
-because b is already the name of the coefficients in its state.
+and the entries activation and direct_links in its text. W and b are missing if there are no hidden
+units. A saved stream calls the array b bias, because b is already the name of the coefficients in
+its state. For features that were given, see `peerlearn.models.given_features`.
 
 How the file is organised: `_RVFL` implements what `RowModel` (training), `StreamModel` (streams)
 and `NetworkModel` (saved files) ask of a model. The two public classes add only what depends on
@@ -23,15 +24,16 @@ the kind of target.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.agreement import Drawn
@@ -57,6 +59,7 @@ from peerlearn.local.candidates import Directions
 from peerlearn.local.centred import UncentredProblems, intercepts
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures, check_activation
+from peerlearn.local.frozen_features import FrozenFeatures
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Ridge
 from peerlearn.local.recursive import State
@@ -70,6 +73,14 @@ from peerlearn.models.base import (
     check_intercept,
     number_between,
 )
+from peerlearn.models.given_features import (
+    ENTRY,
+    check_features,
+    drawn_of,
+    features_from_archive,
+    features_to_archive,
+    freeze,
+)
 from peerlearn.models.probabilities import Probabilities, check_probability
 from peerlearn.models.row_model import RowModel, chunk_of, encode_shares
 from peerlearn.models.streams import PART, Stream, StreamModel
@@ -80,6 +91,8 @@ from peerlearn.network import Network
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
 
 FEATURES = "the features"
+OPEN = "takes_new_classes"  # entry in the file of a stream that is open for new classes
+Features: TypeAlias = Literal["auto", "fixed", "columns"] | Callable[[Any], Any] | BaseEstimator
 CHOSEN_UNITS = 500  # most hidden units of chosen features, if their number follows the rows
 FIXED_UNITS = 200  # hidden units of fixed features
 
@@ -94,14 +107,14 @@ class _RVFL(StreamModel, RowModel):
     alpha_: Array
     coefficients_: Array
     intercept_: Array
-    features_: RandomFeatures
+    features_: RandomFeatures | FrozenFeatures
 
     def __init__(
         self,
         n_hidden: int | None = None,
         alpha: float | Literal["auto"] = "auto",
         *,
-        features: Literal["auto", "fixed"] = "auto",
+        features: Features = "auto",
         activation: str | None = None,
         direct_links: bool | Literal["auto"] = "auto",
         fit_intercept: Intercept = "auto",
@@ -132,8 +145,9 @@ class _RVFL(StreamModel, RowModel):
         if self.alpha != "auto":
             check_scalar(self.alpha, "alpha", Real)
             Ridge(self.alpha)
+        check_features(self.features)
         if self.features not in ("auto", "fixed"):
-            raise InputError(f"features is {self.features!r:.60}: give 'auto' or 'fixed'")
+            self._check_no_hidden_units()
         if self.activation is not None:
             check_activation(self.activation)
         if not isinstance(self.direct_links, bool | np.bool_) and self.direct_links != "auto":
@@ -141,6 +155,16 @@ class _RVFL(StreamModel, RowModel):
                 f"direct_links is {self.direct_links!r:.60}: give True, False or 'auto'"
             )
         check_intercept(self.fit_intercept)
+
+    def _check_no_hidden_units(self) -> None:
+        """Refuse parameters of random features where features are given."""
+        usual = {"n_hidden": None, "activation": None, "direct_links": "auto"}
+        for name, value in usual.items():
+            if getattr(self, name) != value:
+                raise InputError(
+                    f"{name} is {getattr(self, name)!r:.60}, but there are no hidden units if "
+                    f"features is {self.features!r:.60}: leave {name} out"
+                )
 
     @property
     def stream_alpha(self) -> Any:
@@ -157,6 +181,12 @@ class _RVFL(StreamModel, RowModel):
 
     def draw(self, setup: Setup, columns: int, outputs: int) -> tuple[Drawn, ...]:
         self._seed = setup.seeds[FEATURES]
+        if not isinstance(self.features, str):
+            self.features_ = freeze(self.features, columns)
+            return (drawn_of(self.features_),)
+        if self.features == "columns":
+            self.features_ = RandomFeatures(np.empty((columns, 0)), np.empty(0), "sine", True)
+            return (Drawn.of_features(self.features_),)
         if not self._chooses_features(setup):
             self.features_ = RandomFeatures.draw(
                 columns,
@@ -170,6 +200,13 @@ class _RVFL(StreamModel, RowModel):
         # Until they are chosen, the features are the directions as they were drawn.
         self.features_ = RandomFeatures(directions.V, directions.p, "sine")
         return (Drawn.of_features(self.features_),)
+
+    def common_settings(self, setup: Setup, columns: int, outputs: int | None) -> dict[str, Any]:
+        settings = super().common_settings(setup, columns, outputs)
+        if isinstance(self.features_, FrozenFeatures):
+            # Agents may name the same function differently, so they compare what it returns.
+            settings["features"] = self.features_.width
+        return settings
 
     def fit(
         self,
@@ -251,13 +288,14 @@ class _RVFL(StreamModel, RowModel):
         alpha = None if self.alpha == "auto" else float(self.alpha)
         self.alpha_ = np.full(len(inputs), np.nan if alpha is None else alpha)
         chooses_features = self._chooses_features(setup)
-        folds_needed = alpha is None or self.asks_probabilities(alpha is None)
-        if not folds_needed and not chooses_features:
+        calibrates = self.asks_probabilities(alpha is None)
+        if alpha is not None and not chooses_features and not calibrates:
             return ""
         mark = network.ledger.mark()
         rows = Rows(network, solver, inputs, outputs, weights, self._seed, bool(self.fit_intercept))
         chosen = []
         if chooses_features:
+            assert isinstance(self.features_, RandomFeatures)
             directions = Directions(self.features_.W, self.features_.b)
             links = self.direct_links
             if links == "auto":
@@ -266,12 +304,12 @@ class _RVFL(StreamModel, RowModel):
                 rows, directions, alpha, links=bool(links), units=self.n_hidden
             )
             chosen.append(f"{kind} features")
-        if folds_needed:
+        if alpha is None or calibrates:
             folds = sum_folds(rows, self.features_)
         if alpha is None:
             self.alpha_ = choose_alpha(rows, self.features_, folds)
             chosen.append(f"alpha {self.alpha_[0]:.3g}")
-        if self.asks_probabilities(alpha is None):
+        if calibrates:
             self.calibrate(rows, folds)
             chosen.append("probabilities")
         sent = network.ledger.since(mark).megabytes
@@ -313,7 +351,8 @@ class _RVFL(StreamModel, RowModel):
         L, B, M = b.shape
         # One matrix product for all agents: rows x B times B x (L M).
         side_by_side = b.transpose(1, 0, 2).reshape(B, -1)
-        if issparse(rows):  # never as dense as the features of all rows
+        if issparse(rows) or isinstance(self.features_, FrozenFeatures):
+            # The features of all rows are never in memory together.
             outputs = np.empty((rows.shape[0], L * M))
             for block, H in self.features_.blocks(rows):
                 outputs[block] = H @ side_by_side
@@ -335,8 +374,13 @@ class _RVFL(StreamModel, RowModel):
     ) -> tuple[StreamRows, Mapping[str, Any]]:
         turn = 0 if stream is None else stream.rows
         shares = chunk_of(self, network, X, y, turn=turn, first=stream is None)
-        fixed = self.begin_stream(shares.targets, classes) if stream is None else {}
-        return StreamRows(shares.inputs, encode_shares(shares, self.encode_chunk)), fixed
+        fixed: Mapping[str, Any] = {}
+        if stream is None:
+            may_grow = hasattr(self.part(PART), "add_outputs")
+            fixed = self.begin_stream(shares.targets, classes, may_grow=may_grow)
+        places = self.meet_classes(network, shares.targets)
+        encoded = encode_shares(shares, self.encode_chunk)
+        return StreamRows(shares.inputs, encoded, None if stream is None else places), fixed
 
     def chunks_of(self, stream: Stream, rows: StreamRows) -> tuple[list[Chunk], State]:
         chunks = Chunk.of_inputs(self.features_, rows.inputs, rows.outputs)
@@ -354,6 +398,10 @@ class _RVFL(StreamModel, RowModel):
     def continue_from(self, stream: Stream) -> Self:
         super().continue_from(stream)
         b = stream.state["b"]
+        if b.shape[2] == 2 and len(getattr(self, "classes_", ())) == 2:
+            # An open stream has one output per class; two classes have one, for -1 and +1.
+            b = np.ascontiguousarray(b[:, :, 1:] - b[:, :, :1])
+            self.coefficients_ = b
         if self.stream_has_intercept(stream.learner):
             self.intercept_ = b[:, 0]
             self.coefficients_ = b[:, 1:]
@@ -364,22 +412,21 @@ class _RVFL(StreamModel, RowModel):
     # Saved files: see `NetworkModel` and `StreamModel`
 
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-        layer = self.features_
-        entries = {
-            "activation": layer.activation,
-            "direct_links": bool(layer.direct_links),
-            **self.target_entries(),
-        }
+        arrays, entries = self._layer_to_archive("b")
         intercept = self.intercept_[0]
         constant = {"intercept": intercept} if intercept.any() else {}
-        return {"W": layer.W, "b": layer.b, **self._links_to_archive(), **constant}, entries
+        return {**arrays, **constant}, {**entries, **self.target_entries()}
 
-    def _links_to_archive(self) -> dict[str, AnyArray]:
-        """Return the arrays of standardised direct links, if there are any."""
+    def _layer_to_archive(self, biases: str) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+        """Return arrays and entries of the features. biases: what the array b is called."""
         layer = self.features_
-        if layer.mean is None or layer.scale is None:
-            return {}
-        return {"link_mean": layer.mean, "link_scale": layer.scale}
+        if isinstance(layer, FrozenFeatures):
+            return features_to_archive(layer)
+        arrays: dict[str, AnyArray] = {"W": layer.W, biases: layer.b} if layer.W.size else {}
+        if layer.mean is not None and layer.scale is not None:
+            arrays |= {"link_mean": layer.mean, "link_scale": layer.scale}
+        entries = {"activation": layer.activation, "direct_links": bool(layer.direct_links)}
+        return arrays, entries
 
     def from_archive(self, reader: ArchiveReader) -> None:
         self._restore_layer(reader, "b")
@@ -393,7 +440,8 @@ class _RVFL(StreamModel, RowModel):
 
     def stream_to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         classes = {"classes": self.classes_} if hasattr(self, "classes_") else {}
-        return {"W": self.features_.W, "bias": self.features_.b, **classes}, {}
+        arrays, _ = self._layer_to_archive("bias")
+        return {**arrays, **classes}, {OPEN: True} if self._takes_new_classes else {}
 
     def stream_from_archive(self, reader: ArchiveReader, agents: int) -> tuple[int, int]:
         self._restore_layer(reader, "bias")
@@ -401,13 +449,21 @@ class _RVFL(StreamModel, RowModel):
         if self.stream_has_intercept(self.part(PART)):
             width += 1
         outputs = reader.numbers("state b", agents, width, None).shape[2]
-        self.restore_targets(reader, outputs)
+        self._takes_new_classes = OPEN in reader.about
+        # An open stream has one output per class, also for two classes.
+        self.restore_targets(reader, 1 if self._takes_new_classes and outputs == 2 else outputs)
         return width, outputs
 
     def _restore_layer(self, reader: ArchiveReader, biases: str) -> None:
-        b = reader.numbers(biases, None)
+        if ENTRY in reader.about:
+            self.features_ = features_from_archive(reader, self.features, self.n_features_in_)
+            return
+        b = np.empty(0)
+        W = np.empty((self.n_features_in_, 0))
+        if biases in reader.arrays or reader.about.get("direct_links") is not True:
+            b = reader.numbers(biases, None)
+            W = np.ascontiguousarray(reader.numbers("W", self.n_features_in_, len(b)))
         activation = reader.one_of("activation", ACTIVATIONS)
-        W = np.ascontiguousarray(reader.numbers("W", self.n_features_in_, len(b)))
         links = reader.entry("direct_links", bool)
         mean = None
         scale = None
@@ -429,13 +485,17 @@ class RVFLClassifier(Probabilities, _RVFL):
         Ridge penalty on the coefficients, lambda in the thesis. "auto" chooses it by 5-fold
         cross-validation from sums over all agents; for streams it is 1. With the solver "local",
         each agent chooses from its own rows.
-    features : {"auto", "fixed"}, default "auto"
+    features : {"auto", "fixed", "columns"}, function, or fitted transformer, default "auto"
         "auto" chooses kind and width of the features by 5-fold cross-validation from sums over all
         agents: random Fourier features, random features with tanh, or none. Columns are
         standardised. "fixed" draws the features of the thesis, whatever the data are. Models that
         are given an activation have fixed features, and so have streams and the solver "local"
         over several agents, which have no sums to choose by. The report says what was chosen and
-        what the choice sent: 6 to 12 times as much as one sum of Gram matrices.
+        what the choice sent: 6 to 12 times as much as one sum of Gram matrices. "columns" takes
+        the columns of X themselves. A function gets up to 1,024 rows at a time and returns one row
+        of features for each; it stands for a trained network without its last layer, and so does
+        a fitted scikit-learn transformer. All agents must give the same one. Its features are
+        computed once, and twice with alpha="auto"; those of all rows are never in memory together.
     activation : {"sigmoid", "tanh", "relu", "sine"} or None, default None
         Activation function of fixed features. None is "sigmoid" if features are fixed.
     direct_links : bool or "auto", default "auto"
@@ -453,7 +513,8 @@ class RVFLClassifier(Probabilities, _RVFL):
         Whether to fit `predict_proba`, on scores of rows by readouts of the other folds. "auto" is
         True if alpha is chosen: its cross-validation has the sums of each fold already, and 5 times
         the coefficients and some 10 small sums are sent in addition. With a given alpha, True also
-        sends one Gram matrix per fold. Streams have no probabilities.
+        sends one Gram matrix per fold. "auto" is False for features that are given, because True
+        computes them once more. Streams have no probabilities.
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
         "cg", or an object with settings such as ADMM(tolerance=1e-6).
@@ -477,8 +538,8 @@ class RVFLClassifier(Probabilities, _RVFL):
         output per class. With direct_links, B includes the inputs.
     intercept_ : ndarray of shape (n_hosted_agents, M)
         The constant of each hosted agent; 0 without fit_intercept.
-    features_ : RandomFeatures
-        The hidden layer, the same at every agent.
+    features_ : RandomFeatures or FrozenFeatures
+        The hidden layer, or the features that were given: the same at every agent.
     probability_scale_ : ndarray of shape (n_hosted_agents,) or None
         The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
         None if there are none.
@@ -503,7 +564,7 @@ class RVFLClassifier(Probabilities, _RVFL):
         n_hidden: int | None = None,
         alpha: float | Literal["auto"] = "auto",
         *,
-        features: Literal["auto", "fixed"] = "auto",
+        features: Features = "auto",
         activation: str | None = None,
         direct_links: bool | Literal["auto"] = "auto",
         fit_intercept: Intercept = "auto",
@@ -543,7 +604,10 @@ class RVFLClassifier(Probabilities, _RVFL):
             number_between(weight, f"class_weight of {label!r:.60}", 0.0, LARGEST)
 
     def asks_probabilities(self, has_folds: bool) -> bool:
-        asks = has_folds if self.probability == "auto" else bool(self.probability)
+        asks = bool(self.probability)
+        if self.probability == "auto":
+            # Features that were given may be expensive, and would be computed once more.
+            asks = has_folds and not isinstance(self.features_, FrozenFeatures)
         if not asks:
             self.keep_scales(None)
         return asks
@@ -594,7 +658,9 @@ class RVFLClassifier(Probabilities, _RVFL):
         y : array-like of shape (n_rows,), default None
             The labels of the rows; None if X is a list of shares.
         classes : array-like, default None
-            All labels that the stream will ever have. Needed with the first chunk only.
+            All labels that the stream will ever have. Needed with the first chunk only. With
+            stream="exact" they may be left out at all agents: then agents compare the labels of
+            every chunk, and the model gains an output with each new class.
 
         Returns
         -------
@@ -630,13 +696,17 @@ class RVFLRegressor(NumberTargets, _RVFL):
         Ridge penalty on the coefficients, lambda in the thesis. "auto" chooses it by 5-fold
         cross-validation from sums over all agents; for streams it is 1. With the solver "local",
         each agent chooses from its own rows.
-    features : {"auto", "fixed"}, default "auto"
+    features : {"auto", "fixed", "columns"}, function, or fitted transformer, default "auto"
         "auto" chooses kind and width of the features by 5-fold cross-validation from sums over all
         agents: random Fourier features, random features with tanh, or none. Columns are
         standardised. "fixed" draws the features of the thesis, whatever the data are. Models that
         are given an activation have fixed features, and so have streams and the solver "local"
         over several agents, which have no sums to choose by. The report says what was chosen and
-        what the choice sent: 6 to 12 times as much as one sum of Gram matrices.
+        what the choice sent: 6 to 12 times as much as one sum of Gram matrices. "columns" takes
+        the columns of X themselves. A function gets up to 1,024 rows at a time and returns one row
+        of features for each; it stands for a trained network without its last layer, and so does
+        a fitted scikit-learn transformer. All agents must give the same one. Its features are
+        computed once, and twice with alpha="auto"; those of all rows are never in memory together.
     activation : {"sigmoid", "tanh", "relu", "sine"} or None, default None
         Activation function of fixed features. None is "sigmoid" if features are fixed.
     direct_links : bool or "auto", default "auto"
@@ -666,8 +736,8 @@ class RVFLRegressor(NumberTargets, _RVFL):
         Coefficients of each hosted agent, for M outputs. With direct_links, B includes the inputs.
     intercept_ : ndarray of shape (n_hosted_agents, M)
         The constant of each hosted agent; 0 without fit_intercept.
-    features_ : RandomFeatures
-        The hidden layer, the same at every agent.
+    features_ : RandomFeatures or FrozenFeatures
+        The hidden layer, or the features that were given: the same at every agent.
     report_ : Report
         What the solver did and what was sent. It prints as a small table.
 

@@ -22,7 +22,7 @@ import numpy as np
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.streaming.learner import Learner
-from peerlearn.arrays import Array, one_blas_thread
+from peerlearn.arrays import Array, Indices, one_blas_thread
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError, warn_caller
 from peerlearn.local.chunks import Chunk
@@ -77,10 +77,14 @@ class Stream:
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked new rows of each hosted agent, with outputs of rows x M."""
+    """Checked new rows of each hosted agent, with outputs of rows x M.
+
+    places: where the outputs of before are among the M; None if there are no more than before.
+    """
 
     inputs: list[Array]
     outputs: list[Array]
+    places: Indices | None = None
 
 
 class StreamModel(FittedModel):
@@ -173,6 +177,9 @@ class StreamModel(FittedModel):
                 # Learners change arrays in place. A read-only array, such as one of a model that
                 # was loaded from mapped memory, is copied first.
                 state[name] = np.require(array, requirements=["C", "W"])
+            if rows.places is not None:
+                learner: Any = stream.learner
+                state = learner.add_outputs(state, rows.places, rows.outputs[0].shape[1])
             penalties = self._penalties(stream)
             new_state = stream.learner.learn(stream.network, state, chunks, penalties)
             stream.state = new_state | memory

@@ -38,7 +38,7 @@ from peerlearn.local.candidates import (
     with_direct_links,
 )
 from peerlearn.local.cross_validation import Candidates, best_candidate, readout_without
-from peerlearn.local.features import RandomFeatures
+from peerlearn.local.features import FeatureMap, RandomFeatures
 from peerlearn.local.held_out import HeldOutScores
 from peerlearn.network.base import Network
 
@@ -121,7 +121,7 @@ class Rows:
         return received[:, 0].astype(np.intp), received[:, 1]
 
     def score_held_out(
-        self, features: RandomFeatures, folds: Sequence[Array], alphas: Array
+        self, features: FeatureMap, folds: Sequence[Array], alphas: Array
     ) -> list[HeldOutScores]:
         """Return the scores of each agent's rows, each by a readout of all other folds.
 
@@ -184,12 +184,12 @@ class Rows:
         return Averaging(chosen.method_on(self.network), TOLERANCE)
 
 
-def sum_folds(rows: Rows, features: RandomFeatures) -> list[Array]:
+def sum_folds(rows: Rows, features: FeatureMap) -> list[Array]:
     """Return the sums of each fold for these features, where the choice is made."""
     return rows.sum_folds(Candidates(None, [features], rows.outputs[0].shape[1]))
 
 
-def choose_alpha(rows: Rows, features: RandomFeatures, folds: Sequence[Array]) -> Array:
+def choose_alpha(rows: Rows, features: FeatureMap, folds: Sequence[Array]) -> Array:
     """Return the alpha of each hosted agent for these features. folds: from `sum_folds`."""
     candidates = Candidates(None, [features], rows.outputs[0].shape[1])
     _, alphas = rows.choose(candidates, folds, None)
