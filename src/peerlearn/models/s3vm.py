@@ -105,13 +105,13 @@ class S3VMClassifier(PartlyLabelled):
         over the network: a machine of the labelled rows alone classifies the unlabelled rows, and
         they are counted. That costs a second training, of fewer rows. Give r if it is known. With
         more than two classes it is not needed.
-    solver : str or SmoothSolver, default "lbfgs"
-        How agents minimise together: "lbfgs", "newton", "next", "tracking", "diffusion", or an
-        object with settings. All except "diffusion" need a network that delivers every message.
     probability : bool, default False
         Whether to fit `predict_proba`, on scores of labelled rows by models that were trained
         without the labels of their fold: 5 more trainings. With fewer than 5 labels of a class
         there are fewer folds; one label is refused.
+    solver : str or SmoothSolver, default "lbfgs"
+        How agents minimise together: "lbfgs", "newton", "next", "tracking", "diffusion", or an
+        object with settings. All except "diffusion" need a network that delivers every message.
     network : Network or None, default None
         The graph of agents. None trains on all rows in one place, the centralised baseline.
     random_state : int, RandomState or None, default None
