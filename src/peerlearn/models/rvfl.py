@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
@@ -37,6 +38,7 @@ from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.averaging import total
+from peerlearn.algorithms.calibration import fit_scales
 from peerlearn.algorithms.readout.auto import READOUT
 from peerlearn.algorithms.readout.chosen_features import (
     FOLDS,
@@ -44,6 +46,7 @@ from peerlearn.algorithms.readout.chosen_features import (
     Rows,
     choose_alpha,
     choose_features,
+    sum_folds,
 )
 from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.readout.means import common_means, common_sums
@@ -78,10 +81,11 @@ from peerlearn.models.given_features import (
     features_to_archive,
     freeze,
 )
+from peerlearn.models.probabilities import Probabilities, check_probability
 from peerlearn.models.row_model import RowModel, chunk_of, encode_shares
 from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.models.streams import Rows as StreamRows
-from peerlearn.models.targets import LabelTargets, NumberTargets
+from peerlearn.models.targets import NumberTargets
 from peerlearn.network import Network
 
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
@@ -285,7 +289,8 @@ class _RVFL(StreamModel, RowModel):
         alpha = None if self.alpha == "auto" else float(self.alpha)
         self.alpha_ = np.full(len(inputs), np.nan if alpha is None else alpha)
         chooses_features = self._chooses_features(setup)
-        if alpha is not None and not chooses_features:
+        calibrates = self.asks_probabilities(alpha is None)
+        if alpha is not None and not chooses_features and not calibrates:
             return ""
         mark = network.ledger.mark()
         rows = Rows(network, solver, inputs, outputs, weights, self._seed, bool(self.fit_intercept))
@@ -300,12 +305,24 @@ class _RVFL(StreamModel, RowModel):
                 rows, directions, alpha, links=bool(links), units=self.n_hidden
             )
             chosen.append(f"{kind} features")
+        if alpha is None or calibrates:
+            folds = sum_folds(rows, self.features_)
         if alpha is None:
-            self.alpha_ = choose_alpha(rows, self.features_)
+            self.alpha_ = choose_alpha(rows, self.features_, folds)
             chosen.append(f"alpha {self.alpha_[0]:.3g}")
+        if calibrates:
+            self.calibrate(rows, folds)
+            chosen.append("probabilities")
         sent = network.ledger.since(mark).megabytes
         how = f"by {FOLDS}-fold cross-validation from sums, which sent {sent:,.3f} MB"
-        return f"{' and '.join(chosen)} {how}"
+        return f"{', '.join(chosen)} {how}"
+
+    def asks_probabilities(self, has_folds: bool) -> bool:
+        """Return whether to fit probabilities. has_folds: whether sums by fold are made anyway."""
+        return False
+
+    def calibrate(self, rows: Rows, folds: list[Array]) -> None:
+        """Fit probabilities on the scores of rows held out, from the sums of each fold."""
 
     def weigh_rows(
         self,
@@ -457,7 +474,7 @@ class _RVFL(StreamModel, RowModel):
         self.features_ = RandomFeatures(W, b, activation, links, None, mean, scale)
 
 
-class RVFLClassifier(LabelTargets, _RVFL):
+class RVFLClassifier(Probabilities, _RVFL):
     """Random-feature classifier that agents train together; rows stay at their agents.
 
     Parameters
@@ -493,6 +510,12 @@ class RVFLClassifier(LabelTargets, _RVFL):
         Factors of the squared errors of each class's rows. With "balanced", all classes have the
         same weight together: a class weighs the more the fewer rows the whole network has of it.
         That costs one more sum, of as many numbers as there are classes. Streams take no weights.
+    probability : bool or "auto", default "auto"
+        Whether to fit `predict_proba`, on scores of rows by readouts of the other folds. "auto" is
+        True if alpha is chosen: its cross-validation has the sums of each fold already, and 5 times
+        the coefficients and some 10 small sums are sent in addition. With a given alpha, True also
+        sends one Gram matrix per fold. "auto" is False for features that are given, because True
+        computes them once more. Streams have no probabilities.
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
         "cg", or an object with settings such as ADMM(tolerance=1e-6).
@@ -518,6 +541,9 @@ class RVFLClassifier(LabelTargets, _RVFL):
         The constant of each hosted agent; 0 without fit_intercept.
     features_ : RandomFeatures or FrozenFeatures
         The hidden layer, or the features that were given: the same at every agent.
+    probability_scale_ : ndarray of shape (n_hosted_agents,) or None
+        The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
+        None if there are none.
     report_ : Report
         What the solver did and what was sent. It prints as a small table.
 
@@ -530,6 +556,8 @@ class RVFLClassifier(LabelTargets, _RVFL):
     >>> model = model.fit(digits.X[:1500], digits.y[:1500])
     >>> bool(model.score(digits.X[1500:], digits.y[1500:]) > 0.9)
     True
+    >>> model.predict_proba(digits.X[1500:]).max(axis=1).mean().round(1)
+    np.float64(0.9)
     """
 
     def __init__(
@@ -542,6 +570,7 @@ class RVFLClassifier(LabelTargets, _RVFL):
         direct_links: bool | Literal["auto"] = "auto",
         fit_intercept: Intercept = "auto",
         class_weight: ClassWeight = None,
+        probability: bool | Literal["auto"] = "auto",
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
         network: Network | None = None,
@@ -560,10 +589,26 @@ class RVFLClassifier(LabelTargets, _RVFL):
             random_state=random_state,
         )
         self.class_weight = class_weight
+        self.probability = probability
 
     def check_parameters(self) -> None:
         super().check_parameters()
         check_class_weight(self.class_weight)
+        check_probability(self.probability, auto=True)
+
+    def asks_probabilities(self, has_folds: bool) -> bool:
+        asks = bool(self.probability)
+        if self.probability == "auto":
+            # Features that were given may be expensive, and would be computed once more.
+            asks = has_folds and not isinstance(self.features_, FrozenFeatures)
+        if not asks:
+            self.keep_scales(None)
+        return asks
+
+    def calibrate(self, rows: Rows, folds: list[Array]) -> None:
+        held_out = rows.score_held_out(self.features_, folds, self.alpha_)
+        sum_up = partial(common_sums, rows.network, rows.solver)
+        self.keep_scales(fit_scales(held_out, sum_up))
 
     def weigh_rows(
         self,
@@ -608,7 +653,16 @@ class RVFLClassifier(LabelTargets, _RVFL):
             raise InputError(
                 "class_weight is set, and streams take no weights: leave it out, or use fit"
             )
+        if self.probability is True:
+            raise InputError(
+                "probability=True needs rows that are held out, and a stream keeps none: set it to "
+                "'auto' or False, or use fit"
+            )
         return self.learn_chunk(X, y, classes)
+
+    def continue_from(self, stream: Stream) -> Self:
+        self.keep_scales(None, "it learned from a stream, which keeps no rows to hold out; use fit")
+        return super().continue_from(stream)
 
 
 class RVFLRegressor(NumberTargets, _RVFL):
