@@ -254,6 +254,8 @@ def _restore(reader: ArchiveReader, features: Any = None) -> Saved:
     kind = known[reader.one_of("class", known)]
     model = kind(**{**kind.before_files, **reader.parameters(kind().get_params(deep=False))})
     inputs = reader.entry("n_features", int)
+    if inputs < 1:
+        raise reader.wrong(f"its n_features is {inputs}")
     model.n_features_in_ = inputs
     give_features(model, reader, features)
     model.from_archive(reader)
