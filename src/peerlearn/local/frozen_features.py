@@ -86,8 +86,9 @@ class FrozenFeatures:
         N = X.shape[0]
         for start in range(0, N, BLOCK):
             rows = slice(start, min(start + BLOCK, N))
+            part = X[rows]
             # A copy, so that a map which changes its input in place changes nothing here.
-            computed = self.compute(X[rows].copy())
+            computed = self.compute(part.toarray() if issparse(part) else part.copy())
             what = f"features ({self.name})"
             H = _checked(computed, rows.stop - start, self.width, what, start)
             yield rows, H if self.center is None else H - self.center

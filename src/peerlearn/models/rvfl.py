@@ -524,7 +524,7 @@ class RVFLClassifier(LabelTargets, _RVFL):
         are chosen and there are at most 2,000 columns, else False.
     fit_intercept : bool or "auto", default "auto"
         Whether f(x) has a constant that is not penalised. The means of features and targets over
-        the network then cost one more sum, of 2 B + M + 2 numbers. "auto" is True, except for
+        the network then cost one more sum, of 2 B + M + 3 numbers. "auto" is True, except for
         streams whose learner cannot have a constant: all but "exact".
     class_weight : "balanced", dict of label: weight, or None, default None
         Factors of the squared errors of each class's rows. With "balanced", all classes have the
@@ -698,7 +698,7 @@ class RVFLRegressor(NumberTargets, _RVFL):
         are chosen and there are at most 2,000 columns, else False.
     fit_intercept : bool or "auto", default "auto"
         Whether f(x) has a constant that is not penalised. The means of features and targets over
-        the network then cost one more sum, of 2 B + M + 2 numbers. "auto" is True, except for
+        the network then cost one more sum, of 2 B + M + 3 numbers. "auto" is True, except for
         streams whose learner cannot have a constant: all but "exact".
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
