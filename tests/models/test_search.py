@@ -286,6 +286,7 @@ class TestRefusals:
         assert search.best_estimator_ is before
 
 
+@pytest.mark.filterwarnings("ignore::peerlearn.errors.NotConverged")  # columns are not scaled
 @parametrize_with_checks(
     [
         NetworkSearchCV(
