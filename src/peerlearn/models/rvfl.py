@@ -24,7 +24,8 @@ the kind of target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -39,7 +40,7 @@ from sklearn.utils import check_scalar
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.calibration import fit_scales
-from peerlearn.algorithms.readout.auto import READOUT
+from peerlearn.algorithms.readout.auto import READOUT, Auto
 from peerlearn.algorithms.readout.chosen_features import (
     FOLDS,
     MOST_LINKS,
@@ -48,11 +49,14 @@ from peerlearn.algorithms.readout.chosen_features import (
     choose_features,
     sum_folds,
 )
+from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
+from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.readout.means import common_means, common_sums
+from peerlearn.algorithms.readout.ridge_paths import FoldRows, ridge_paths
 from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, Indices
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.candidates import Directions
@@ -101,6 +105,7 @@ class _RVFL(StreamModel, RowModel):
     """Common part of the classifier and the regressor: features, solver and prediction."""
 
     parts: ClassVar = {"solver": READOUT, "stream": STREAMING}
+    sum_solvers: ClassVar = (Auto, Gram, ConjugateGradient)
     seeds: ClassVar = (FEATURES, DEALING)
     same_coordinates: ClassVar = True
 
@@ -275,6 +280,39 @@ class _RVFL(StreamModel, RowModel):
             note = f"{answer.report.note}; {note}" if answer.report.note else note
             answer = replace(answer, report=replace(answer.report, note=note))
         return answer
+
+    def fit_folds(
+        self,
+        shares: Sequence[tuple[Any, Any]],
+        folds: Sequence[Indices],
+        count: int,
+        alphas: Sequence[Any],
+    ) -> Iterator[tuple[int, int, Self]] | None:
+        """Train on the rows outside each fold with each alpha, from one sum per fold.
+
+        Return a fold, the place of an alpha, and a fitted copy, for all of them; None if training
+        is not a sum here, because features or alpha are chosen or classes are weighed.
+
+        shares: of each hosted agent. folds: the fold of each of its rows, of so many.
+        """
+        setup = self.check_settings()
+        weighs = getattr(self, "class_weight", None) is not None
+        if "auto" in alphas or weighs or self._chooses_features(setup):
+            return None
+        inputs, outputs, _ = self.checked_rows(setup, list(shares), None)
+        rows = FoldRows(self.features_, inputs, outputs, folds, bool(self.fit_intercept))
+        found = ridge_paths(setup.network, setup.parts["solver"], rows, count, alphas)
+        return self._copies(found, alphas)
+
+    def _copies(self, found: Array, alphas: Sequence[Any]) -> Iterator[tuple[int, int, Self]]:
+        for fold in range(found.shape[1]):
+            for place, alpha in enumerate(alphas):
+                model = copy.copy(self)
+                model.alpha = alpha
+                model.alpha_ = np.full(len(found), float(alpha))
+                model.intercept_ = found[:, fold, place, 0]
+                model.coefficients_ = found[:, fold, place, 1:]
+                yield fold, place, model
 
     def _choose_settings(
         self,
