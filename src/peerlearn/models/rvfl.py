@@ -634,6 +634,13 @@ class RVFLClassifier(Probabilities, _RVFL):
         check_class_weight(self.class_weight)
         check_probability(self.probability, auto=True)
 
+    def promises_probabilities(self) -> bool:
+        if self.probability != "auto":
+            return bool(self.probability)
+        chooses_features = isinstance(self.features, str) and self.features == "auto"
+        chooses_features = chooses_features and self.activation is None
+        return chooses_features or (self.alpha == "auto" and isinstance(self.features, str))
+
     def asks_probabilities(self, has_folds: bool) -> bool:
         asks = bool(self.probability)
         if self.probability == "auto":
