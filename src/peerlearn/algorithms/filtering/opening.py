@@ -27,9 +27,10 @@ An agent that learns alone has fewer samples to estimate from, and pays for a wr
 learned. So it keeps 512 samples, and starts anew from all of them instead of the first of these
 refinements. Agents that talk cannot: what they learned contains what others sent.
 
-A refinement changes outputs only as far as the spline cannot follow. It is needed because (a w, phi(s / a))
-is the same filter for any a, D decides which one is found, and the fit depends on how the knots
-fall on the nonlinearity: 5 % of A may cost 5 dB, and 128 samples of 10 agents give A to about 3 %.
+A refinement changes outputs only as far as the spline cannot follow. It is needed because
+(a w, phi(s / a)) is the same filter for any a, D decides which one is found, and the fit depends on
+how the knots fall on the nonlinearity: 5 % of A may cost 5 dB, and 128 samples of 10 agents give A
+to about 3 %.
 """
 
 from __future__ import annotations
