@@ -29,7 +29,9 @@ def run(*arguments):
 def model(tmp_path):
     """The species of an iris, from columns that were centered and scaled."""
     center, scale = IRIS.X.mean(axis=0), IRIS.X.std(axis=0)
-    fitted = RVFLClassifier(30, random_state=0).fit((IRIS.X - center) / scale, SPECIES)
+    fitted = RVFLClassifier(30, random_state=0, alpha=1.0, activation="sigmoid").fit(
+        (IRIS.X - center) / scale, SPECIES
+    )
     path = tmp_path / "model.npz"
     archive.save(fitted, path, columns=COLUMNS, center=center, scale=scale, target="species")
     return path
@@ -125,7 +127,9 @@ def test_predict_does_not_compare_numbers_with_text(model, tmp_path):
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_predict_numbers_to_the_last_bit(tmp_path, rows, outputs):
     y = IRIS.X[:, 0] if outputs == 1 else IRIS.X[:, :2]
-    fitted = RVFLRegressor(30, random_state=0).fit(IRIS.X[:, 2:], y)
+    fitted = RVFLRegressor(30, random_state=0, alpha=1.0, activation="sigmoid").fit(
+        IRIS.X[:, 2:], y
+    )
     archive.save(fitted, tmp_path / "model.npz", target="y")
     np.savez(tmp_path / "rows.npz", X=IRIS.X[:rows, 2:], y=y[:rows])
     done = run("predict", tmp_path / "model.npz", tmp_path / "rows.npz")
@@ -138,7 +142,10 @@ def test_predict_numbers_to_the_last_bit(tmp_path, rows, outputs):
 
 
 def test_predict_by_a_model_without_names(tmp_path):
-    archive.save(RVFLClassifier(30, random_state=0).fit(IRIS.X, IRIS.y), tmp_path / "model.npz")
+    archive.save(
+        RVFLClassifier(30, random_state=0, alpha=1.0, activation="sigmoid").fit(IRIS.X, IRIS.y),
+        tmp_path / "model.npz",
+    )
     iris().to_csv(tmp_path / "rows.csv", index=False)
     done = run("predict", tmp_path / "model.npz", tmp_path / "rows.csv")
     assert done.stdout.splitlines()[:2] == ["prediction", "0"]

@@ -38,6 +38,8 @@ def net(agents=4):
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array, sp.coo_array])
 def test_the_answer_of_dense_rows(form, fit_intercept, direct_links, hidden):
     settings = {
+        "alpha": 1.0,
+        "activation": "sigmoid",
         "direct_links": direct_links,
         "fit_intercept": fit_intercept,
         "network": net(),
@@ -54,8 +56,12 @@ def test_the_answer_of_dense_rows(form, fit_intercept, direct_links, hidden):
 @pytest.mark.parametrize("solver", [*sorted(solvers()), ConjugateGradient()], ids=str)
 def test_every_solver(solver):
     labels = (Y > 0.1).astype(int)
-    dense = RVFLClassifier(20, solver=solver, network=net(), random_state=0).fit(X, labels)
-    sparse = RVFLClassifier(20, solver=solver, network=net(), random_state=0).fit(SPARSE, labels)
+    dense = RVFLClassifier(
+        20, solver=solver, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+    ).fit(X, labels)
+    sparse = RVFLClassifier(
+        20, solver=solver, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+    ).fit(SPARSE, labels)
     np.testing.assert_allclose(
         sparse.decision_function(SPARSE), dense.decision_function(X), atol=1e-5
     )
@@ -64,7 +70,10 @@ def test_every_solver(solver):
 @pytest.mark.parametrize("stream", sorted(learners()))
 def test_every_stream(stream):
     dense, sparse = (
-        RVFLRegressor(20, stream=stream, network=net(), random_state=0) for _ in range(2)
+        RVFLRegressor(
+            20, stream=stream, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+        )
+        for _ in range(2)
     )
     for start in range(0, 240, 60):
         rows = slice(start, start + 60)
@@ -76,18 +85,28 @@ def test_every_stream(stream):
 def test_shares_with_weights_and_an_agent_without_rows():
     shares = [(SPARSE[:0], Y[:0]), (SPARSE[:100], Y[:100]), (X[100:], Y[100:])]  # one is dense
     weights = [np.ones(0), np.full(100, 2.0), np.full(140, 0.5)]
-    model = RVFLRegressor(20, network=net(3), random_state=0).fit(shares, sample_weight=weights)
-    one = RVFLRegressor(20, random_state=0).fit(X, Y, np.concatenate(weights))
+    model = RVFLRegressor(20, network=net(3), random_state=0, alpha=1.0, activation="sigmoid").fit(
+        shares, sample_weight=weights
+    )
+    one = RVFLRegressor(20, random_state=0, alpha=1.0, activation="sigmoid").fit(
+        X, Y, np.concatenate(weights)
+    )
     np.testing.assert_allclose(model.coefficients_[0], one.coefficients_[0], atol=1e-9)
 
 
 def test_one_agent_per_process_has_the_same_bits():
     shares = [(SPARSE[k::4], Y[k::4]) for k in range(4)]
-    together = RVFLRegressor(20, network=net(), random_state=0).fit(shares).coefficients_
+    together = (
+        RVFLRegressor(20, network=net(), random_state=0, alpha=1.0, activation="sigmoid")
+        .fit(shares)
+        .coefficients_
+    )
     apart = run_apart(
         graphs.ring(4),
         lambda network, k: (
-            RVFLRegressor(20, network=network, random_state=0).fit(*shares[k]).coefficients_[0]
+            RVFLRegressor(20, network=network, random_state=0, alpha=1.0, activation="sigmoid")
+            .fit(*shares[k])
+            .coefficients_[0]
         ),
     )
     assert [own.tobytes() for own in apart] == [own.tobytes() for own in together]
@@ -98,7 +117,14 @@ def test_rows_are_never_dense(direct_links):
     """X has 20,000 x 1,000 numbers, 160 MB if it were dense."""
     rng = np.random.default_rng(0)
     wide = sp.random_array((20_000, 1000), density=0.002, rng=rng, format="csr")
-    model = RVFLRegressor(50, direct_links=direct_links, network=net(1), random_state=0)
+    model = RVFLRegressor(
+        50,
+        direct_links=direct_links,
+        network=net(1),
+        random_state=0,
+        alpha=1.0,
+        activation="sigmoid",
+    )
     y = np.asarray(wide.sum(axis=1)).ravel()
     tracemalloc.start()
     try:
@@ -119,7 +145,7 @@ def test_values_that_are_no_numbers_are_named():
     bad = SPARSE.copy()
     bad.data[0] = np.nan
     with pytest.raises(DataError, match=r"NaN or inf .* in 1 of 240 rows"):
-        RVFLRegressor(network=net()).fit(bad, Y)
+        RVFLRegressor(network=net(), alpha=1.0, activation="sigmoid").fit(bad, Y)
 
 
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array, sp.coo_array])

@@ -29,9 +29,6 @@ def simulate(graph, work, **options):
 
 
 class TestOurs:
-    def test_threads(self):
-        check_engine(run_in_threads)
-
     @pytest.mark.parametrize("graph", [FOUR, SEVEN], ids=str)
     def test_simulation_in_any_order_is_close(self, graph):
         # S3VM of three classes by NEXT enlarges differences of rounding to 4e-10.

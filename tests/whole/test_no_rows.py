@@ -82,9 +82,14 @@ class TestSolvers:
         given = shares(EMPTY[empty])
         X, y = (np.concatenate(parts) for parts in zip(*given, strict=True))
         together = RVFLRegressor(
-            10, solver=solver, network=SimulatedNetwork(GRAPHS[graph]), random_state=0
+            10,
+            solver=solver,
+            network=SimulatedNetwork(GRAPHS[graph]),
+            random_state=0,
+            alpha=1.0,
+            activation="sigmoid",
         ).fit(given)
-        centralised = RVFLRegressor(10, random_state=0).fit(X, y)
+        centralised = RVFLRegressor(10, random_state=0, alpha=1.0, activation="sigmoid").fit(X, y)
         assert np.isfinite(together.coefficients_).all()
         if solvers()[solver].exact:
             wanted = np.broadcast_to(centralised.coefficients_, together.coefficients_.shape)
@@ -95,7 +100,12 @@ class TestSolvers:
     def test_classification(self, solver, graph, empty):
         given = shares(EMPTY[empty], "labels")
         model = RVFLClassifier(
-            10, solver=solver, network=SimulatedNetwork(GRAPHS[graph]), random_state=0
+            10,
+            solver=solver,
+            network=SimulatedNetwork(GRAPHS[graph]),
+            random_state=0,
+            alpha=1.0,
+            activation="sigmoid",
         ).fit(given)
         X, y = (np.concatenate(parts) for parts in zip(*given, strict=True))
         if solver != "local":  # alone, an agent without rows knows nothing
@@ -162,7 +172,7 @@ class TestSolversThemselves:
         exact = type(solver).exact and getattr(solver, "variant", "") != "thesis"
         last = len(network) - 1
         # Others are only shown to work, and take long.
-        for empty in range(last + 1) if exact else sorted({0, last // 2, last}):
+        for empty in range(last + 1) if exact else [last // 2]:
             tables = [TABLES[k][: 0 if k == empty else None] for k in range(len(network))]
             b = self.solve(solver, network, tables, penalty)
             assert np.isfinite(b).all()
@@ -243,7 +253,14 @@ def test_columns_are_scaled_by_the_rows_there_are():
 def test_a_stream_may_begin_with_nothing(stream):
     """The first rows come later, and are learned as if they came first."""
     models = [
-        RVFLRegressor(6, stream=stream, network=SimulatedNetwork(graphs.ring(4)), random_state=0)
+        RVFLRegressor(
+            6,
+            stream=stream,
+            network=SimulatedNetwork(graphs.ring(4)),
+            random_state=0,
+            alpha=1.0,
+            activation="sigmoid",
+        )
         for _ in "ab"
     ]
     models[0].partial_fit(shares(range(4)))
@@ -321,7 +338,12 @@ def test_sequences_that_are_too_short_are_named():
 @pytest.mark.parametrize("stream", sorted(learners()))
 def test_streams(stream, empty):
     model = RVFLRegressor(
-        6, stream=stream, network=SimulatedNetwork(graphs.ring(4)), random_state=0
+        6,
+        stream=stream,
+        network=SimulatedNetwork(graphs.ring(4)),
+        random_state=0,
+        alpha=1.0,
+        activation="sigmoid",
     )
     for _ in range(3):
         model.partial_fit(shares(EMPTY[empty]))

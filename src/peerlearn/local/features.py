@@ -4,7 +4,7 @@
 
 Pao, Park and Sobajic, Learning and generalization characteristics of the random vector
 functional-link net, 1994; thesis, section 4.1. With direct links the readout also sees x itself, as
-in the original network.
+in the original network; standardised, (x - m) / s, if the features were chosen from the data.
 
 A large fit spends a third of its time in the activation. So the product X W is computed at once,
 and the activation passes over IN_CACHE rows at a time, in place, while they are in the cache.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
@@ -67,6 +67,23 @@ def check_activation(activation: str) -> None:
         )
 
 
+class FeatureMap(Protocol):
+    """A map x -> h(x) from rows to features, which all agents have alike."""
+
+    @property
+    def width(self) -> int:
+        """Number of features, B in the formulas."""
+        ...
+
+    def __call__(self, X: Any) -> Array:
+        """Return H = h(X), one row per row of X."""
+        ...
+
+    def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """Yield h(X), some rows at a time."""
+        ...
+
+
 @dataclass(frozen=True)
 class RandomFeatures:
     """Hidden layer x -> h(x) of a random vector functional-link network."""
@@ -76,6 +93,8 @@ class RandomFeatures:
     activation: str = "sigmoid"
     direct_links: bool = False
     center: Array | None = None  # subtracted from all features; None subtracts nothing
+    mean: Array | None = None  # m of the direct links; None stands for 0
+    scale: Array | None = None  # 1 / s of the direct links; None stands for 1
 
     @classmethod
     def draw(
@@ -111,6 +130,7 @@ class RandomFeatures:
             ACTIVATIONS[self.activation](H[start : start + IN_CACHE, :hidden], self.b)
         if self.direct_links:
             H[:, hidden:] = X.toarray() if issparse(X) else X
+            self._standardise(H[:, hidden:])
         if self.center is not None:
             H -= self.center
         return H
@@ -129,9 +149,17 @@ class RandomFeatures:
             ACTIVATIONS[self.activation](H[start : start + at_once, :, :hidden], self.b)
         if self.direct_links:
             H[..., hidden:] = X
+            self._standardise(H[..., hidden:])
         if self.center is not None:
             H -= self.center
         return H
+
+    def _standardise(self, direct: Array) -> None:
+        """Standardise direct links in place."""
+        if self.mean is not None:
+            direct -= self.mean
+        if self.scale is not None:
+            direct *= self.scale
 
     def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Yield h(X), some rows at a time, all in the same memory: use or copy them."""

@@ -29,6 +29,7 @@ from peerlearn.data import npz
 from peerlearn.errors import DataError, InputError
 from peerlearn.models.archive_reader import VERSION, ArchiveReader
 from peerlearn.models.base import NetworkModel
+from peerlearn.models.given_features import features_of, give_features
 from peerlearn.models.registry import saved_models
 from peerlearn.private_files import open_private
 
@@ -160,14 +161,28 @@ def save(
     arrays["about"] = np.array(json.dumps(about))
     way_out = "give it as it was fitted, with one name, center and scale above 0 per column"
     # Read before it is written, so that no file is written that cannot be read.
-    _restore(ArchiveReader.of_file(arrays, "the model cannot be saved", way_out))
+    reader = ArchiveReader.of_file(arrays, "the model cannot be saved", way_out)
+    _restore(reader, features_of(model))
     write_arrays(Path(path).expanduser(), arrays)
 
 
-def load(path: str | os.PathLike[str]) -> Saved:
-    """Return the model of a file. All of the file is checked."""
+def load(path: str | os.PathLike[str], *, features: Any = None) -> Saved:
+    """Return the model of a file. All of the file is checked.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    features : function or fitted transformer, default None
+        What the model was trained with, if its features were given. A file cannot hold it. It is
+        checked on a few rows whose features the file has.
+
+    Returns
+    -------
+    Saved
+    """
     way_out = "copy it again, or save the fitted model with peerlearn.models.archive.save"
-    return _restore(read_archive(path, "model", "be used", way_out))
+    return _restore(read_archive(path, "model", "be used", way_out), features)
 
 
 def read_archive(
@@ -221,13 +236,14 @@ def _plain_report(model: NetworkModel, given: Mapping[str, Any] | None) -> dict[
     return plain
 
 
-def _restore(reader: ArchiveReader) -> Saved:
+def _restore(reader: ArchiveReader, features: Any = None) -> Saved:
     """Return the estimator that was saved, without its network."""
     known = saved_models()
     kind = known[reader.one_of("class", known)]
     model = kind(**{**kind.before_files, **reader.parameters(kind().get_params(deep=False))})
     inputs = reader.entry("n_features", int)
     model.n_features_in_ = inputs
+    give_features(model, reader, features)
     model.from_archive(reader)
     center = reader.numbers("center", inputs) if "center" in reader.arrays else None
     scale = reader.numbers("scale", inputs) if "scale" in reader.arrays else None

@@ -16,6 +16,7 @@ inference: what `summary` shows.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,6 +51,7 @@ MOST = 1000  # coefficients for which standard errors are computed
 DEPENDENT = 1e-12  # least eigenvalue of the Hessian relative to the largest
 FACTS = ("rows", "sites", "dispersion", "deviance", "log_likelihood")  # numbers of an Inference
 TELLING = 0.3  # columns with this share of the largest entry of a direction are named
+OF_STANDARDISED = "of the intercept and the coefficients of standardised columns together"
 PENALTY_HELPS = "set alpha above 0, which gives finite coefficients, or leave the column out"
 
 
@@ -335,7 +337,10 @@ class GeneralisedLinear(RowModel):
         W = self.outputs_of_targets(W)
         first = int(self.fit_intercept)
         self.intercept_ = W[:, 0].copy() if first else np.zeros((len(W), W.shape[2]))
-        kept: Answer = replace(answer, coefficients=W[:, first:].copy())
+        report = answer.report
+        if report.bound < math.inf:
+            report = replace(report, bound_reason=report.bound_reason or OF_STANDARDISED)
+        kept: Answer = replace(answer, coefficients=W[:, first:].copy(), report=report)
         return kept
 
     def outputs_of_targets(self, W: Array) -> Array:

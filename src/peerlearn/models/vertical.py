@@ -44,7 +44,7 @@ from peerlearn.algorithms.row_identity import (
 )
 from peerlearn.arrays import Array, Indices, one_blas_thread
 from peerlearn.errors import DataError, InputError
-from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
+from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps, subtract_means
 from peerlearn.local.features import RandomFeatures, check_activation
 from peerlearn.local.penalties import Ridge
 from peerlearn.models.base import (
@@ -189,8 +189,8 @@ class _Vertical(Targets, FittedModel):
             centers = blocks.centre()
             pairs = zip(features, centers, strict=True)
             features = [replace(h, center=center) for h, center in pairs]
-            self.intercept_ = Y.mean(axis=0)
-            Y = Y - self.intercept_
+            Y = Y.copy()
+            self.intercept_ = subtract_means(Y)
         solution = solver.solve_columns(network, blocks, Y, self.alpha)
         self.features_ = features
         self.columns_ = shares.given.columns

@@ -43,6 +43,7 @@ from peerlearn.algorithms.certificate import (
     GRADIENT_TOLERANCE,
     NOT_STRONGLY_CONVEX,
     certify_gradient,
+    intercept_effect,
     most_exact,
 )
 from peerlearn.algorithms.iteration import Iterations, check_tolerance
@@ -146,7 +147,9 @@ class ADMM:
             if loop.due:
                 g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
                 total = averaging.total(network, g)
-                loop.vote(self._bound_distance(total, b, z, u, penalty.convexity or rho * L))
+                distances = self._bound_distance(total, b, z, u, penalty.convexity or rho * L)
+                effects = [intercept_effect(problems.lengths, own) for own in z]
+                loop.vote(distances * [factor for factor, _ in effects])
         change = (
             "raise max_iterations, tolerance or the averaging's max_rounds, "
             "or set rho or relaxation=1.0"

@@ -145,6 +145,9 @@ class Net:
         Rule of the mixing weights: "metropolis", "max-degree", "laplacian" or "fastest".
     fixed : networkx.Graph, default None
         The graph itself, in place of `graph` and `agents`.
+    concentration : float, default None
+        How unequally this network's agents share the classes, if rows are dealt by "dirichlet".
+        None takes the protocol's.
     swept : mapping of str to object, default {}
         Swept keys of this entry and their values. They become columns of the results.
 
@@ -165,6 +168,7 @@ class Net:
     weights: str = "metropolis"
     fixed: nx.Graph | None = None
     swept: Settings = field(default_factory=dict)
+    concentration: float | None = None
 
     def __post_init__(self) -> None:
         """Count the agents of a fixed graph and of a grid."""

@@ -222,18 +222,20 @@ def _models(table: TomlTable) -> Iterator[Model]:
 def _networks(table: TomlTable) -> Iterator[Net]:
     for entry, swept in _swept(table):
         name = entry.take("name", str)
+        concentration = entry.take("concentration", toml_reader.NUMBER, None)
         if "file" in entry.values:
-            entry.only("name", "file", "weights")
+            entry.only("name", "file", "weights", "concentration")
             path = _beside(entry)
             weights = entry.take("weights", str, "metropolis")
             with entry.about("file"):
                 graph = graphs.from_file(path)
-            yield Net(name, weights=weights, fixed=graph, swept=swept)
+            yield Net(name, weights=weights, fixed=graph, swept=swept, concentration=concentration)
             continue
         kind = entry.take("graph", str, what="a kind of graph, such as erdos_renyi")
         agents = entry.take("agents", int, 0)
         weights = entry.take("weights", str, "metropolis")
-        yield Net(name, kind, agents, entry.rest(), weights, swept=swept)
+        parameters = entry.rest()
+        yield Net(name, kind, agents, parameters, weights, swept=swept, concentration=concentration)
 
 
 def _protocol(table: TomlTable) -> Any:

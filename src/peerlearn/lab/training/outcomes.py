@@ -124,6 +124,8 @@ def centralised_distances(trial: Trial, fold: Fold, estimator: Any) -> list[floa
     together = clone(estimator).set_params(network=None)
     key = key_of(fold_key(trial), together)
     b = compute_centre(Asked(key, lambda: together.fit(fold.X, fold.y).coefficients_[0]))
+    if estimator.coefficients_.shape[1:] != b.shape:  # agents alone have no sums to choose by
+        return []
     return metrics.distances(estimator.coefficients_, b)
 
 
