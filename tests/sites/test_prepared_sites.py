@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -150,6 +152,38 @@ def test_up_runs_agents_with_files_of_their_own(files):
     assert "Test accuracy (20 rows)" in words
     share = pd.read_csv(files.parent / "out" / "agent-1" / "share.csv")
     assert len(share) == 30
+
+
+def test_the_example_of_four_hospitals(tmp_path):
+    """examples/fedheart.toml, on tables like those that it names."""
+    rng = np.random.default_rng(0)
+    columns = [
+        "age",
+        "sex",
+        "cp",
+        "trestbps",
+        "chol",
+        "fbs",
+        "restecg",
+        "thalach",
+        "exang",
+        "oldpeak",
+        "slope",
+        "ca",
+        "thal",
+    ]
+    X = rng.integers(0, 3, (80, len(columns))).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    center = np.arange(80) % 4
+    np.savez(tmp_path / "FedHeart.npz", X=X, y=center % 2, center=center, columns=columns)
+    arguments = ["--target", "disease", "--test-fraction", "0.34", "--folder", str(tmp_path)]
+    made = CliRunner().invoke(main, ["data", "sites", "FedHeart", f"{tmp_path}/tables", *arguments])
+    assert made.exit_code == 0, made.output
+    example = Path(__file__).parents[2] / "examples" / "fedheart.toml"
+    (tmp_path / "fedheart.toml").write_text(example.read_text())
+    plan = read_plan(tmp_path / "fedheart.toml")
+    assert [len(y) for _, y in plan.rows.shares] == [13] * 4
+    assert len(plan.rows.test[1]) == 28
 
 
 @pytest.mark.parametrize(
