@@ -146,6 +146,7 @@ def test_all_alphas_share_the_sums_of_folds():
         search = NetworkSearchCV(model, {"alpha": alphas}, network=network, random_state=0)
         sent.append(search.fit(X, y).report_.sent.megabytes)
         assert search.report_.sent.megabytes == network.ledger.since().megabytes
+    assert "by 5-fold cross-validation of 10 candidates, accuracy" in search.report_.note
     assert sent[1] < 2.2 * sent[0]  # coefficients of nine more alphas, and no more sums
 
 

@@ -44,6 +44,7 @@ from peerlearn.models.base import (
 from peerlearn.models.row_model import shares_of
 from peerlearn.models.scores import SCORES, Score
 from peerlearn.network import Network
+from peerlearn.network.base import Counts
 
 __all__ = ["NetworkSearchCV"]
 
@@ -190,12 +191,16 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
             best = _with(base, self.best_params_)
             if self.refit:
                 self.best_estimator_ = best.fit(shares)
-                self.report_ = replace(best.report_, sent=network.ledger.since(mark))
+                self.report_ = self._report(best.report_, network.ledger.since(mark))
         return self
 
     def check_settings(self) -> Setup:
         """Check all parameters and candidates, and return the first one's setup. Send nothing."""
         return self._check(self._seeded()[0], self._candidates())
+
+    def check_use_in_files(self) -> None:
+        """Refuse an estimator that could not predict from the rows of a file."""
+        self.estimator.check_use_in_files()
 
     def _seeded(self) -> tuple[Any, int]:
         """Return a copy of the estimator with network and random_state, and the seed of folds."""
@@ -340,6 +345,15 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.best_index_ = int(np.argmax(np.nan_to_num(means, nan=-np.inf)))
         self.best_score_ = float(means[self.best_index_])
         self.best_params_ = candidates[self.best_index_]
+
+    def _report(self, report: Report, sent: Counts) -> Report:
+        """Return the report of the best candidate, with what was chosen and sent in all."""
+        chosen = ", ".join(f"{name} {value}" for name, value in self.best_params_.items())
+        note = (
+            f"{chosen} by {self.cv}-fold cross-validation of {len(self.cv_results_['params'])} "
+            f"candidates, {self.scorer_} {self.best_score_:.4g}"
+        )
+        return replace(report, sent=sent, note="; ".join(filter(None, [report.note, note])))
 
     def _fitted(self) -> Any:
         check_is_fitted(self, "cv_results_")
