@@ -77,6 +77,18 @@ class Saved:
 
     def predict(self, X: ArrayLike) -> Any:
         """Return predictions for rows as they were measured. They are standardised here."""
+        return self.model.predict(self._inputs(X))
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return the probability of each class for rows as they were measured.
+
+        Raises AttributeError if the model has no probabilities.
+        """
+        probabilities: Array = self.model.predict_proba(self._inputs(X))
+        return probabilities
+
+    def _inputs(self, X: ArrayLike) -> Any:
+        """Return rows as the model takes them, after a check that they have its columns."""
         inputs = self.model.n_features_in_
         table: Any = X
         try:
@@ -100,7 +112,7 @@ class Saved:
             rows = rows - self.center
         if self.scale is not None:
             rows = rows / self.scale
-        return self.model.predict(rows[:, 0] if self.model.takes == "signals" else rows)
+        return rows[:, 0] if self.model.takes == "signals" else rows
 
 
 def save(
@@ -243,6 +255,8 @@ def _restore(reader: ArchiveReader, features: Any = None) -> Saved:
     kind = known[reader.one_of("class", known)]
     model = kind(**{**kind.before_files, **reader.parameters(kind().get_params(deep=False))})
     inputs = reader.entry("n_features", int)
+    if inputs < 1:
+        raise reader.wrong(f"its n_features is {inputs}")
     model.n_features_in_ = inputs
     give_features(model, reader, features)
     model.from_archive(reader)

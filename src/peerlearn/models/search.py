@@ -60,7 +60,10 @@ def _best_has(name: str) -> Any:
     """Return a check whether the best estimator, or the one to search with, has a method."""
 
     def check(search: Any) -> bool:
-        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
+        if hasattr(search, "best_estimator_"):
+            return hasattr(search.best_estimator_, name)
+        first = next(iter(ParameterGrid(search.param_grid)))  # parameters may decide what it has
+        return hasattr(clone(search.estimator).set_params(**first), name)
 
     return check
 

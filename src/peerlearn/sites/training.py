@@ -7,6 +7,7 @@ A table [model.search] has the model chosen by `NetworkSearchCV`: `grid`, and if
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -14,9 +15,11 @@ from sklearn.base import is_classifier
 from peerlearn import graphs
 from peerlearn.errors import InputError
 from peerlearn.models.base import NetworkModel
+from peerlearn.models.generalised_linear import GeneralisedLinear
 from peerlearn.models.registry import models, part, saved_models, with_parts
 from peerlearn.models.search import NetworkSearchCV
-from peerlearn.network import SimulatedNetwork
+from peerlearn.network import Network, SimulatedNetwork
+from peerlearn.preparing.table_preparer import TablePreparer
 from peerlearn.toml_reader import TomlTable, near
 
 
@@ -72,6 +75,30 @@ def _make_search(table: Any, model: Any) -> NetworkSearchCV:
         raise InputError(f"{unknown[0]} is not a setting of search{near(unknown[0], known)}")
     settings = {key: value for key, value in table.items() if key != "grid"}
     return NetworkSearchCV(model, table["grid"], random_state=model.random_state, **settings)
+
+
+def make_preparer(
+    settings: dict[str, Any],
+    columns: dict[str, Any],
+    names: Sequence[str],
+    network: Network | None = None,
+) -> TablePreparer:
+    """Return the preparer of tables for the model that [model] describes.
+
+    Columns of all categories add up to the constant. Without a penalty a linear model then has no
+    best coefficients, so that the first category has no column.
+    """
+    model = make_model({key: value for key, value in settings.items() if key != "search"})
+    unpenalised = isinstance(model, GeneralisedLinear) and model.alpha == 0
+    drop_first = unpenalised and bool(model.fit_intercept)
+    return TablePreparer(columns, names=names, drop_first=drop_first, network=network)
+
+
+def fit_model(model: Any, X: Any, y: Any, names: Sequence[str]) -> Any:
+    """Train the model on an array whose columns have these names, for messages about them."""
+    if isinstance(model, GeneralisedLinear):
+        model.name_columns(names)
+    return model.fit(X, y)
 
 
 def classifies(settings: dict[str, Any]) -> bool:
