@@ -188,7 +188,7 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
                 for agent, (_, y_k) in zip(network.hosted, shares, strict=True)
             ]
             point = score.common_point(setup, targets)
-            statistics = self._score(base, candidates, shares, score, point)
+            statistics = self._score(self._for_folds(base, score), candidates, shares, score, point)
             sums = common_sums(network, setup.parts["solver"], statistics)[0]
             self._rank(candidates, score, sums)
             best = _with(base, self.best_params_)
@@ -263,10 +263,12 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"scoring is {name!r:.60}: for {type(base).__name__} give one of "
                 f"{', '.join(map(repr, known))}"
             )
-        if SCORES[name].needs and not hasattr(base, SCORES[name].needs):
+        given = base.get_params(deep=False).get("probability", True)
+        needs = SCORES[name].needs
+        if needs and (given is False or not hasattr(type(base), needs)):
             raise InputError(
-                f"scoring is {name!r}, which needs {SCORES[name].needs}, and "
-                f"{type(base).__name__} has none here: use another score"
+                f"scoring is {name!r}, which needs {needs}, and {type(base).__name__} has none "
+                "here: use another score, or probability=True"
             )
         return str(name)
 
@@ -295,6 +297,12 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"n_samples={count} rows of the whole network cannot make {self.cv} folds: give "
                 "more rows, or a smaller cv"
             )
+
+    def _for_folds(self, base: Any, score: Score) -> Any:
+        """Return the estimator of the folds, with probabilities only if the score needs them."""
+        if "probability" not in base.get_params(deep=False):
+            return base
+        return _with(base, {"probability": bool(score.needs)})
 
     def _score(
         self,
@@ -434,8 +442,9 @@ def draw_folds(y: Any, folds: int, by_class: bool, seed: tuple[int, int]) -> Ind
 def of_agent(model: Any, k: int) -> Any:
     """Return the model as hosted agent k has it: its own coefficients come first."""
     one = copy.copy(model)
-    one.coefficients_ = model.coefficients_[k : k + 1]
-    one.intercept_ = model.intercept_[k : k + 1]
+    for name in ("coefficients_", "intercept_", "probability_scale_"):
+        if getattr(model, name, None) is not None:
+            setattr(one, name, getattr(model, name)[k : k + 1])
     return one
 
 
