@@ -26,6 +26,7 @@ from peerlearn import (
     partition,
 )
 from peerlearn.errors import DataError, InputError
+from peerlearn.lab import read, run
 from peerlearn.models import archive
 from tests.support.split_network import run_apart
 
@@ -110,6 +111,7 @@ def test_logistic_regression_is_that_of_scikit_learn(scoring):
             {"alpha": ALPHAS, "n_hidden": [9, 30], "activation": ["tanh", "sine"]},
         ),
         (RVFLClassifier(20, activation="tanh", class_weight="balanced"), {"alpha": ALPHAS}),
+        (RVFLClassifier(20, activation="tanh", probability=True), {"alpha": ALPHAS}),
         (RVFLRegressor(features=np.cos, fit_intercept=False), {"alpha": ALPHAS}),
         (RVFLRegressor(20, random_state=0), {"alpha": [0.1, "auto"], "features": ["fixed"]}),
         (
@@ -118,17 +120,19 @@ def test_logistic_regression_is_that_of_scikit_learn(scoring):
         ),
         (GLMRegressor("gamma"), {"alpha": [0.0, 1.0, 100.0]}),
     ],
-    ids=["hidden units", "balanced", "function", "auto", "lasso", "gamma"],
+    ids=["hidden units", "balanced", "probabilities", "function", "auto", "lasso", "gamma"],
 )
 def test_the_choice_is_that_of_one_place(model, grid):
     """Agents with few rows and with none take part."""
     targets = y if is_classifier(model) else NUMBERS
     parts = np.split(np.random.default_rng(0).permutation(len(y)), [0, 3, 60, 61])
     shares = [(X[own], targets[own]) for own in parts]
-    search = NetworkSearchCV(model, grid, cv=4, network=ring(5), random_state=0).fit(shares)
+    scoring = "neg_log_loss" if getattr(model, "probability", False) is True else None
+    settings = {"cv": 4, "scoring": scoring, "network": ring(5), "random_state": 0}
+    search = NetworkSearchCV(model, grid, **settings).fit(shares)
     rows, labels, folds = pooled(shares, search)
     alone = clone(model).set_params(random_state=search.best_estimator_.random_state)
-    other = GridSearchCV(alone, search.param_grid, cv=folds).fit(rows, labels)
+    other = GridSearchCV(alone, search.param_grid, cv=folds, scoring=scoring).fit(rows, labels)
     assert search.best_params_ == other.best_params_
     np.testing.assert_allclose(
         search.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"], atol=1e-7
@@ -146,6 +150,7 @@ def test_all_alphas_share_the_sums_of_folds():
         search = NetworkSearchCV(model, {"alpha": alphas}, network=network, random_state=0)
         sent.append(search.fit(X, y).report_.sent.megabytes)
         assert search.report_.sent.megabytes == network.ledger.since().megabytes
+    assert "by 5-fold cross-validation of 10 candidates, accuracy" in search.report_.note
     assert sent[1] < 2.2 * sent[0]  # coefficients of nine more alphas, and no more sums
 
 
@@ -201,6 +206,24 @@ def test_folds_are_even_within_sites_and_classes():
         assert np.ptp(counts.sum(axis=1)) <= 1
 
 
+def test_in_a_comparison(tmp_path):
+    (tmp_path / "comparison.toml").write_text("""
+title = "a search in every run"
+data = [{ name = "iris" }]
+networks = [{ name = "ring", graph = "ring", agents = 4 }]
+[[models]]
+name = "searched"
+kind = "peerlearn.NetworkSearchCV"
+estimator = { kind = "peerlearn.RVFLClassifier", n_hidden = 15, activation = "tanh" }
+param_grid = { alpha = [[0.1, 1000.0]] }
+""")
+    results = run(read(tmp_path / "comparison.toml"), tmp_path / "out", jobs=1)
+    (row,) = results.rows
+    assert row["status"] == "done"
+    assert row["error"] < 0.1
+    assert "alpha 0.1 by 5-fold cross-validation" in row["note"]
+
+
 def test_without_refit_there_are_scores_only():
     model = RVFLClassifier(5, activation="tanh")
     search = NetworkSearchCV(model, {"alpha": [1.0, 2.0]}, refit=False, random_state=0).fit(X, y)
@@ -253,12 +276,13 @@ class TestRefusals:
             ({"cv": 1}, "cv"),
             ({"cv": 2.5}, "cv"),
             ({"scoring": "r2"}, "scoring is 'r2': for RVFLClassifier give one of 'accuracy'"),
+            ({"scoring": "neg_log_loss"}, "needs predict_proba, and RVFLClassifier has none"),
             ({"refit": "accuracy"}, "refit is 'accuracy'"),
         ],
     )
     def test_settings(self, settings, sentence):
         with pytest.raises((InputError, ValueError, TypeError), match=sentence):
-            self.search(RVFLClassifier(5, activation="tanh"), **settings)
+            self.search(RVFLClassifier(5, activation="tanh", probability=False), **settings)
 
     def test_fewer_rows_than_folds(self):
         search = NetworkSearchCV(RVFLRegressor(features="columns"), {"alpha": [1.0]}, cv=9)

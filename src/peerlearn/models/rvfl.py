@@ -291,13 +291,15 @@ class _RVFL(StreamModel, RowModel):
         """Train on the rows outside each fold with each alpha, from one sum per fold.
 
         Return a fold, the place of an alpha, and a fitted copy, for all of them; None if training
-        is not a sum here, because features or alpha are chosen or classes are weighed.
+        is not a sum here, because features or alpha are chosen, classes are weighed, or there are
+        to be probabilities.
 
         shares: of each hosted agent. folds: the fold of each of its rows, of so many.
         """
         setup = self.check_settings()
         weighs = getattr(self, "class_weight", None) is not None
-        if "auto" in alphas or weighs or self._chooses_features(setup):
+        calibrates = getattr(self, "probability", False) is True
+        if "auto" in alphas or weighs or calibrates or self._chooses_features(setup):
             return None
         inputs, outputs, _ = self.checked_rows(setup, list(shares), None)
         rows = FoldRows(self.features_, inputs, outputs, folds, bool(self.fit_intercept))

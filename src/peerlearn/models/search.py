@@ -44,6 +44,7 @@ from peerlearn.models.base import (
 from peerlearn.models.row_model import shares_of
 from peerlearn.models.scores import SCORES, Score
 from peerlearn.network import Network
+from peerlearn.network.base import Counts
 
 __all__ = ["NetworkSearchCV"]
 
@@ -187,18 +188,22 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
                 for agent, (_, y_k) in zip(network.hosted, shares, strict=True)
             ]
             point = score.common_point(setup, targets)
-            statistics = self._score(base, candidates, shares, score, point)
+            statistics = self._score(self._for_folds(base, score), candidates, shares, score, point)
             sums = common_sums(network, setup.parts["solver"], statistics)[0]
             self._rank(candidates, score, sums)
             best = _with(base, self.best_params_)
             if self.refit:
                 self.best_estimator_ = best.fit(shares)
-                self.report_ = replace(best.report_, sent=network.ledger.since(mark))
+                self.report_ = self._report(best.report_, network.ledger.since(mark))
         return self
 
     def check_settings(self) -> Setup:
         """Check all parameters and candidates, and return the first one's setup. Send nothing."""
         return self._check(self._seeded()[0], self._candidates())
+
+    def check_use_in_files(self) -> None:
+        """Refuse an estimator that could not predict from the rows of a file."""
+        self.estimator.check_use_in_files()
 
     def _seeded(self) -> tuple[Any, int]:
         """Return a copy of the estimator with network and random_state, and the seed of folds."""
@@ -258,10 +263,12 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"scoring is {name!r:.60}: for {type(base).__name__} give one of "
                 f"{', '.join(map(repr, known))}"
             )
-        if SCORES[name].needs and not hasattr(base, SCORES[name].needs):
+        given = base.get_params(deep=False).get("probability", True)
+        needs = SCORES[name].needs
+        if needs and (given is False or not hasattr(type(base), needs)):
             raise InputError(
-                f"scoring is {name!r}, which needs {SCORES[name].needs}, and "
-                f"{type(base).__name__} has none here: use another score"
+                f"scoring is {name!r}, which needs {needs}, and {type(base).__name__} has none "
+                "here: use another score, or probability=True"
             )
         return str(name)
 
@@ -290,6 +297,12 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"n_samples={count} rows of the whole network cannot make {self.cv} folds: give "
                 "more rows, or a smaller cv"
             )
+
+    def _for_folds(self, base: Any, score: Score) -> Any:
+        """Return the estimator of the folds, with probabilities only if the score needs them."""
+        if "probability" not in base.get_params(deep=False):
+            return base
+        return _with(base, {"probability": bool(score.needs)})
 
     def _score(
         self,
@@ -343,6 +356,15 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.best_index_ = int(np.argmax(np.nan_to_num(means, nan=-np.inf)))
         self.best_score_ = float(means[self.best_index_])
         self.best_params_ = candidates[self.best_index_]
+
+    def _report(self, report: Report, sent: Counts) -> Report:
+        """Return the report of the best candidate, with what was chosen and sent in all."""
+        chosen = ", ".join(f"{name} {value}" for name, value in self.best_params_.items())
+        note = (
+            f"{chosen} by {self.cv}-fold cross-validation of {len(self.cv_results_['params'])} "
+            f"candidates, {self.scorer_} {self.best_score_:.4g}"
+        )
+        return replace(report, sent=sent, note="; ".join(filter(None, [report.note, note])))
 
     def _fitted(self) -> Any:
         check_is_fitted(self, "cv_results_")
@@ -420,8 +442,9 @@ def draw_folds(y: Any, folds: int, by_class: bool, seed: tuple[int, int]) -> Ind
 def of_agent(model: Any, k: int) -> Any:
     """Return the model as hosted agent k has it: its own coefficients come first."""
     one = copy.copy(model)
-    one.coefficients_ = model.coefficients_[k : k + 1]
-    one.intercept_ = model.intercept_[k : k + 1]
+    for name in ("coefficients_", "intercept_", "probability_scale_"):
+        if getattr(model, name, None) is not None:
+            setattr(one, name, getattr(model, name)[k : k + 1])
     return one
 
 
