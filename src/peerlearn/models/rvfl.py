@@ -526,7 +526,7 @@ class RVFLClassifier(Probabilities, _RVFL):
         Ridge penalty on the coefficients, lambda in the thesis. "auto" chooses it by 5-fold
         cross-validation from sums over all agents; for streams it is 1. With the solver "local",
         each agent chooses from its own rows.
-    features : {"auto", "fixed", "columns"}, function, or fitted transformer, default "auto"
+    features : str, function or fitted transformer, default "auto"
         "auto" chooses kind and width of the features by 5-fold cross-validation from sums over all
         agents: random Fourier features, random features with tanh, or none. Columns are
         standardised, and what is more than three deviations away counts as three. "fixed" draws
@@ -727,7 +727,7 @@ class RVFLRegressor(NumberTargets, _RVFL):
         Ridge penalty on the coefficients, lambda in the thesis. "auto" chooses it by 5-fold
         cross-validation from sums over all agents; for streams it is 1. With the solver "local",
         each agent chooses from its own rows.
-    features : {"auto", "fixed", "columns"}, function, or fitted transformer, default "auto"
+    features : str, function or fitted transformer, default "auto"
         "auto" chooses kind and width of the features by 5-fold cross-validation from sums over all
         agents: random Fourier features, random features with tanh, or none. Columns are
         standardised, and what is more than three deviations away counts as three. "fixed" draws
