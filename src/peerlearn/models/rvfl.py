@@ -582,7 +582,7 @@ class RVFLClassifier(Probabilities, _RVFL):
         The constant of each hosted agent; 0 without fit_intercept.
     features_ : RandomFeatures or FrozenFeatures
         The hidden layer, or the features that were given: the same at every agent.
-    probability_scale_ : ndarray of shape (n_hosted_agents,) or None
+    probability_scale_ : ndarray or None
         The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
         None if there are none.
     report_ : Report
