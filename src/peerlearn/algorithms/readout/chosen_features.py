@@ -5,6 +5,8 @@
     kind and width of least error                           at that agent; all others take them
     Z_f of the chosen features, for all rows                over the network, to the same agent
     alpha of least error                                    at that agent; all others take it
+    b_f, learned without fold f, where scores of rows that were held out are asked for:
+                                                            at that agent; all others take them
 
 `peerlearn.local.cross_validation` has the formulas of Z_f and of the error. Nothing is sent except
 these sums and the choice. With the solver `Local` nothing is sent at all: every agent chooses an
@@ -34,8 +36,9 @@ from peerlearn.local.candidates import (
     hash_rows,
     second_sums,
 )
-from peerlearn.local.cross_validation import Candidates, best_candidate
+from peerlearn.local.cross_validation import Candidates, best_candidate, readout_without
 from peerlearn.local.features import MOST, FeatureMap, RandomFeatures
+from peerlearn.local.held_out import HeldOutScores
 from peerlearn.network.base import Network
 
 FOLDS = 5
@@ -101,15 +104,21 @@ class Rows:
         np.divide(1.0, deviation, out=scale, where=varies)
         return sums[:, 0], mean, scale
 
+    def sum_folds(self, candidates: Candidates, share: float = 1.0) -> list[Array]:
+        """Return the sums of each fold, where the choice is made.
+
+        share: of all rows that are used.
+        """
+        return [self._sum_fold(candidates, fold, share) for fold in range(FOLDS)]
+
     def choose(
-        self, candidates: Candidates, alpha: float | None, share: float = 1.0
+        self, candidates: Candidates, folds: Sequence[Array], alpha: float | None
     ) -> tuple[Array, Array]:
         """Return the place of the best candidate and its alpha, for each hosted agent.
 
+        folds: from `sum_folds`.
         alpha: the only one to try; None tries many.
-        share: of all rows that are used.
         """
-        folds = [self._sum_fold(candidates, fold, share) for fold in range(FOLDS)]
         choices = np.zeros((len(self.inputs), 2))
         for k in self._deciders():
             of_folds = [candidates.matrices(sums[k]) for sums in folds]
@@ -118,6 +127,33 @@ class Rows:
             )
         received = self._send_choice(choices)
         return received[:, 0].astype(np.intp), received[:, 1]
+
+    def score_held_out(
+        self, features: FeatureMap, folds: Sequence[Array], alphas: Array
+    ) -> list[HeldOutScores]:
+        """Return the scores of each agent's rows, each by a readout of all other folds.
+
+        folds: from `sum_folds`, with these features as the only candidate.
+        alphas: the penalty of each hosted agent.
+        """
+        M = self.outputs[0].shape[1]
+        candidates = Candidates(None, [features], M)
+        scores = [np.zeros(Y.shape) for Y in self.outputs]
+        deciders = self._deciders()
+        matrices = {k: [candidates.matrices(sums[k])[0] for sums in folds] for k in deciders}
+        for fold in range(FOLDS):
+            own = np.zeros((len(scores), 1 + features.width, M))
+            for k in deciders:
+                alpha = float(alphas[k])
+                own[k] = readout_without(matrices[k], fold, M, alpha, centred=self.centred)
+            readouts = self._send_choice(own.reshape(len(own), -1)).reshape(own.shape)
+            for k, b in enumerate(readouts):
+                held = np.flatnonzero(self.hashes[k] % FOLDS == fold)
+                for block, H in features.blocks(self.inputs[k][held]):
+                    scores[k][held[block]] = H @ b[1:] + b[0]
+        if self.weights is None:
+            return [HeldOutScores(*own) for own in zip(scores, self.outputs, strict=True)]
+        return [HeldOutScores(*own) for own in zip(scores, self.outputs, self.weights, strict=True)]
 
     def _sum_fold(self, candidates: Candidates, fold: int, share: float) -> Array:
         """Return the sums of the rows of one fold, where the choice is made."""
@@ -156,10 +192,15 @@ class Rows:
         return Averaging(chosen.method_on(self.network), TOLERANCE)
 
 
-def choose_alpha(rows: Rows, features: FeatureMap) -> Array:
-    """Return the alpha of each hosted agent for these features."""
+def sum_folds(rows: Rows, features: FeatureMap) -> list[Array]:
+    """Return the sums of each fold for these features, where the choice is made."""
+    return rows.sum_folds(Candidates(None, [features], rows.outputs[0].shape[1]))
+
+
+def choose_alpha(rows: Rows, features: FeatureMap, folds: Sequence[Array]) -> Array:
+    """Return the alpha of each hosted agent for these features. folds: from `sum_folds`."""
     candidates = Candidates(None, [features], rows.outputs[0].shape[1])
-    _, alphas = rows.choose(candidates, None)
+    _, alphas = rows.choose(candidates, folds, None)
     return alphas
 
 
@@ -178,7 +219,8 @@ def choose_features(
     kinds = CANDIDATES if links else CANDIDATES[1:]  # without links there is nothing linear
     layers = [directions.layer(kind, mean, scale, FEW_UNITS) for kind in kinds]
     candidates = Candidates(shared, layers, rows.outputs[0].shape[1])
-    places, _ = rows.choose(candidates, alpha, SOME_ROWS / max(float(count), SOME_ROWS))
+    folds = rows.sum_folds(candidates, SOME_ROWS / max(float(count), SOME_ROWS))
+    places, _ = rows.choose(candidates, folds, alpha)
     chosen = kinds[places[0]]
     layer = directions.layer(chosen, mean, scale, units or max(round(float(count)), FEWEST_UNITS))
     return chosen, replace(layer, direct_links=links)
