@@ -68,6 +68,18 @@ def test_units_of_columns_do_not_matter():
     np.testing.assert_allclose(outputs, one.agent_outputs(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("place", ["among the rows", "only later"])
+def test_a_wrong_cell_does_little_harm(place):
+    wrong = X[:200].copy()
+    if place == "among the rows":
+        wrong[7, 0] = 100.0  # a decimal point is missing
+    model = fitted(RVFLRegressor, X=wrong, y=y[:200], network=net())
+    rows = X[200:].copy()
+    rows[3, 1] = -1e9
+    assert model.score(rows[4:], y[204:]) > 0.7
+    assert abs(model.predict(rows[3:4])[0]) < 3
+
+
 def test_constant_columns_change_nothing_when_predicting():
     wide = np.column_stack([X, np.full(len(X), 7.0)])
     model = fitted(X=wide)
@@ -143,13 +155,36 @@ def test_the_choice_of_alpha_for_given_features():
     assert again.report_.sent.bytes < model.report_.sent.bytes
 
 
-def test_the_cost_of_the_choice_is_reported():
+def sent_by_the_choice(model):
+    return float(model.report_.note.split("which sent ")[1].split(" MB")[0])
+
+
+def test_the_cost_of_a_chosen_alpha_is_what_a_given_one_saves():
+    model = fitted(activation="tanh", network=net(), solver="gram")
+    given = fitted(activation="tanh", alpha=float(model.alpha_[0]), network=net(), solver="gram")
+    saved = model.report_.sent.megabytes - given.report_.sent.megabytes
+    assert sent_by_the_choice(model) == pytest.approx(saved, abs=0.0005)
+
+
+def test_the_cost_of_the_choice_is_that_of_its_sums():
     model = fitted(network=net(), solver="gram")
-    note = model.report_.note
-    sent = float(note.split("which sent ")[1].split(" MB")[0])
-    fixed = fitted(network=net(), solver="gram", alpha=1.0, activation="sigmoid")
-    rest = model.report_.sent.megabytes - sent
-    assert 0 < rest < 2 * fixed.report_.sent.megabytes
+    hidden = 60
+    shared = 1 + 1 + 2  # the constant, one output, two columns
+    moments = 2 * (2 + 2) + 3 * 2 * (2 + 2)  # up and down the tree
+    candidate = shared * hidden + hidden * (hidden + 1) // 2  # 64 units, if there are as many
+    compared = shared * (shared + 1) // 2 + 7 * candidate
+    chosen = 2 * 3 // 2 + 2 * (hidden + 2) + (hidden + 2) * (hidden + 3) // 2
+    choices = 2 * 2
+    numbers = moments + 5 * compared + 5 * chosen + choices
+    assert sent_by_the_choice(model) == pytest.approx(8e-6 * 4 * numbers, abs=0.0005)
+
+
+@pytest.mark.parametrize("given", [{"features": "fixed"}, {"activation": "sigmoid"}])
+def test_fixed_features_and_alpha_cost_what_they_did_before_there_was_a_choice(given):
+    sent = fitted(network=net(), solver="gram", alpha=1.0, **given).report_.sent
+    assert (sent.rounds, sent.messages) == (14, 66)
+    more = 2 * 10 * 2 * 8  # `features` is one more setting to compare: by two rounds on ten links
+    assert sent.bytes == 75_760 + more
 
 
 def test_the_number_of_units_follows_the_rows():
