@@ -167,7 +167,7 @@ def test_the_cost_of_a_chosen_alpha_is_what_a_given_one_saves():
 
 
 def test_the_cost_of_the_choice_is_that_of_its_sums():
-    model = fitted(network=net(), solver="gram")
+    model = fitted(network=net(), solver="gram", probability=False)
     hidden = 60
     shared = 1 + 1 + 2  # the constant, one output, two columns
     moments = 2 * (2 + 2) + 3 * 2 * (2 + 2)  # up and down the tree
@@ -183,8 +183,19 @@ def test_the_cost_of_the_choice_is_that_of_its_sums():
 def test_fixed_features_and_alpha_cost_what_they_did_before_there_was_a_choice(given):
     sent = fitted(network=net(), solver="gram", alpha=1.0, **given).report_.sent
     assert (sent.rounds, sent.messages) == (14, 66)
-    more = 2 * 10 * 2 * 8  # `features` is one more setting to compare: by two rounds on ten links
+    # `features` and `probability` are two more settings to compare: by two rounds on ten links
+    more = 2 * 2 * 10 * 2 * 8
     assert sent.bytes == 75_760 + more
+
+
+def test_the_cost_of_probabilities_is_that_of_readouts_and_small_sums():
+    with_them = fitted(network=net(), solver="gram")
+    without = fitted(network=net(), solver="gram", probability=False)
+    readouts = 5 * (1 + 60 + 2)  # down the tree: constant, hidden units, two columns
+    first = 2 * (2 + 1)  # up and down: weights of two classes, and squares
+    numbers = (with_them.report_.sent.bytes - without.report_.sent.bytes) / 8 / 4
+    steps = (numbers - readouts - first) / (2 * 2)
+    assert steps in range(4, 9)
 
 
 def test_the_number_of_units_follows_the_rows():
