@@ -237,6 +237,16 @@ def test_fixed_features_and_alpha_cost_what_they_did_before_there_was_a_choice(g
     assert sent.bytes == 75_760 + more
 
 
+def test_the_cost_of_probabilities_is_that_of_readouts_and_small_sums():
+    with_them = fitted(network=net(), solver="gram")
+    without = fitted(network=net(), solver="gram", probability=False)
+    readouts = 5 * (1 + 60 + 2)  # down the tree: constant, hidden units, two columns
+    first = 2 * (2 + 1)  # up and down: weights of two classes, and squares
+    numbers = (with_them.report_.sent.bytes - without.report_.sent.bytes) / 8 / 4
+    steps = (numbers - readouts - first) / (2 * 2)
+    assert steps in range(4, 9)
+
+
 def test_the_number_of_units_follows_the_rows():
     few = RVFLRegressor(random_state=0).fit(X[:30], y[:30])
     more = RVFLRegressor(random_state=0).fit(X[:150], y[:150])
