@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
+from click.testing import CliRunner
 
 from peerlearn import PreparedModel
+from peerlearn.cli import main
 from tests.support.site_processes import run
 
 UP = """
@@ -127,3 +130,21 @@ def test_what_one_site_lacks_the_other_has(tmp_path):
     names = saved.preparer.get_feature_names_out().tolist()
     assert names == ["age", "dose", "dose_missing", "ward_a", "ward_b", "ward_c"]
     assert saved.predict([[80.0, None, "d"]]).shape == (1,)
+
+
+@pytest.mark.processes
+def test_standard_errors_from_files_alone(tmp_path):
+    """Without a penalty the first category has no column, so that coefficients are unique."""
+    write(tmp_path, *wards())
+    ((code, words),) = run(("up", "up.toml"), folder=tmp_path)
+    assert code == 0, words
+    done = CliRunner().invoke(main, ["summary", f"{tmp_path}/out/south/model.npz"])
+    assert done.exit_code == 0, done.output
+    table = [line.split() for line in done.output.splitlines()[1:5]]
+    assert [name for name, *_ in table] == ["intercept", "age", "dose", "ward_b"]
+    pooled = pd.concat(wards())
+    design = pooled[["age", "dose"]].assign(ward=pooled["ward"] == "b").astype(float)
+    wanted = sm.Logit(pooled["outcome"], sm.add_constant(design)).fit(disp=0)
+    numbers = np.array([cells[:2] for _, *cells in table], dtype=float)
+    np.testing.assert_allclose(numbers[:, 0], wanted.params, rtol=1e-3)
+    np.testing.assert_allclose(numbers[:, 1], wanted.bse, rtol=1e-3)
