@@ -11,6 +11,7 @@ pooled ridge is scikit-learn's. Distances are the largest difference of any two 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -27,7 +28,10 @@ POINTS, DISTANCE = 0.3, 1e-12
 
 
 def main() -> None:
-    file = np.load(Path(os.environ["PEERLEARN_DATA"]) / "CIFAR10_features.npz")
+    folder = os.environ.get("PEERLEARN_DATA")
+    if folder is None:
+        sys.exit("set PEERLEARN_DATA to the folder of CIFAR10_features.npz")
+    file = np.load(Path(folder) / "CIFAR10_features.npz")
     X, X_test = (file[name].astype(np.float64) for name in ("X", "X_test"))
     y, y_test = file["y"], file["y_test"]
     ridge = Ridge(ALPHA).fit(X, np.eye(10)[y])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +80,10 @@ def test_sites_train_on_raw_tables_and_predict_raw_rows(sites):
     done = CliRunner().invoke(main, ["predict", f"{sites}/west/model.npz", f"{sites}/new.csv"])
     assert done.exit_code == 0, done.output
     assert "on 40 rows" in done.stderr
-    assert done.stdout.splitlines()[0] == "outcome"
+    found = pd.read_csv(io.StringIO(done.stdout))
+    labels = saved.model.classes_.tolist()
+    assert found.columns.tolist() == ["outcome", *(f"probability_{label}" for label in labels)]
+    np.testing.assert_allclose(found.iloc[:, 1:].sum(axis=1), 1.0)
 
 
 @pytest.mark.processes

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from peerlearn.algorithms.likelihood import Moments, infer, moments, separates
 from peerlearn.algorithms.proximal import minimise_with_lasso
 from peerlearn.algorithms.registry import Family
-from peerlearn.algorithms.smooth import NEXT, Minimum, Newton, SmoothSolver
+from peerlearn.algorithms.smooth import LBFGS, NEXT, Minimum, Newton, SmoothSolver
 from peerlearn.arrays import Array, is_real
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
@@ -83,6 +83,7 @@ class GeneralisedLinear(RowModel):
     """Base class of generalised linear models. They have the parameters below."""
 
     parts: ClassVar = {"solver": SOLVERS}
+    sum_solvers: ClassVar = (Newton, LBFGS)
     same_coordinates: ClassVar = True
 
     alpha: float

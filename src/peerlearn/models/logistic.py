@@ -158,7 +158,13 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        f = self.agent_outputs(X, slice(1))[0]
+        return self._probabilities(self.agent_outputs(X, slice(1))[0])
+
+    def agent_probabilities(self, X: ArrayLike) -> Array:
+        """Return the probabilities of every hosted agent: agents x rows x classes."""
+        return np.stack([self._probabilities(f) for f in self.agent_outputs(X)])
+
+    def _probabilities(self, f: Array) -> Array:
         if len(self.classes_) == 2:
             second: Array = expit(f)
             return np.hstack([1.0 - second, second])
