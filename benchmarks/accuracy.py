@@ -50,7 +50,13 @@ def error(name: str, dataset: DataSet, seed: int, train: Array, test: Array) -> 
     )
     solver = "auto" if network is None else name
     model = RVFLClassifier(
-        500, alpha=8.0, fit_intercept=False, solver=solver, network=network, random_state=seed
+        500,
+        alpha=8.0,
+        fit_intercept=False,
+        solver=solver,
+        network=network,
+        random_state=seed,
+        activation="sigmoid",
     )
     scores = model.fit(dataset.X[train], dataset.y[train]).agent_scores(
         dataset.X[test], dataset.y[test]

@@ -72,7 +72,9 @@ def run(
     hidden, alpha, _ = SETS[dataset.name]
     model: RVFLClassifier | VerticalRVFLClassifier
     if name == "centralised":
-        model = RVFLClassifier(hidden, alpha, fit_intercept=False, random_state=seed)
+        model = RVFLClassifier(
+            hidden, alpha, fit_intercept=False, random_state=seed, activation="sigmoid"
+        )
     else:
         network = SimulatedNetwork(graphs.erdos_renyi(AGENTS, 0.6, seed=seed))
         units, solver = -(-hidden // AGENTS), SOLVERS[name]

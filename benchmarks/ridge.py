@@ -24,7 +24,9 @@ def compare(threads: int | None) -> list[list[str]]:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (ROWS, INPUTS))
     y = np.sin(X @ rng.standard_normal(INPUTS)) + 0.1 * rng.standard_normal(ROWS)
-    ours = RVFLRegressor(HIDDEN, ALPHA, fit_intercept=False, random_state=0).fit(X, y)
+    ours = RVFLRegressor(
+        HIDDEN, ALPHA, fit_intercept=False, random_state=0, activation="sigmoid"
+    ).fit(X, y)
     W, b, H = ours.features_.W, ours.features_.b, ours.features_(X)
     rival = Ridge(alpha=ALPHA, fit_intercept=False)
     np.testing.assert_allclose(

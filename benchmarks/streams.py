@@ -51,7 +51,13 @@ def together(X: Array, y: Array, stream: str) -> Callable[[], RVFLClassifier]:
 
     def run() -> RVFLClassifier:
         model = RVFLClassifier(
-            HIDDEN, ALPHA, fit_intercept=False, stream=stream, network=network, random_state=0
+            HIDDEN,
+            ALPHA,
+            fit_intercept=False,
+            stream=stream,
+            network=network,
+            random_state=0,
+            activation="sigmoid",
         )
         for start in range(0, len(X), CHUNK):
             model.partial_fit(X[start : start + CHUNK], y[start : start + CHUNK], classes=[-1, 1])

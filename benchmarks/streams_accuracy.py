@@ -76,7 +76,9 @@ def run(
 ) -> tuple[float, float]:
     """The mean error of all agents in percent, and the MB that they sent."""
     hidden, alpha, _ = SETS[dataset.name]
-    model = RVFLClassifier(hidden, alpha, fit_intercept=False, random_state=seed)
+    model = RVFLClassifier(
+        hidden, alpha, fit_intercept=False, random_state=seed, activation="sigmoid"
+    )
     if stream is None:
         model.fit(dataset.X[train], dataset.y[train])
     else:

@@ -17,7 +17,7 @@ shares = partition.dirichlet(X, y, 8, concentration=0.3, seed=0)  # most agents 
 print("rows per agent:", [len(labels) for _, labels in shares])
 
 network = SimulatedNetwork(graphs.erdos_renyi(8, 0.3, seed=0))
-settings = {"n_hidden": 300, "alpha": 0.5, "random_state": 0}
+settings = {"n_hidden": 300, "alpha": 0.5, "activation": "sigmoid", "random_state": 0}
 right = {}
 for solver in ("local", "consensus", "auto"):
     model = RVFLClassifier(solver=solver, network=network, **settings).fit(shares)

@@ -12,7 +12,7 @@ import numpy as np
 from peerlearn import ADMM, ConjugateGradient, Gram, RVFLClassifier, SimulatedNetwork, data, graphs
 
 g50c = data.load("g50c")
-settings = {"n_hidden": 200, "alpha": 8.0, "random_state": 0}
+settings = {"n_hidden": 200, "alpha": 8.0, "activation": "sigmoid", "random_state": 0}
 target = RVFLClassifier(**settings).fit(g50c.X, g50c.y).coefficients_
 print(f"{'solver':<18} {'sums by':<10} {'distance':>9} {'rounds':>7} {'MB':>8}")
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")

@@ -20,7 +20,7 @@ print(f"mean {agreed.mean():.12f}, largest distance from 5.5 is {np.abs(agreed -
 print(network.ledger)
 
 g50c = data.load("g50c")
-settings = {"n_hidden": 50, "alpha": 8.0, "random_state": 0}
+settings = {"n_hidden": 50, "alpha": 8.0, "activation": "sigmoid", "random_state": 0}
 target = RVFLClassifier(**settings).fit(g50c.X, g50c.y).coefficients_
 lossy = RVFLClassifier(network=network, solver=ConjugateGradient(1e-4), **settings)
 lossy.fit(g50c.X, g50c.y)

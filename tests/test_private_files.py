@@ -92,8 +92,13 @@ class TestTheHelper:
 
 def test_models_and_streams(tmp_path, umask):
     X, y = data.load("iris").X, data.load("iris").y
-    archive.save(RVFLClassifier(5, random_state=0).fit(X, y), tmp_path / "model.npz")
-    learning = RVFLClassifier(5, random_state=0).partial_fit(X, y, classes=np.unique(y))
+    archive.save(
+        RVFLClassifier(5, random_state=0, alpha=1.0, activation="sigmoid").fit(X, y),
+        tmp_path / "model.npz",
+    )
+    learning = RVFLClassifier(5, random_state=0, alpha=1.0, activation="sigmoid").partial_fit(
+        X, y, classes=np.unique(y)
+    )
     stream_archive.save_stream(learning, tmp_path / "stream.npz")
     assert all_rights(tmp_path) == {"model.npz": 0o600, "stream.npz": 0o600}
 

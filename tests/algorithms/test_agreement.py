@@ -88,13 +88,14 @@ def partly(k):
 
 
 def fit_rvfl(network, k, kind=RVFLClassifier, **settings):
-    return kind(**{"n_hidden": 6, "random_state": 0, **settings}, network=network).fit(
-        rows(k), labels(k)
-    )
+    usual = {"n_hidden": 6, "alpha": 1.0, "activation": "sigmoid", "random_state": 0}
+    return kind(**{**usual, **settings}, network=network).fit(rows(k), labels(k))
 
 
 def stream_rvfl(network, k):
-    return RVFLRegressor(6, random_state=0, network=network).partial_fit(rows(k), labels(k))
+    return RVFLRegressor(
+        6, random_state=0, network=network, alpha=1.0, activation="sigmoid"
+    ).partial_fit(rows(k), labels(k))
 
 
 def fit_esn(network, k, **settings):
@@ -140,6 +141,7 @@ NOTHING_DRAWN_ALIKE = PREPARING | {
     "GLMRegressor",
     "LMSFilter",
     "LogisticClassifier",
+    "NetworkSearchCV",
     "S3VMClassifier",
     "SplineFilter",
 }
@@ -388,7 +390,9 @@ class TestCoefficients:
             return replace(found, coefficients=found.coefficients + is_odd())
 
         def work(network, k):
-            model = RVFLRegressor(6, solver="gram", network=network, random_state=0)
+            model = RVFLRegressor(
+                6, solver="gram", network=network, random_state=0, alpha=1.0, activation="sigmoid"
+            )
             with pytest.raises(Mismatch):
                 model.fit(rows(k), labels(k))
             return hasattr(model, "coefficients_")
@@ -443,11 +447,19 @@ class TestWhatIsSent:
         X, y = np.vstack([rows(k) for k in range(4)]), np.concatenate([labels(k) for k in range(4)])
         d, h, links = network.diameter, network.tree.height, 2 * RING.number_of_edges()
         alone = (
-            RVFLRegressor(6, solver="local", network=network, random_state=0).fit(X, y).report_.sent
+            RVFLRegressor(
+                6, solver="local", network=network, random_state=0, alpha=1.0, activation="sigmoid"
+            )
+            .fit(X, y)
+            .report_.sent
         )
-        assert (alone.rounds, alone.bytes) == (d, d * links * 8 * 2 * (9 + 2 * 2 + 1))
+        assert (alone.rounds, alone.bytes) == (d, d * links * 8 * 2 * (10 + 2 * 2 + 1))
         gram = (
-            RVFLRegressor(6, solver="gram", network=network, random_state=0).fit(X, y).report_.sent
+            RVFLRegressor(
+                6, solver="gram", network=network, random_state=0, alpha=1.0, activation="sigmoid"
+            )
+            .fit(X, y)
+            .report_.sent
         )
         assert gram.rounds == d + 2 * h + 2 * h + d  # the means, then the matrices
 

@@ -328,7 +328,7 @@ def test_bounds_cover_the_intercept(benchmark, solver, far):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 3)) + far
     y = X[:, 0] - X[:, 1] + rng.standard_normal(200) + 10 * far
-    model = RVFLRegressor(5, activation="relu", direct_links=True, random_state=0)
+    model = RVFLRegressor(5, 1.0, activation="relu", direct_links=True, random_state=0)
     if solver is not None:
         model.set_params(solver=solver, network=SimulatedNetwork(graphs.ring(5)))
     with warnings.catch_warnings():

@@ -5,13 +5,14 @@ learned.
 from __future__ import annotations
 
 import csv
+import io
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from peerlearn import RVFLClassifier, RVFLRegressor, data
+from peerlearn import LogisticClassifier, RVFLClassifier, RVFLRegressor, data
 from peerlearn.cli import main
 from peerlearn.models import archive
 from peerlearn.network.peers.certificates import Identity
@@ -29,7 +30,9 @@ def run(*arguments):
 def model(tmp_path):
     """The species of an iris, from columns that were centered and scaled."""
     center, scale = IRIS.X.mean(axis=0), IRIS.X.std(axis=0)
-    fitted = RVFLClassifier(30, random_state=0).fit((IRIS.X - center) / scale, SPECIES)
+    fitted = RVFLClassifier(30, random_state=0, alpha=1.0, activation="sigmoid").fit(
+        (IRIS.X - center) / scale, SPECIES
+    )
     path = tmp_path / "model.npz"
     archive.save(fitted, path, columns=COLUMNS, center=center, scale=scale, target="species")
     return path
@@ -111,6 +114,20 @@ def test_predict_into_a_file(model, tmp_path):
         ).tolist()
 
 
+@pytest.mark.parametrize("kind", [RVFLClassifier, LogisticClassifier])
+def test_predict_writes_probabilities(tmp_path, kind):
+    fitted = kind(random_state=0).fit(IRIS.X, SPECIES)
+    archive.save(fitted, tmp_path / "model.npz", columns=COLUMNS, target="species")
+    iris().to_csv(tmp_path / "rows.csv", index=False)
+    done = run("predict", tmp_path / "model.npz", tmp_path / "rows.csv")
+    found = pd.read_csv(io.StringIO(done.stdout))
+    labels = fitted.classes_.tolist()
+    assert found.columns.tolist() == ["species", *(f"probability_{label}" for label in labels)]
+    wanted = fitted.predict_proba(IRIS.X)
+    np.testing.assert_allclose(found.iloc[:, 1:], wanted, rtol=1e-12)
+    assert found["species"].tolist() == fitted.predict(IRIS.X).tolist()
+
+
 def test_predict_does_not_compare_numbers_with_text(model, tmp_path):
     iris(species=IRIS.y).to_csv(tmp_path / "rows.csv", index=False)
     done = run("predict", model, tmp_path / "rows.csv")
@@ -125,7 +142,9 @@ def test_predict_does_not_compare_numbers_with_text(model, tmp_path):
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_predict_numbers_to_the_last_bit(tmp_path, rows, outputs):
     y = IRIS.X[:, 0] if outputs == 1 else IRIS.X[:, :2]
-    fitted = RVFLRegressor(30, random_state=0).fit(IRIS.X[:, 2:], y)
+    fitted = RVFLRegressor(30, random_state=0, alpha=1.0, activation="sigmoid").fit(
+        IRIS.X[:, 2:], y
+    )
     archive.save(fitted, tmp_path / "model.npz", target="y")
     np.savez(tmp_path / "rows.npz", X=IRIS.X[:rows, 2:], y=y[:rows])
     done = run("predict", tmp_path / "model.npz", tmp_path / "rows.npz")
@@ -138,7 +157,10 @@ def test_predict_numbers_to_the_last_bit(tmp_path, rows, outputs):
 
 
 def test_predict_by_a_model_without_names(tmp_path):
-    archive.save(RVFLClassifier(30, random_state=0).fit(IRIS.X, IRIS.y), tmp_path / "model.npz")
+    archive.save(
+        RVFLClassifier(30, random_state=0, alpha=1.0, activation="sigmoid").fit(IRIS.X, IRIS.y),
+        tmp_path / "model.npz",
+    )
     iris().to_csv(tmp_path / "rows.csv", index=False)
     done = run("predict", tmp_path / "model.npz", tmp_path / "rows.csv")
     assert done.stdout.splitlines()[:2] == ["prediction", "0"]

@@ -85,7 +85,10 @@ class TestModels:
 
     @pytest.fixture
     def model(self, tmp_path):
-        archive.save(RVFLClassifier(20, random_state=0).fit(X, Y), tmp_path / "model.npz")
+        archive.save(
+            RVFLClassifier(20, random_state=0, alpha=1.0, activation="sigmoid").fit(X, Y),
+            tmp_path / "model.npz",
+        )
         return tmp_path / "model.npz"
 
     def test_what_is_saved_is_loaded_however_large_it_is(self, model, path, monkeypatch):
@@ -96,7 +99,10 @@ class TestModels:
     def test_labels_of_four_bytes_count_as_such(self, path):
         labels = np.repeat([chr(0x4E00 + n) for n in range(1_000)], 2)
         rows = np.random.default_rng(0).standard_normal((2_000, 3))
-        archive.save(RVFLClassifier(2, random_state=0).fit(rows, labels), path)
+        archive.save(
+            RVFLClassifier(2, random_state=0, alpha=1.0, activation="sigmoid").fit(rows, labels),
+            path,
+        )
         assert archive.load(path).model.classes_.itemsize == 4
 
     def test_compressed_ones_are_refused(self, model, path):
@@ -260,7 +266,9 @@ def test_a_stream_of_few_numbers_whose_learner_would_need_gigabytes(tmp_path):
     """RLS keeps matrices of features x features; a file without them, for 30,000 features, has half
     a megabyte.
     """
-    model = RVFLClassifier(10, random_state=0).partial_fit(X, Y, classes=[0, 1])
+    model = RVFLClassifier(10, random_state=0, alpha=1.0, activation="sigmoid").partial_fit(
+        X, Y, classes=[0, 1]
+    )
     save_stream(model, tmp_path / "whole.npz")
     B = 30_000
     parts = {"W": np.zeros((3, B)), "bias": np.zeros(B), "state b": np.zeros((1, B, 1))}

@@ -266,7 +266,9 @@ def test_machines_of_another_byte_order(file, tmp_path):
 
 
 def test_files_of_before_there_were_other_kinds_are_read(tmp_path):
-    model = RVFLClassifier(5, fit_intercept=False, random_state=0).fit(X, HALVES)
+    model = RVFLClassifier(
+        5, fit_intercept=False, random_state=0, alpha=1.0, activation="sigmoid"
+    ).fit(X, HALVES)
     about = {
         "version": 1,
         "class": "RVFLClassifier",

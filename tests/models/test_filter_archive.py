@@ -105,7 +105,7 @@ def test_what_cannot_be_saved(tmp_path):
     with pytest.raises(InputError, match="order was changed"):
         save_stream(model.set_params(order=3), tmp_path / "m.npz")
     with pytest.raises(InputError, match="call partial_fit first"):
-        save_stream(RVFLClassifier(), tmp_path / "m.npz")
+        save_stream(RVFLClassifier(alpha=1.0, activation="sigmoid"), tmp_path / "m.npz")
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -32,7 +32,9 @@ def net(agents=5):
 
 
 def test_a_constant_added_to_targets_changes_no_score():
-    model = RVFLRegressor(direct_links=True, network=net(), random_state=0)
+    model = RVFLRegressor(
+        direct_links=True, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+    )
     near = cross_val_score(model, X, y, cv=5).mean()
     far = cross_val_score(model, X, FAR, cv=5).mean()
     assert far == pytest.approx(near, abs=1e-6)
@@ -45,7 +47,9 @@ def test_a_constant_added_to_targets_changes_no_score():
 @pytest.mark.parametrize("hidden", [30, 300], ids=["many rows", "fewer rows than units"])
 def test_the_network_has_the_intercept_of_scikit_learn(graph, hidden, alpha):
     network = SimulatedNetwork(graph)
-    model = RVFLRegressor(hidden, alpha, solver="gram", network=network, random_state=0)
+    model = RVFLRegressor(
+        hidden, alpha, solver="gram", network=network, random_state=0, activation="sigmoid"
+    )
     model.fit(X, FAR)
     H = model.features_(X)
     rival = Ridge(alpha, solver="svd").fit(H, FAR)
@@ -68,7 +72,9 @@ def test_the_network_has_the_intercept_of_scikit_learn(graph, hidden, alpha):
 def test_every_solver_has_it(solver):
     sites = np.arange(len(y)) % 5
     shares = [(X[sites == k] + k, FAR[sites == k]) for k in range(5)]  # sites that differ
-    model = RVFLRegressor(40, solver=solver, network=net(), random_state=0).fit(shares)
+    model = RVFLRegressor(
+        40, solver=solver, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+    ).fit(shares)
     H = model.features_(np.vstack([x for x, _ in shares]))
     rival = Ridge(1.0, solver="svd").fit(H, np.concatenate([d for _, d in shares]))
     distances = np.linalg.norm(model.coefficients_ - rival.coef_[:, None], axis=(1, 2))
@@ -78,7 +84,9 @@ def test_every_solver_has_it(solver):
 
 def test_features_far_from_zero_lose_no_digits():
     shifted = X + 1e5  # relu of it is far from 0 too
-    model = RVFLRegressor(20, activation="relu", direct_links=True, network=net(), random_state=0)
+    model = RVFLRegressor(
+        20, activation="relu", direct_links=True, network=net(), random_state=0, alpha=1.0
+    )
     model.fit(shifted, FAR)
     H = model.features_(shifted)
     H = (H - H.mean(axis=0)).astype(np.longdouble)
@@ -90,12 +98,16 @@ def test_features_far_from_zero_lose_no_digits():
 
 
 def test_agents_alone_have_their_own_means():
-    model = RVFLRegressor(20, solver="local", network=net(), random_state=0)
+    model = RVFLRegressor(
+        20, solver="local", network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+    )
     shares = [(X[k::5], y[k::5] + 1e4 * k) for k in range(5)]
     model.fit(shares)
     assert (
         model.report_.sent.megabytes
-        < RVFLRegressor(20, solver="consensus", network=net(), random_state=0)
+        < RVFLRegressor(
+            20, solver="consensus", network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+        )
         .fit(shares)
         .report_.sent.megabytes
     )
@@ -108,7 +120,9 @@ def test_classes_that_are_not_balanced():
     rng = np.random.default_rng(0)
     inputs = rng.standard_normal((300, 2))
     labels = (inputs[:, 0] > 1.5).astype(int)
-    model = RVFLClassifier(30, 10.0, network=net(), random_state=0).fit(inputs, labels)
+    model = RVFLClassifier(30, 10.0, network=net(), random_state=0, activation="sigmoid").fit(
+        inputs, labels
+    )
     rival = Ridge(10.0).fit(model.features_(inputs), 2.0 * labels - 1)
     decided = rival.predict(model.features_(inputs))
     np.testing.assert_allclose(model.decision_function(inputs), decided, atol=1e-9)
@@ -118,11 +132,17 @@ def test_one_agent_per_process_has_the_same_bits():
     shares = [(X[k::4], FAR[k::4]) for k in range(4)]
 
     def work(network, k):
-        model = RVFLRegressor(30, network=network, random_state=0)
+        model = RVFLRegressor(30, network=network, random_state=0, alpha=1.0, activation="sigmoid")
         model.fit(*shares[k]) if network.size > len(network.hosted) else model.fit(shares)
         return model.coefficients_[0].tobytes(), model.intercept_[0].tobytes()
 
-    together = RVFLRegressor(30, network=SimulatedNetwork(graphs.ring(4)), random_state=0)
+    together = RVFLRegressor(
+        30,
+        network=SimulatedNetwork(graphs.ring(4)),
+        random_state=0,
+        alpha=1.0,
+        activation="sigmoid",
+    )
     together.fit(shares)
     bits = [
         (b.tobytes(), c.tobytes())
@@ -132,9 +152,17 @@ def test_one_agent_per_process_has_the_same_bits():
 
 
 def test_it_costs_one_small_sum():
-    with_it = RVFLRegressor(50, solver="gram", network=net(), random_state=0).fit(X, y)
+    with_it = RVFLRegressor(
+        50, solver="gram", network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+    ).fit(X, y)
     without = RVFLRegressor(
-        50, solver="gram", fit_intercept=False, network=net(), random_state=0
+        50,
+        solver="gram",
+        fit_intercept=False,
+        network=net(),
+        random_state=0,
+        alpha=1.0,
+        activation="sigmoid",
     ).fit(X, y)
     numbers = 2 * 50 + 1 + 3
     more = with_it.report_.sent.megabytes - without.report_.sent.megabytes
@@ -173,12 +201,14 @@ class TestSequences:
 
 class TestStreams:
     def test_exact_streams_have_it(self):
-        model = RVFLRegressor(30, stream="exact", network=net(), random_state=0)
+        model = RVFLRegressor(
+            30, stream="exact", network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+        )
         model.partial_fit(X[:0], FAR[:0])
         assert not model.intercept_.any()
         for start in range(0, len(X), 60):
             model.partial_fit(X[start : start + 60], FAR[start : start + 60])
-        whole = RVFLRegressor(30, random_state=0).fit(X, FAR)
+        whole = RVFLRegressor(30, random_state=0, alpha=1.0, activation="sigmoid").fit(X, FAR)
         np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-9)
 
     def test_of_sequences_too(self):
@@ -190,17 +220,25 @@ class TestStreams:
         np.testing.assert_allclose(model.predict(x[:-1]), whole.predict(x[:-1]), atol=1e-6)
 
     def test_streams_that_cannot_have_it_train_without(self):
-        model = RVFLRegressor(20, network=net(), random_state=0).partial_fit(X, y)
-        off = RVFLRegressor(20, fit_intercept=False, network=net(), random_state=0)
+        model = RVFLRegressor(
+            20, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+        ).partial_fit(X, y)
+        off = RVFLRegressor(
+            20, fit_intercept=False, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+        )
         assert model.coefficients_.tobytes() == off.partial_fit(X, y).coefficients_.tobytes()
         assert not model.intercept_.any()
         with pytest.raises(
             InputError, match=r"StreamConsensus keeps no sums .* use stream='exact'"
         ):
-            RVFLRegressor(20, fit_intercept=True, network=net()).partial_fit(X, y)
+            RVFLRegressor(
+                20, fit_intercept=True, network=net(), alpha=1.0, activation="sigmoid"
+            ).partial_fit(X, y)
 
     def test_a_saved_stream_goes_on_exactly(self, tmp_path):
-        model = RVFLRegressor(20, stream="exact", network=net(), random_state=0)
+        model = RVFLRegressor(
+            20, stream="exact", network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+        )
         model.partial_fit(X[:200], FAR[:200])
         stream_archive.save_stream(model, tmp_path / "s.npz")
         again = stream_archive.resume_stream(tmp_path / "s.npz", net())
@@ -212,7 +250,9 @@ class TestStreams:
 
 
 def test_saved_models_have_it(tmp_path):
-    model = RVFLRegressor(20, network=net(), random_state=0).fit(X, FAR)
+    model = RVFLRegressor(20, network=net(), random_state=0, alpha=1.0, activation="sigmoid").fit(
+        X, FAR
+    )
     archive.save(model, tmp_path / "m.npz")
     np.testing.assert_array_equal(archive.load(tmp_path / "m.npz").predict(X), model.predict(X))
 

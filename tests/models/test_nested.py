@@ -21,7 +21,7 @@ from peerlearn.errors import InputError
 
 
 def test_settings_are_parameters():
-    model = RVFLClassifier(solver=ConjugateGradient(1e-3))
+    model = RVFLClassifier(solver=ConjugateGradient(1e-3), alpha=1.0, activation="sigmoid")
     assert model.get_params()["solver__tolerance"] == 1e-3
     assert "solver__tolerance" not in model.get_params(deep=False)
     before = model.solver
@@ -33,7 +33,7 @@ def test_settings_are_parameters():
 
 
 def test_names_have_settings_too():
-    model = RVFLClassifier(solver="admm")
+    model = RVFLClassifier(solver="admm", alpha=1.0, activation="sigmoid")
     assert model.get_params()["solver__rho"] is None
     assert model.set_params(solver__rho=0.5).solver == ADMM(rho=0.5)
     model.set_params(solver="cg", solver__tolerance=1e-3)
@@ -43,7 +43,9 @@ def test_names_have_settings_too():
 
 
 def test_settings_of_settings():
-    model = RVFLClassifier(solver=ADMM(averaging=Averaging("plain")))
+    model = RVFLClassifier(
+        solver=ADMM(averaging=Averaging("plain")), alpha=1.0, activation="sigmoid"
+    )
     model.set_params(solver__averaging__tolerance=1e-9)
     assert model.solver == ADMM(averaging=Averaging("plain", 1e-9))
     model.set_params(solver__averaging=Averaging("chebyshev"), solver__averaging__tolerance=1e-3)
@@ -61,16 +63,23 @@ def test_settings_of_settings():
 )
 def test_what_is_refused(settings, why):
     with pytest.raises(ValueError, match=why):
-        RVFLClassifier(solver="cg").set_params(**settings)
+        RVFLClassifier(solver="cg", alpha=1.0, activation="sigmoid").set_params(**settings)
     with pytest.raises(InputError, match="solver 'nothing' is not known"):
-        RVFLClassifier(solver="nothing").set_params(solver__tolerance=1)
-    assert RVFLClassifier(solver="nothing").get_params()["solver"] == "nothing"
+        RVFLClassifier(solver="nothing", alpha=1.0, activation="sigmoid").set_params(
+            solver__tolerance=1
+        )
+    assert (
+        RVFLClassifier(solver="nothing", alpha=1.0, activation="sigmoid").get_params()["solver"]
+        == "nothing"
+    )
 
 
 def test_a_grid_over_them():
     iris = data.load("iris")
     network = SimulatedNetwork(graphs.ring(3))
-    model = RVFLClassifier(10, solver="cg", network=network, random_state=0)
+    model = RVFLClassifier(
+        10, solver="cg", network=network, random_state=0, alpha=1.0, activation="sigmoid"
+    )
     grid = {"solver__tolerance": [1e-2, 1e-6], "alpha": [0.1, 10.0]}
     search = GridSearchCV(model, grid, cv=3).fit(iris.X, iris.y)
     assert set(search.best_params_) == set(grid)

@@ -24,7 +24,13 @@ def net(agents=5):
 def test_as_scikit_learn(agents, hidden, intercept):
     network = net(agents) if agents else None
     model = RVFLRegressor(
-        hidden, solver="gram", fit_intercept=intercept, network=network, random_state=0
+        hidden,
+        solver="gram",
+        fit_intercept=intercept,
+        network=network,
+        random_state=0,
+        alpha=1.0,
+        activation="sigmoid",
     )
     model.fit(X, y, sample_weight=W)
     H = model.features_(X)
@@ -44,7 +50,9 @@ def test_balanced_classes(name, weights):
     inputs = (table.X - table.X.mean(axis=0))[keep] / table.X.std(axis=0)
     labels = table.y[keep]
     w = np.linspace(0.5, 2, len(labels)) if weights else None
-    model = RVFLClassifier(30, class_weight="balanced", network=net(), random_state=0)
+    model = RVFLClassifier(
+        30, class_weight="balanced", network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+    )
     model.fit(inputs, labels, w)
     H = model.features_(inputs)
     rival = RidgeClassifier(class_weight="balanced", solver="cholesky").fit(H, labels, w)
@@ -57,10 +65,14 @@ def test_balanced_classes(name, weights):
 def test_weights_by_label():
     table = data.load("iris")
     weights = {0: 0.5, 2: 3.0}
-    model = RVFLClassifier(20, class_weight=weights, network=net(), random_state=0)
+    model = RVFLClassifier(
+        20, class_weight=weights, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+    )
     model.fit(table.X, table.y)
     w = np.choose(table.y, [0.5, 1.0, 3.0])
-    same = RVFLClassifier(20, network=net(), random_state=0).fit(table.X, table.y, w)
+    same = RVFLClassifier(20, network=net(), random_state=0, alpha=1.0, activation="sigmoid").fit(
+        table.X, table.y, w
+    )
     np.testing.assert_allclose(model.coefficients_, same.coefficients_, rtol=1e-12)
 
 
@@ -69,13 +81,17 @@ def test_agents_with_one_class_each():
     inputs = rng.standard_normal((90, 3))
     labels = np.repeat([0, 1, 2], 30)
     shares = [(inputs[labels == k], labels[labels == k]) for k in range(3)]
-    model = RVFLClassifier(10, class_weight="balanced", network=net(3), random_state=0).fit(shares)
-    plain = RVFLClassifier(10, network=net(3), random_state=0).fit(shares)  # balanced already
+    model = RVFLClassifier(
+        10, class_weight="balanced", network=net(3), random_state=0, alpha=1.0, activation="sigmoid"
+    ).fit(shares)
+    plain = RVFLClassifier(10, network=net(3), random_state=0, alpha=1.0, activation="sigmoid").fit(
+        shares
+    )  # balanced already
     np.testing.assert_allclose(model.coefficients_, plain.coefficients_, atol=1e-12)
 
 
 def test_what_is_refused():
-    model = RVFLRegressor(5, network=net(), random_state=0)
+    model = RVFLRegressor(5, network=net(), random_state=0, alpha=1.0, activation="sigmoid")
     for weights, why in [
         (W[:-1], "there are 442 rows"),
         (-W - 1, "negative"),
@@ -89,6 +105,8 @@ def test_what_is_refused():
     with pytest.raises(DataError, match="sample_weight is zero for all rows"):
         model.fit(X, y, 0 * W)
     with pytest.raises(InputError, match="class_weight is 'even': give 'balanced', None, or a"):
-        RVFLClassifier(class_weight="even").fit(X, y > 100)
+        RVFLClassifier(class_weight="even", alpha=1.0, activation="sigmoid").fit(X, y > 100)
     with pytest.raises(InputError, match="class_weight is set, and streams take no weights"):
-        RVFLClassifier(class_weight="balanced").partial_fit(X, y > 100)
+        RVFLClassifier(class_weight="balanced", alpha=1.0, activation="sigmoid").partial_fit(
+            X, y > 100
+        )

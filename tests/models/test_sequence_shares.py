@@ -81,7 +81,7 @@ class TestForms:
         pairs = [*map(tuple, X[0].tolist())]
         assert np.array_equal(dealt(pairs, Y[0]).inputs[0], X[0])
         assert np.array_equal(ESNRegressor(5, random_state=0).fit(X, Y).predict(pairs).shape, (30,))
-        rvfl = RVFLRegressor(5, random_state=0)
+        rvfl = RVFLRegressor(5, random_state=0, alpha=1.0, activation="sigmoid")
         assert np.array_equal(
             rvfl.fit(pairs, Y[0]).coefficients_, rvfl.fit(X[0], Y[0]).coefficients_
         )

@@ -1,4 +1,4 @@
-"""Sparse inputs of RVFL models: the answer of dense ones, and no dense copy of X."""
+"""Sparse inputs: the answer of dense ones, and no dense copy of X."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from peerlearn import RVFLClassifier, RVFLRegressor, SimulatedNetwork, graphs
+from peerlearn import (
+    GLMRegressor,
+    LogisticClassifier,
+    RVFLClassifier,
+    RVFLRegressor,
+    SimulatedNetwork,
+    graphs,
+)
 from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.streaming.learner import learners
@@ -31,6 +38,8 @@ def net(agents=4):
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array, sp.coo_array])
 def test_the_answer_of_dense_rows(form, fit_intercept, direct_links, hidden):
     settings = {
+        "alpha": 1.0,
+        "activation": "sigmoid",
         "direct_links": direct_links,
         "fit_intercept": fit_intercept,
         "network": net(),
@@ -47,8 +56,12 @@ def test_the_answer_of_dense_rows(form, fit_intercept, direct_links, hidden):
 @pytest.mark.parametrize("solver", [*sorted(solvers()), ConjugateGradient()], ids=str)
 def test_every_solver(solver):
     labels = (Y > 0.1).astype(int)
-    dense = RVFLClassifier(20, solver=solver, network=net(), random_state=0).fit(X, labels)
-    sparse = RVFLClassifier(20, solver=solver, network=net(), random_state=0).fit(SPARSE, labels)
+    dense = RVFLClassifier(
+        20, solver=solver, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+    ).fit(X, labels)
+    sparse = RVFLClassifier(
+        20, solver=solver, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+    ).fit(SPARSE, labels)
     np.testing.assert_allclose(
         sparse.decision_function(SPARSE), dense.decision_function(X), atol=1e-5
     )
@@ -57,7 +70,10 @@ def test_every_solver(solver):
 @pytest.mark.parametrize("stream", sorted(learners()))
 def test_every_stream(stream):
     dense, sparse = (
-        RVFLRegressor(20, stream=stream, network=net(), random_state=0) for _ in range(2)
+        RVFLRegressor(
+            20, stream=stream, network=net(), random_state=0, alpha=1.0, activation="sigmoid"
+        )
+        for _ in range(2)
     )
     for start in range(0, 240, 60):
         rows = slice(start, start + 60)
@@ -69,18 +85,28 @@ def test_every_stream(stream):
 def test_shares_with_weights_and_an_agent_without_rows():
     shares = [(SPARSE[:0], Y[:0]), (SPARSE[:100], Y[:100]), (X[100:], Y[100:])]  # one is dense
     weights = [np.ones(0), np.full(100, 2.0), np.full(140, 0.5)]
-    model = RVFLRegressor(20, network=net(3), random_state=0).fit(shares, sample_weight=weights)
-    one = RVFLRegressor(20, random_state=0).fit(X, Y, np.concatenate(weights))
+    model = RVFLRegressor(20, network=net(3), random_state=0, alpha=1.0, activation="sigmoid").fit(
+        shares, sample_weight=weights
+    )
+    one = RVFLRegressor(20, random_state=0, alpha=1.0, activation="sigmoid").fit(
+        X, Y, np.concatenate(weights)
+    )
     np.testing.assert_allclose(model.coefficients_[0], one.coefficients_[0], atol=1e-9)
 
 
 def test_one_agent_per_process_has_the_same_bits():
     shares = [(SPARSE[k::4], Y[k::4]) for k in range(4)]
-    together = RVFLRegressor(20, network=net(), random_state=0).fit(shares).coefficients_
+    together = (
+        RVFLRegressor(20, network=net(), random_state=0, alpha=1.0, activation="sigmoid")
+        .fit(shares)
+        .coefficients_
+    )
     apart = run_apart(
         graphs.ring(4),
         lambda network, k: (
-            RVFLRegressor(20, network=network, random_state=0).fit(*shares[k]).coefficients_[0]
+            RVFLRegressor(20, network=network, random_state=0, alpha=1.0, activation="sigmoid")
+            .fit(*shares[k])
+            .coefficients_[0]
         ),
     )
     assert [own.tobytes() for own in apart] == [own.tobytes() for own in together]
@@ -91,7 +117,14 @@ def test_rows_are_never_dense(direct_links):
     """X has 20,000 x 1,000 numbers, 160 MB if it were dense."""
     rng = np.random.default_rng(0)
     wide = sp.random_array((20_000, 1000), density=0.002, rng=rng, format="csr")
-    model = RVFLRegressor(50, direct_links=direct_links, network=net(1), random_state=0)
+    model = RVFLRegressor(
+        50,
+        direct_links=direct_links,
+        network=net(1),
+        random_state=0,
+        alpha=1.0,
+        activation="sigmoid",
+    )
     y = np.asarray(wide.sum(axis=1)).ravel()
     tracemalloc.start()
     try:
@@ -112,4 +145,26 @@ def test_values_that_are_no_numbers_are_named():
     bad = SPARSE.copy()
     bad.data[0] = np.nan
     with pytest.raises(DataError, match=r"NaN or inf .* in 1 of 240 rows"):
-        RVFLRegressor(network=net()).fit(bad, Y)
+        RVFLRegressor(network=net(), alpha=1.0, activation="sigmoid").fit(bad, Y)
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array, sp.coo_array])
+def test_linear_models_have_the_answer_of_dense_rows(form):
+    labels = np.digitize(Y, [0.05, 0.5])
+    dense = LogisticClassifier(network=net(), random_state=0).fit(X, labels)
+    sparse = LogisticClassifier(network=net(), random_state=0).fit(form(X), labels)
+    np.testing.assert_allclose(sparse.predict_proba(form(X)), dense.predict_proba(X), atol=1e-9)
+    shares = [(form(X[k::4]), Y[k::4]) for k in range(4)]
+    model = GLMRegressor(alpha=1e-3, network=net()).fit(shares)
+    wanted = GLMRegressor(alpha=1e-3).fit(X, Y)
+    np.testing.assert_allclose(model.coefficients_[0], wanted.coefficients_[0], atol=1e-7)
+
+
+def test_linear_models_never_have_all_rows_dense():
+    wide = sp.random_array((20_000, 400), density=0.002, rng=RNG, format="csr")
+    labels = np.arange(20_000) % 2
+    tracemalloc.start()
+    LogisticClassifier(100.0, network=net(), random_state=0).fit(wide, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000 * 400 * 8 / 2

@@ -48,7 +48,8 @@ def ring():
 
 
 def streamed(y="whole", kind=RVFLClassifier, rows=50, **options):
-    model = kind(10, **{"random_state": 0, "network": ring(), **options})
+    usual = {"alpha": 1.0, "activation": "sigmoid", "random_state": 0, "network": ring()}
+    model = kind(10, **{**usual, **options})
     targets = LABELS[y] if isinstance(y, str) else y
     first = {"classes": np.unique(targets)} if kind is RVFLClassifier else {}
     for start in range(0, rows, 7):
@@ -127,7 +128,9 @@ class TestResumed:
 
     def test_columns_are_known_by_name(self, tmp_path):
         frame = pd.DataFrame(X, columns=list("abcd"))
-        model = RVFLRegressor(10, network=ring(), random_state=0).partial_fit(frame, X[:, 0])
+        model = RVFLRegressor(
+            10, network=ring(), random_state=0, alpha=1.0, activation="sigmoid"
+        ).partial_fit(frame, X[:, 0])
         save_stream(model, tmp_path / "s.npz")
         again = resume_stream(tmp_path / "s.npz", ring())
         np.testing.assert_array_equal(
@@ -144,7 +147,9 @@ class TestResumed:
         together.partial_fit(X[56:], THIRDS[56:])
 
         def first(network, k):
-            model = RVFLClassifier(10, random_state=0, network=network)
+            model = RVFLClassifier(
+                10, random_state=0, network=network, alpha=1.0, activation="sigmoid"
+            )
             for start in range(0, 50, 7):
                 own = [row for row in range(start, start + 7) if row % 4 == k]
                 model.partial_fit(X[own], THIRDS[own], classes=[0, 1, 2])
@@ -205,8 +210,8 @@ class TestSaving:
 
     def test_models_without_a_stream(self, tmp_path):
         for model in (
-            RVFLClassifier(),
-            RVFLClassifier(10).fit(X, THIRDS),
+            RVFLClassifier(alpha=1.0, activation="sigmoid"),
+            RVFLClassifier(10, alpha=1.0, activation="sigmoid").fit(X, THIRDS),
             streamed().fit(X, THIRDS),
             object(),
         ):

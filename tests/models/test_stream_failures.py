@@ -67,6 +67,7 @@ class Failing(SimulatedNetwork):
 
 
 def model(network, stream, **settings):
+    settings = {"alpha": 1.0, "activation": "sigmoid", **settings}
     return RVFLRegressor(12, network=network, stream=stream, random_state=0, **settings)
 
 
@@ -124,7 +125,7 @@ def test_what_lost_messages_would_ruin_is_refused_with_the_first_chunk(stream):
 
 def test_an_agent_that_refuses_its_first_chunk_has_sent_nothing_and_may_try_again():
     def work(network, agent):
-        learning = RVFLRegressor(12, activation="relu", network=network, random_state=0)
+        learning = RVFLRegressor(12, activation="relu", network=network, random_state=0, alpha=1.0)
         if agent == 1:
             with pytest.raises(
                 DataError, match=r"X has values up to 1\.0e\+200, whose squares overflow"
@@ -133,7 +134,7 @@ def test_an_agent_that_refuses_its_first_chunk_has_sent_nothing_and_may_try_agai
         return learning.partial_fit(X[agent::4], Y[agent::4]).coefficients_
 
     together = RVFLRegressor(
-        12, activation="relu", network=SimulatedNetwork(graphs.ring(4)), random_state=0
+        12, activation="relu", network=SimulatedNetwork(graphs.ring(4)), random_state=0, alpha=1.0
     )
     shares = [(X[k::4], Y[k::4]) for k in range(4)]
     apart = np.concatenate(run_apart(graphs.ring(4), work))
@@ -172,7 +173,9 @@ def test_what_is_long_forgotten_leaves_the_coefficients_alone():
 
 class TestLabels:
     def learn(self, y, classes):
-        return RVFLClassifier(10, random_state=0).partial_fit(X[: len(y)], y, classes=classes)
+        return RVFLClassifier(10, random_state=0, alpha=1.0, activation="sigmoid").partial_fit(
+            X[: len(y)], y, classes=classes
+        )
 
     def test_whole_numbers_as_objects_are_numbers(self):
         assert self.learn(np.array([0, 1, 0, 1], dtype=object), [0, 1]).classes_.tolist() == [0, 1]

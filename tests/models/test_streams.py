@@ -49,7 +49,8 @@ PARTS = [slice(*ends) for ends in pairwise(CUTS)]
 
 def model(kind=RVFLClassifier, agents=4, **options):
     network = SimulatedNetwork(graphs.ring(agents)) if agents else None
-    return kind(**{"n_hidden": 12, "random_state": 0, "network": network, **options})
+    fixed = {"n_hidden": 12, "activation": "sigmoid", "alpha": 1.0, "random_state": 0}
+    return kind(**{**fixed, "network": network, **options})
 
 
 def streamed(learner, y, parts=PARTS, **first):

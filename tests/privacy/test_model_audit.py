@@ -13,6 +13,7 @@ from peerlearn import (
     Gram,
     LapKRRClassifier,
     LogisticClassifier,
+    NetworkSearchCV,
     RVFLClassifier,
     S3VMClassifier,
     SimulatedNetwork,
@@ -95,7 +96,7 @@ def test_a_synthetic_preconditioner_sends_no_inverses():
 
 
 def test_few_rows_for_known_features():
-    model = RVFLClassifier(100, solver="gram")
+    model = RVFLClassifier(100, 1.0, features="fixed", solver="gram")
     rows = {"a": 69, "b": 70, "c": 0}
     assert "holds for a." in warnings_of(model, holdings=Holdings(rows, inputs=30))
     assert "Count the rows of each site" in warnings_of(model)
@@ -103,6 +104,25 @@ def test_few_rows_for_known_features():
         model, holdings=Holdings({"a": 30, "b": 39}, inputs=30)
     )
     assert warnings_of(model, holdings=Holdings({"a": 70, "b": 70}, inputs=30)) == ""
+
+
+def test_chosen_settings_need_more_rows():
+    """Sums over a fifth of the rows are sent, for as many features as there are rows in all."""
+    rows = {"a": 349, "b": 350, "c": 600}
+    for model in (
+        RVFLClassifier(100, "auto", features="fixed", solver="gram"),
+        NetworkSearchCV(RVFLClassifier(100, 1.0, features="fixed", network=NETWORK), {}),
+    ):
+        found = audit_model(model.set_params(network=NETWORK), holdings=Holdings(rows, inputs=30))
+        said = " ".join(found.warnings)
+        assert "each of 5 parts" in said
+        assert "holds for a." in said
+    chosen = warnings_of(RVFLClassifier(), holdings=Holdings(rows, inputs=30))
+    assert "530 random features" in chosen
+    assert "100 random features" in warnings_of(
+        RVFLClassifier(direct_links=False), holdings=Holdings({"a": 3, "b": 3}, inputs=2)
+    )
+    assert "random features" not in warnings_of(RVFLClassifier(features="columns"))
 
 
 def test_one_row_and_one_labelled_row():

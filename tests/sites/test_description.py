@@ -350,7 +350,7 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_the_same_model_in_other_words():
     plain = settings_to_compare({"random_state": 0})
     assert plain == settings_to_compare(
-        {"kind": "RVFLClassifier", "random_state": 0, "alpha": 1, "solver": {"name": "auto"}}
+        {"kind": "RVFLClassifier", "random_state": 0, "alpha": "auto", "solver": {"name": "auto"}}
     )
     assert settings_to_compare({"random_state": 0, "alpha": 2.5})["model.alpha"] == 2.5
     assert "model.network" not in plain

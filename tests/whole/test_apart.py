@@ -126,7 +126,8 @@ class TestAgentsThatDoNotFitTogether:
         rng = np.random.default_rng(k)
         X = rng.standard_normal((8, 3)) if X is None else X
         y = np.arange(8) % 2 if y is None else y
-        return model(**{"n_hidden": 6, "random_state": 0, **options}, network=network).fit(X, y)
+        usual = {"n_hidden": 6, "alpha": 1.0, "activation": "sigmoid", "random_state": 0}
+        return model(**{**usual, **options}, network=network).fit(X, y)
 
     @pytest.mark.parametrize(
         ("name", "values", "named"),

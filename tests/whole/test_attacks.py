@@ -153,7 +153,13 @@ def test_the_messages_of_gram_give_the_rows_of_their_sender(intercept):
     parts.insert(LEAF, np.arange(180))
     network = Tapped(PARENT)
     model = RVFLClassifier(
-        300, solver="gram", fit_intercept=intercept, network=network, random_state=0
+        300,
+        solver="gram",
+        fit_intercept=intercept,
+        network=network,
+        random_state=0,
+        alpha=1.0,
+        activation="sigmoid",
     )
     model.fit([(X[part], cancer.y[part]) for part in parts])
 

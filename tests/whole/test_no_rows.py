@@ -82,9 +82,14 @@ class TestSolvers:
         given = shares(EMPTY[empty])
         X, y = (np.concatenate(parts) for parts in zip(*given, strict=True))
         together = RVFLRegressor(
-            10, solver=solver, network=SimulatedNetwork(GRAPHS[graph]), random_state=0
+            10,
+            solver=solver,
+            network=SimulatedNetwork(GRAPHS[graph]),
+            random_state=0,
+            alpha=1.0,
+            activation="sigmoid",
         ).fit(given)
-        centralised = RVFLRegressor(10, random_state=0).fit(X, y)
+        centralised = RVFLRegressor(10, random_state=0, alpha=1.0, activation="sigmoid").fit(X, y)
         assert np.isfinite(together.coefficients_).all()
         if solvers()[solver].exact:
             wanted = np.broadcast_to(centralised.coefficients_, together.coefficients_.shape)
@@ -95,7 +100,12 @@ class TestSolvers:
     def test_classification(self, solver, graph, empty):
         given = shares(EMPTY[empty], "labels")
         model = RVFLClassifier(
-            10, solver=solver, network=SimulatedNetwork(GRAPHS[graph]), random_state=0
+            10,
+            solver=solver,
+            network=SimulatedNetwork(GRAPHS[graph]),
+            random_state=0,
+            alpha=1.0,
+            activation="sigmoid",
         ).fit(given)
         X, y = (np.concatenate(parts) for parts in zip(*given, strict=True))
         if solver != "local":  # alone, an agent without rows knows nothing
@@ -243,7 +253,14 @@ def test_columns_are_scaled_by_the_rows_there_are():
 def test_a_stream_may_begin_with_nothing(stream):
     """The first rows come later, and are learned as if they came first."""
     models = [
-        RVFLRegressor(6, stream=stream, network=SimulatedNetwork(graphs.ring(4)), random_state=0)
+        RVFLRegressor(
+            6,
+            stream=stream,
+            network=SimulatedNetwork(graphs.ring(4)),
+            random_state=0,
+            alpha=1.0,
+            activation="sigmoid",
+        )
         for _ in "ab"
     ]
     models[0].partial_fit(shares(range(4)))
@@ -321,7 +338,12 @@ def test_sequences_that_are_too_short_are_named():
 @pytest.mark.parametrize("stream", sorted(learners()))
 def test_streams(stream, empty):
     model = RVFLRegressor(
-        6, stream=stream, network=SimulatedNetwork(graphs.ring(4)), random_state=0
+        6,
+        stream=stream,
+        network=SimulatedNetwork(graphs.ring(4)),
+        random_state=0,
+        alpha=1.0,
+        activation="sigmoid",
     )
     for _ in range(3):
         model.partial_fit(shares(EMPTY[empty]))

@@ -82,12 +82,15 @@ class Drawn:
 
     what: their name, for error messages. numbers: compared to the last bit. computed: the result of
     the numbers on fixed inputs (`probe`), compared up to rounding. Every agent must give the same
-    number of these, empty ones included.
+    number of these, empty ones included. rounding: how far agents may differ in what they compute,
+    relative to its size. way_out: what to do if they differ by more.
     """
 
     what: str
     numbers: tuple[np.ndarray[Any, Any], ...] = ()
     computed: Array | None = None
+    rounding: float = ROUNDING
+    way_out: str = WAY_OUT
 
     @classmethod
     def of_features(cls, features: RandomFeatures) -> Drawn:
@@ -134,11 +137,11 @@ def check_same_settings(
         if differ:
             raise Mismatch(f"agents disagree on {each.what} drawn from the same seed: {WAY_OUT}")
     for each, least, most in zip(drawn, size_low, size_high, strict=True):
-        if most - least > ROUNDING * most:
+        if most - least > each.rounding * most:
             share = (most - least) / most
             raise Mismatch(
                 f"agents disagree on what they compute from {each.what}, by {share:.1e} of its "
-                f"size, where rounding explains {ROUNDING:g}: {WAY_OUT}"
+                f"size, where rounding explains {each.rounding:g}: {each.way_out}"
             )
 
 

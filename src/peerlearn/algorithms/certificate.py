@@ -47,7 +47,12 @@ import scipy.linalg
 
 from peerlearn.algorithms.averaging import FAILURE, Averaging
 from peerlearn.algorithms.iteration import Certificate
-from peerlearn.algorithms.sums import broadcast_from_center, sum_alike, sum_everywhere
+from peerlearn.algorithms.sums import (
+    broadcast_from_center,
+    maximum,
+    sum_alike,
+    sum_everywhere,
+)
 from peerlearn.arrays import HUGE, Array, Indices, all_finite, norms
 from peerlearn.errors import DataError
 from peerlearn.local.least_squares import CENTRING_UNITS, LeastSquares, Lengths
@@ -121,7 +126,7 @@ def each_with_intercept(
 
 def intercept_effect(lengths: Lengths | None, b: Array) -> tuple[float, float]:
     """Return f and e: if b is relatively t from the answer, the intercept makes it f t + e."""
-    if lengths is None or not b.any():
+    if lengths is None or np.count_nonzero(b) == 0:
         return 1.0, 0.0
     m, c, size, error = _intercept(lengths, b)
     together = math.hypot(size, c)
@@ -397,12 +402,18 @@ def pooled_gradient(
     b: Array,
     averaging: Averaging,
     total: Total,
+    *,
+    by_rows: bool = False,
 ) -> PooledGradient:
     """Sum the gradient at b, which must be the same at all agents.
 
-    total: `sum_everywhere`, or `sum_alike` for the same bits at all agents.
+    total: `sum_everywhere`, or `sum_alike` for the same bits at all agents. by_rows: read the rows
+    again, for smaller rounding errors.
     """
-    own, rounding = _own_gradients(problems, b)
+    if by_rows:
+        own, rounding = _own_gradients_of_rows(problems, alpha, b)
+    else:
+        own, rounding = _own_gradients(problems, b)
     sums, errors, reason = sum_with_errors(network, own, rounding, averaging, total)
     errors = errors + 4 * U * alpha * norms(b) + centre_error(problems.lengths, b[0])
     return PooledGradient(sums + alpha * b, errors, reason)
@@ -414,6 +425,20 @@ def _own_gradients(problems: LeastSquares, b: Array) -> tuple[Array, Array]:
     units = product_units(problems.shape[0]) + problem_units(problems)
     rounding = U * units * (trace * norms(b) + np.sqrt(trace * problems.squares))
     return problems.normal(b) - problems.moment, rounding
+
+
+def _own_gradients_of_rows(problems: LeastSquares, alpha: float, b: Array) -> tuple[Array, Array]:
+    """Return what `_own_gradients` does, from the rows themselves.
+
+    An error e of H_k b - Y_k moves the answer by |A^-1 H_k'e| <= |e| / (2 sqrt(alpha)), and not by
+    |H_k| |e| / alpha. It is therefore counted as an error of the gradient of sqrt(alpha) / 2 |e|.
+    """
+    own, residual_sizes, sizes = problems.gradients_of_rows(b)
+    by_centring = 0.0 if problems.lengths is None else CENTRING_UNITS
+    of_residuals = product_units(problems.shape[0]) + by_centring
+    rounding = problem_units(problems) * sizes
+    rounding = rounding + math.sqrt(alpha) / 2 * of_residuals * residual_sizes
+    return own, U * rounding
 
 
 def problem_units(problems: LeastSquares) -> Array:
@@ -548,7 +573,7 @@ def gradient_of_each(
     exact = most_exact(network, averaging, ROUGH_GRADIENT)
     if exact.exact_on(network):
         found = pooled_gradient(network, problems, alpha, b, exact, sum_everywhere)
-        return float((norms(found.gradient) + found.errors).max()), found.reason
+        return float((norms(found.gradient) + found.errors)[0]), found.reason
     common = broadcast_from_center(network, b)
     own, rounding = _own_gradients(problems, common)
     # Small beside the gradients: a stopping rule that looks at whole rows must see those.
@@ -564,7 +589,7 @@ def gradient_of_each(
     own_error = sums[:, -1] * share / (1 - share)
     trace = sums[:, -1] + (own_error if has_own_errors(network, exact) else errors)
     gradients = gradients + (trace / scale + alpha) * norms(b - common)
-    return float(gradients.max()), reason
+    return float(maximum(network, gradients)[0]), reason
 
 
 def certify_gradient(

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from peerlearn.arrays import Array, Indices
-from peerlearn.local.features import RandomFeatures
+from peerlearn.local.features import FeatureMap, RandomFeatures
 from peerlearn.local.least_squares import round_up
 
 
@@ -38,12 +38,12 @@ class Chunk:
     @classmethod
     def of_inputs(
         cls,
-        features: RandomFeatures,
+        features: FeatureMap,
         X: Sequence[Array],
         Y: Sequence[Array],
     ) -> list[Chunk]:
         """Return the chunks of each agent's inputs and targets."""
-        if any(issparse(x) for x in X):
+        if not isinstance(features, RandomFeatures) or any(issparse(x) for x in X):
             return cls.of_rows([features(x) for x in X], Y)
         chunks = []
         for agents, rows, (inputs, targets) in _stack(X, Y):

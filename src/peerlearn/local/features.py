@@ -4,7 +4,8 @@
 
 Pao, Park and Sobajic, Learning and generalization characteristics of the random vector
 functional-link net, 1994; thesis, section 4.1. With direct links the readout also sees x itself, as
-in the original network.
+in the original network. Features that were chosen from the data see standardised inputs, which are
+limited: a value that is far from all others would spoil predictions through the direct links.
 
 A large fit spends a third of its time in the activation. So the product X W is computed at once,
 and the activation passes over IN_CACHE rows at a time, in place, while they are in the cache.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
@@ -26,6 +27,7 @@ from peerlearn.errors import InputError
 
 BLOCK = 1024  # rows whose features are in memory at a time if there are many rows
 IN_CACHE = 128  # rows that stay in the cache while the activation passes over them
+MOST = 3.0  # deviations from the mean that a standardised input can be away from it
 
 
 def _sigmoid(z: Array, b: Array) -> None:
@@ -67,6 +69,34 @@ def check_activation(activation: str) -> None:
         )
 
 
+def standardise(X: Any, mean: Array, scale: Array | None) -> Array:
+    """Return z = (x - m) / s, limited to [-MOST, MOST], so that no row is far from all others.
+
+    X may be sparse. The result is dense. scale: 1 / s; None stands for 1.
+    """
+    z: Array = (X.toarray() if issparse(X) else X) - mean
+    if scale is not None:
+        z *= scale
+    return np.clip(z, -MOST, MOST, out=z)
+
+
+class FeatureMap(Protocol):
+    """A map x -> h(x) from rows to features, which all agents have alike."""
+
+    @property
+    def width(self) -> int:
+        """Number of features, B in the formulas."""
+        ...
+
+    def __call__(self, X: Any) -> Array:
+        """Return H = h(X), one row per row of X."""
+        ...
+
+    def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """Yield h(X), some rows at a time."""
+        ...
+
+
 @dataclass(frozen=True)
 class RandomFeatures:
     """Hidden layer x -> h(x) of a random vector functional-link network."""
@@ -76,6 +106,8 @@ class RandomFeatures:
     activation: str = "sigmoid"
     direct_links: bool = False
     center: Array | None = None  # subtracted from all features; None subtracts nothing
+    mean: Array | None = None  # m of the inputs; None leaves the inputs as they are
+    scale: Array | None = None  # 1 / s of the inputs
 
     @classmethod
     def draw(
@@ -103,6 +135,8 @@ class RandomFeatures:
         hidden = len(self.b)
         rows = X.shape[0]
         H = np.empty((rows, self.width)) if out is None else out
+        if self.mean is not None:
+            X = standardise(X, self.mean, self.scale)
         if issparse(X):
             H[:, :hidden] = X @ self.W
         else:
@@ -123,6 +157,8 @@ class RandomFeatures:
         hidden = len(self.b)
         rows = X.shape[1]
         H = np.empty((*X.shape[:2], self.width))
+        if self.mean is not None:
+            X = standardise(X, self.mean, self.scale)
         np.matmul(X, self.W, out=H[..., :hidden])
         at_once = max(IN_CACHE // max(rows, 1), 1)
         for start in range(0, len(X), at_once):

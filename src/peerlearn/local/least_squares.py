@@ -21,7 +21,7 @@ from scipy.linalg.blas import dsyrk
 
 from peerlearn.arrays import Array, Indices, dots, product
 from peerlearn.errors import DataError
-from peerlearn.local.features import RandomFeatures
+from peerlearn.local.features import FeatureMap, RandomFeatures
 from peerlearn.local.normal_equations import (
     Factor,
     NormalEquations,
@@ -194,7 +194,7 @@ class LeastSquares:
     @classmethod
     def of_inputs(
         cls,
-        features: RandomFeatures,
+        features: FeatureMap,
         X: Sequence[Array],
         Y: Sequence[Array],
     ) -> LeastSquares:
@@ -204,8 +204,9 @@ class LeastSquares:
         """
         lengths = [x.shape[0] for x in X]
         problems = cls._of(lambda k: features.blocks(X[k]), lengths, Y, features.width)
-        problems.inputs = list(X)
-        problems.features = features
+        if isinstance(features, RandomFeatures):
+            problems.inputs = list(X)
+            problems.features = features
         return problems
 
     @classmethod
@@ -331,6 +332,31 @@ class LeastSquares:
                 factors[k] = factors[k].plus_rows(waiting[k])
                 waiting[k] = []
         return [own.plus_rows(rows) for own, rows in zip(factors, waiting, strict=True)]
+
+    def gradients_of_rows(self, b: Array) -> tuple[Array, Array, Array]:
+        """Return H_k'(H_k b_k - Y_k), computed from the rows, which are read again, and two sizes.
+
+        Rounding errors of the residual H_k b_k - Y_k are relative to the first,  sum_j |h_j| |b_j|
+        + |y|.  Those of its product with H_k' are relative to the second, |H_k| |H_k b_k - Y_k|,
+        which is small if the rows are fitted well.
+        """
+        assert self._read_again is not None
+        B = self.shape[0]
+        gradients = np.zeros((self.agents, *self.shape))
+        columns = np.zeros((self.agents, sum(self.shape)))
+        left_squares = np.zeros(self.agents)
+        for k, HY in self._read_again():
+            H = HY[:, :B]
+            left = product(H, b[k]) - HY[:, B:]
+            gradients[k] += product(H.T, left)
+            columns[k] += np.add.reduce(HY * HY, axis=0)
+            left_squares[k] += sum_of_squares(left)
+        terms = np.sqrt(columns)
+        residual_sizes = np.empty(self.agents)
+        for k, own in enumerate(terms):
+            residual_sizes[k] = np.linalg.norm(own[:B] @ np.abs(b[k]) + own[B:])
+        lengths = np.array([np.linalg.norm(own[:B]) for own in terms])
+        return gradients, residual_sizes, lengths * np.sqrt(left_squares)
 
     def sizes(self) -> Array:
         """Return what the rounding of each agent's H_k'H_k is relative to: its trace, or more."""

@@ -29,6 +29,7 @@ from peerlearn.data import npz
 from peerlearn.errors import DataError, InputError
 from peerlearn.models.archive_reader import VERSION, ArchiveReader
 from peerlearn.models.base import NetworkModel
+from peerlearn.models.given_features import features_of, give_features
 from peerlearn.models.registry import saved_models
 from peerlearn.private_files import open_private
 
@@ -76,6 +77,18 @@ class Saved:
 
     def predict(self, X: ArrayLike) -> Any:
         """Return predictions for rows as they were measured. They are standardised here."""
+        return self.model.predict(self._inputs(X))
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return the probability of each class for rows as they were measured.
+
+        Raises AttributeError if the model has no probabilities.
+        """
+        probabilities: Array = self.model.predict_proba(self._inputs(X))
+        return probabilities
+
+    def _inputs(self, X: ArrayLike) -> Any:
+        """Return rows as the model takes them, after a check that they have its columns."""
         inputs = self.model.n_features_in_
         table: Any = X
         try:
@@ -99,11 +112,11 @@ class Saved:
             rows = rows - self.center
         if self.scale is not None:
             rows = rows / self.scale
-        return self.model.predict(rows[:, 0] if self.model.takes == "signals" else rows)
+        return rows[:, 0] if self.model.takes == "signals" else rows
 
 
 def save(
-    model: NetworkModel,
+    model: Any,
     path: str | os.PathLike[str],
     *,
     columns: Sequence[str] = (),
@@ -118,7 +131,8 @@ def save(
     Parameters
     ----------
     model : NetworkModel
-        The fitted model, or an adaptive filter after `run` or `step`.
+        The fitted model, a search whose best model is saved, or an adaptive filter after `run` or
+        `step`.
     path : str or path
         The file, by convention with the ending .npz.
     columns : sequence of str, default ()
@@ -132,6 +146,7 @@ def save(
     preparation : mapping, default None
         How raw tables become the model's columns, as plain values: see `PreparedModel`.
     """
+    model = getattr(model, "best_estimator_", model)  # of a search
     known = saved_models()
     if type(model) not in known.values():
         raise InputError(
@@ -140,8 +155,7 @@ def save(
     if hasattr(model, "fit"):  # filters have none, and refuse by themselves
         check_is_fitted(model)
     own, entries = model.to_archive()
-    fitted: Any = model
-    arrays = {"coefficients": fitted.coefficients_[0], **own}
+    arrays = {"coefficients": model.coefficients_[0], **own}
     if hasattr(model, "classes_"):
         arrays["classes"] = model.classes_
     for name, numbers in (("center", center), ("scale", scale)):
@@ -160,14 +174,28 @@ def save(
     arrays["about"] = np.array(json.dumps(about))
     way_out = "give it as it was fitted, with one name, center and scale above 0 per column"
     # Read before it is written, so that no file is written that cannot be read.
-    _restore(ArchiveReader.of_file(arrays, "the model cannot be saved", way_out))
+    reader = ArchiveReader.of_file(arrays, "the model cannot be saved", way_out)
+    _restore(reader, features_of(model))
     write_arrays(Path(path).expanduser(), arrays)
 
 
-def load(path: str | os.PathLike[str]) -> Saved:
-    """Return the model of a file. All of the file is checked."""
+def load(path: str | os.PathLike[str], *, features: Any = None) -> Saved:
+    """Return the model of a file. All of the file is checked.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    features : function or fitted transformer, default None
+        What the model was trained with, if its features were given. A file cannot hold it. It is
+        checked on a few rows whose features the file has.
+
+    Returns
+    -------
+    Saved
+    """
     way_out = "copy it again, or save the fitted model with peerlearn.models.archive.save"
-    return _restore(read_archive(path, "model", "be used", way_out))
+    return _restore(read_archive(path, "model", "be used", way_out), features)
 
 
 def read_archive(
@@ -221,13 +249,16 @@ def _plain_report(model: NetworkModel, given: Mapping[str, Any] | None) -> dict[
     return plain
 
 
-def _restore(reader: ArchiveReader) -> Saved:
+def _restore(reader: ArchiveReader, features: Any = None) -> Saved:
     """Return the estimator that was saved, without its network."""
     known = saved_models()
     kind = known[reader.one_of("class", known)]
     model = kind(**{**kind.before_files, **reader.parameters(kind().get_params(deep=False))})
     inputs = reader.entry("n_features", int)
+    if inputs < 1:
+        raise reader.wrong(f"its n_features is {inputs}")
     model.n_features_in_ = inputs
+    give_features(model, reader, features)
     model.from_archive(reader)
     center = reader.numbers("center", inputs) if "center" in reader.arrays else None
     scale = reader.numbers("scale", inputs) if "scale" in reader.arrays else None

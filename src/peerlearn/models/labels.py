@@ -49,6 +49,27 @@ def as_one_kind(labels: list[Any]) -> Labels:
     return np.array(labels, dtype=str if labels and texts else None)
 
 
+def labels_of(y: Any) -> Labels:
+    """Return the labels of some rows as an array of one axis: all numbers or all texts."""
+    labels: Labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind not in NUMBERS:
+        labels = as_one_kind(labels.tolist())
+    check_classification_targets(labels)
+    return labels
+
+
+def more_classes(classes: Labels, seen: Labels) -> Labels:
+    """Return the classes of before and those that were seen, sorted."""
+    if len(classes) == 0 or len(seen) == 0:
+        return seen if len(classes) == 0 else classes
+    if (classes.dtype.kind in NUMBERS) != (seen.dtype.kind in NUMBERS):
+        raise DataError(
+            f"the chunk has labels like {seen.tolist()[0]!r}, but the stream began with labels "
+            f"like {classes.tolist()[0]!r}: give labels of that type"
+        )
+    return np.union1d(classes, seen)
+
+
 def codes_of(y: Any, classes: Labels, whose: str) -> Indices:
     """Return the index of each row's label in `classes`. `whose` begins the error message."""
     try:

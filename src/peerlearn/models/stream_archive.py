@@ -34,6 +34,7 @@ from peerlearn.models.archive import describe, read_archive, write_arrays
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import network_of
 from peerlearn.models.filter_archive import filter_from_archive, filter_to_arrays
+from peerlearn.models.given_features import features_of, give_features
 from peerlearn.models.registry import models
 from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.network.base import Counts, Network
@@ -79,7 +80,8 @@ def save_stream(model: StreamModel | AdaptiveFilter, path: str | os.PathLike[str
         **entries,
     }
     arrays |= {f"state {name}": array for name, array in stream.state.items()}
-    _check_and_write(arrays, about, model.network, "leave it as partial_fit made it", path)
+    way_out = "leave it as partial_fit made it"
+    _check_and_write(arrays, about, model.network, way_out, path, features_of(model))
 
 
 def _check_and_write(
@@ -88,15 +90,18 @@ def _check_and_write(
     network: Network | None,
     way_out: str,
     path: str | os.PathLike[str],
+    features: Any = None,
 ) -> None:
     """Write the file, after reading it, so that no file is written that cannot be read."""
     arrays["about"] = np.array(json.dumps(about))
     reader = ArchiveReader.of_file(arrays, "the stream cannot be saved", way_out)
-    _resume(reader, network)
+    _resume(reader, network, features)
     write_arrays(Path(path).expanduser(), arrays)
 
 
-def resume_stream(path: str | os.PathLike[str], network: Network | None = None) -> Any:
+def resume_stream(
+    path: str | os.PathLike[str], network: Network | None = None, *, features: Any = None
+) -> Any:
     """Return the model of a saved stream. Its next partial_fit continues the stream exactly.
 
     An adaptive filter continues with `step`.
@@ -107,15 +112,19 @@ def resume_stream(path: str | os.PathLike[str], network: Network | None = None) 
         The file that `save_stream` wrote.
     network : Network or None, default None
         The network of the stream, with the same agents, links and weights as before.
+    features : function or fitted transformer, default None
+        What the model was given as features, if it was: see `peerlearn.models.archive.load`.
     """
-    return _resume(read_archive(path, "stream", "be resumed", WAY_OUT), network)
+    return _resume(read_archive(path, "stream", "be resumed", WAY_OUT), network, features)
 
 
 def _stream_models() -> dict[str, type[StreamModel]]:
     return {name: kind for name, kind in models().items() if issubclass(kind, StreamModel)}
 
 
-def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel | AdaptiveFilter:
+def _resume(
+    reader: ArchiveReader, network: Network | None, features: Any
+) -> StreamModel | AdaptiveFilter:
     here = network_of(network)
     filters = {name: kind for name, kind in models().items() if issubclass(kind, AdaptiveFilter)}
     known = _stream_models()
@@ -127,10 +136,11 @@ def _resume(reader: ArchiveReader, network: Network | None) -> StreamModel | Ada
     kind = known[chosen]
     given = reader.parameters(kind().get_params(deep=False))
     parameters = {**kind.before_files, PART: learner, **given, "network": network}
-    alpha = parameters.get("alpha")
+    model = kind(**parameters)
+    give_features(model, reader, features)
+    alpha = model.stream_alpha
     if not isinstance(alpha, int | float) or not 0 < alpha < np.inf:
         raise reader.wrong(f"its alpha is {alpha!r:.60}, which is no number above 0")
-    model = kind(**parameters)
     model.n_features_in_ = reader.entry("n_features", int)
     columns = reader.columns(model.n_features_in_)
     if columns:

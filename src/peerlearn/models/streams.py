@@ -22,7 +22,7 @@ import numpy as np
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.streaming.learner import Learner
-from peerlearn.arrays import Array, one_blas_thread
+from peerlearn.arrays import Array, Indices, one_blas_thread
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError, warn_caller
 from peerlearn.local.chunks import Chunk
@@ -77,10 +77,14 @@ class Stream:
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked new rows of each hosted agent, with outputs of rows x M."""
+    """Checked new rows of each hosted agent, with outputs of rows x M.
+
+    places: where the outputs of before are among the M; None if there are no more than before.
+    """
 
     inputs: list[Array]
     outputs: list[Array]
+    places: Indices | None = None
 
 
 class StreamModel(FittedModel):
@@ -173,6 +177,9 @@ class StreamModel(FittedModel):
                 # Learners change arrays in place. A read-only array, such as one of a model that
                 # was loaded from mapped memory, is copied first.
                 state[name] = np.require(array, requirements=["C", "W"])
+            if rows.places is not None:
+                learner: Any = stream.learner
+                state = learner.add_outputs(state, rows.places, rows.outputs[0].shape[1])
             penalties = self._penalties(stream)
             new_state = stream.learner.learn(stream.network, state, chunks, penalties)
             stream.state = new_state | memory
@@ -184,7 +191,7 @@ class StreamModel(FittedModel):
     def _begin(self, X: Any, y: Any, classes: Any) -> tuple[Stream, Rows, Counts]:
         """Return a new stream, the rows of its first chunk, and a mark of what was sent before."""
         setup = self.check_settings()
-        if not self.alpha > 0:
+        if not self.stream_alpha > 0:
             raise InputError(
                 "a stream needs alpha above 0: its first rows alone do not determine the "
                 "coefficients"
@@ -214,13 +221,18 @@ class StreamModel(FittedModel):
         state = self.fresh_state(learner, network, (width, outputs))
         return Stream(learner, network, self.stream_settings(), state), rows, mark
 
+    @property
+    def stream_alpha(self) -> Any:
+        """The ridge penalty of a stream."""
+        return self.alpha
+
     def stream_has_intercept(self, learner: Learner) -> bool:
         """Return whether the first coefficient of a stream is a constant without a penalty."""
         return bool(self.fit_intercept) and getattr(learner, "takes_intercept", False)
 
     def _penalties(self, stream: Stream) -> Any:
         """Return the ridge penalty: one number, or one per feature if the first has none."""
-        alpha = float(self.alpha)
+        alpha = float(self.stream_alpha)
         if not self.stream_has_intercept(stream.learner):
             return alpha
         penalties = np.full(stream.state["b"].shape[1], alpha)
@@ -229,7 +241,9 @@ class StreamModel(FittedModel):
 
     def fresh_state(self, learner: Learner, network: Network, shape: tuple[int, int]) -> State:
         """Return the memory of learner and model before the first row, for B x M coefficients."""
-        return learner.start(network, shape, float(self.alpha)) | self.memory(len(network.hosted))
+        return learner.start(network, shape, float(self.stream_alpha)) | self.memory(
+            len(network.hosted)
+        )
 
     def stream_settings(self) -> dict[str, Any]:
         """Return the parameters that must not change while a stream is running."""

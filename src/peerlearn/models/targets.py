@@ -24,7 +24,7 @@ from peerlearn.algorithms.agreement import no_rows, union
 from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.labels import codes_of, stream_classes
+from peerlearn.models.labels import codes_of, labels_of, more_classes, stream_classes
 from peerlearn.network.base import Network
 
 LARGEST = 1e100  # largest number that models accept: sums of squares stay finite
@@ -35,6 +35,8 @@ class Targets(ABC):
 
     Outputs are f(x), M numbers per row. Solvers learn them, and `agent_outputs` returns them.
     """
+
+    _takes_new_classes = False  # whether a stream is open for classes that it has not seen
 
     def predict(self, X: ArrayLike) -> Any:
         """Return the prediction for each row, by the first hosted agent's coefficients."""
@@ -72,11 +74,22 @@ class Targets(ABC):
         """Return how good predictions are; 1 is best."""
 
     @abstractmethod
-    def begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
+    def begin_stream(
+        self, targets: Sequence[Any], classes: Any, *, may_grow: bool = False
+    ) -> Mapping[str, Any]:
         """Fix the form of the targets for all chunks of a stream.
 
         Return those settings that all agents must share, by name.
+
+        may_grow: whether the learner takes more outputs in later chunks.
         """
+
+    def meet_classes(self, network: Network, targets: Sequence[Any]) -> Indices | None:
+        """Take up labels of a chunk that no earlier one had, if the stream is open for them.
+
+        Return where the outputs of before are among those of now; None if they are the same.
+        """
+        return None
 
     @abstractmethod
     def encode_chunk(self, targets: Any, whose: str) -> Array:
@@ -151,19 +164,40 @@ class LabelTargets(ClassifierMixin, Targets):
 
         return float(accuracy_score(y, predicted))
 
-    def begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
+    def begin_stream(
+        self, targets: Sequence[Any], classes: Any, *, may_grow: bool = False
+    ) -> Mapping[str, Any]:
         if classes is None and hasattr(self, "classes_"):
             classes = self.classes_  # from an earlier fit
+        self._takes_new_classes = classes is None and may_grow
+        if self._takes_new_classes:
+            self.classes_ = np.zeros(0, dtype=np.int64)
+            return {"classes": "those that occur"}
         if classes is None:
             raise DataError(
                 "classes must be passed on the first call to partial_fit: give all labels that the "
-                "stream will have, a chunk need not have rows of every class"
+                "stream will have, a chunk need not have rows of every class; or use "
+                "stream='exact', which takes up new classes as they come"
             )
         self.classes_ = stream_classes(classes)
         return {"classes": self.classes_.tolist()}
 
+    def meet_classes(self, network: Network, targets: Sequence[Any]) -> Indices | None:
+        if not self._takes_new_classes:
+            return None
+        before = self.classes_
+        self.classes_ = more_classes(before, union(network, [labels_of(y) for y in targets]))
+        if len(self.classes_) == 0:
+            raise no_rows()
+        if len(self.classes_) == len(before):
+            return None
+        return np.searchsorted(self.classes_, before)
+
     def encode_chunk(self, targets: Any, whose: str) -> Array:
-        return self._encode_codes(codes_of(targets, self.classes_, whose))
+        codes = codes_of(targets, self.classes_, whose)
+        if self._takes_new_classes:  # one output per class, also while there are two
+            return np.eye(len(self.classes_))[codes]
+        return self._encode_codes(codes)
 
     def target_entries(self) -> dict[str, Any]:
         return {}
@@ -206,7 +240,9 @@ class NumberTargets(RegressorMixin, Targets):
 
         return float(r2_score(y, predicted))
 
-    def begin_stream(self, targets: Sequence[Any], classes: Any) -> Mapping[str, Any]:
+    def begin_stream(
+        self, targets: Sequence[Any], classes: Any, *, may_grow: bool = False
+    ) -> Mapping[str, Any]:
         self._remember_shape(targets[0])
         return {}
 
@@ -245,6 +281,9 @@ def check_finite_rows(X: Any, whose: str) -> None:
     whose: the beginning of the error message.
     """
     values = X.data if scipy.sparse.issparse(X) else X
+    # One look at the rows is enough where the sum of squares is small.
+    if values.flags.c_contiguous and np.vdot(values, values) <= LARGEST**2:
+        return
     largest = np.maximum(values.max(initial=0.0), -values.min(initial=0.0))
     if largest <= LARGEST:
         return

@@ -14,8 +14,11 @@ from typing import Any, Literal
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.readout.admm import THESIS_AVERAGING
+from peerlearn.algorithms.readout.chosen_features import FEWEST_UNITS, FOLDS
 from peerlearn.errors import InputError
 from peerlearn.models.base import NetworkModel
+from peerlearn.models.rvfl import CHOSEN_UNITS, FIXED_UNITS
+from peerlearn.models.search import NetworkSearchCV
 from peerlearn.network.base import Network
 from peerlearn.privacy.auditor import GOSSIP, Audit, Way, audit
 
@@ -100,7 +103,7 @@ class Holdings:
 
 
 def audit_model(
-    model: NetworkModel,
+    model: NetworkModel | NetworkSearchCV,
     *,
     colluders: int = 1,
     masks: Literal["sums"] | None = None,
@@ -111,8 +114,9 @@ def audit_model(
 
     Parameters
     ----------
-    model : NetworkModel
-        A model with a network. It is not trained, and nothing is sent.
+    model : NetworkModel or NetworkSearchCV
+        A model with a network, or a search for the best settings of one. It is not trained, and
+        nothing is sent.
     colluders : int, default 1
         Size of the coalition.
     masks : "sums" or None, default None
@@ -135,6 +139,9 @@ def audit_model(
     By sums over a tree, single agents can compute the values of 2 of 5 agents. Agent 1 computes
     most: 1, within 1 round.
     """
+    parts = _parts_of(model)
+    if isinstance(model, NetworkSearchCV):
+        model = model.estimator
     network = model.network
     if network is None or network.size < 2:
         raise InputError("a model without a network sends nothing: give it one of 2 agents or more")
@@ -142,7 +149,9 @@ def audit_model(
     method, rounds = way_of(model, algorithm, network)
     labels = list(network.names) if names is None else list(names)
     held = holdings or Holdings()
-    warnings = list(_warnings(model, algorithm, method, labels, colluders, held))
+    warnings = list(_warnings(model, algorithm, method, labels, colluders))
+    if method != "nothing":
+        warnings += [*_feature_warnings(model, parts, held), *_row_warnings(model, held)]
     if masks is not None and _name(model, algorithm) not in MASKABLE:
         warnings.append(f"Masked sums cannot protect {type(model).__name__} as it is set here.")
         masks = None
@@ -192,9 +201,8 @@ def _warnings(
     method: Way,
     names: Sequence[str],
     colluders: int,
-    held: Holdings,
 ) -> Iterator[str]:
-    """Yield sentences about leaks that are no matter of ranks."""
+    """Yield sentences about few agents, and about leaks of the algorithm."""
     honest = len(names) - colluders
     if honest == 1:
         yield (
@@ -222,28 +230,59 @@ def _warnings(
         yield FLOODS
     if model.takes == "columns":
         yield "For each row, agents add up numbers that depend on one agent's columns."
-    yield from _feature_warnings(model, held)
-    yield from _row_warnings(model, held)
 
 
-def _feature_warnings(model: NetworkModel, held: Holdings) -> Iterator[str]:
+def _parts_of(model: Any) -> int:
+    """Return over how many parts of an agent's rows sums are made, to choose settings."""
+    if isinstance(model, NetworkSearchCV):
+        return model.cv
+    chosen = model.takes == "rows" and hasattr(model, "n_hidden")
+    return FOLDS if chosen and (model.alpha == "auto" or _chooses_features(model)) else 1
+
+
+def _chooses_features(model: Any) -> bool:
+    return getattr(model, "features", "") == "auto" and model.activation is None
+
+
+def _count_features(model: Any, held: Holdings) -> int | None:
+    """Return the number of random features that all agents know; None if there are none."""
+    inputs = held.inputs or 0
+    if hasattr(model, "n_reservoir"):
+        return int(model.n_reservoir) + inputs
+    if not hasattr(model, "n_hidden") or model.takes != "rows":
+        return None
+    if model.features not in ("auto", "fixed"):
+        return None
+    if not _chooses_features(model):
+        return (model.n_hidden or FIXED_UNITS) + (inputs if model.direct_links is True else 0)
+    rows = sum(held.rows.values()) if len(held.rows) > 1 else CHOSEN_UNITS
+    units = model.n_hidden or min(max(rows, FEWEST_UNITS), CHOSEN_UNITS)
+    return int(units) + (inputs if model.direct_links else 0)
+
+
+def _feature_warnings(model: NetworkModel, parts: int, held: Holdings) -> Iterator[str]:
     """Yield warnings about rows that follow from products of known random features."""
-    units = getattr(model, "n_hidden", getattr(model, "n_reservoir", None))
-    if units is None or model.takes == "columns":
+    if parts > 1:
+        yield (
+            f"To choose settings, agents send sums over each of {parts} parts of their rows. A "
+            "part is as open as an agent with so few rows. Give all settings to avoid that."
+        )
+    features = _count_features(model, held)
+    if features is None:
         return
     inputs = held.inputs or 0
-    direct = model.takes == "sequences" or getattr(model, "direct_links", False)
-    features = units + inputs if direct else units
+    what = "rows of a part" if parts > 1 else "rows"
     rule = (
-        f"All agents know the {features} random features. If rows + inputs < {features}, rows can "
-        "be computed from H'H, by whoever knows that of the agent"
+        f"All agents know the {features} random features. If {what} + inputs < {features}, these "
+        "rows can be computed from their H'H, by whoever knows that of the agent"
     )
-    small = [name for name, rows in held.rows.items() if 0 < rows < features - inputs]
+    least = parts * (features - inputs)  # rows that an agent should have
+    small = [name for name, rows in held.rows.items() if 0 < rows < least]
     if small:
         yield f"{rule}. That holds for {_some(small)}."
     elif not held.rows:
         yield f"{rule}. Count the rows of each site."
-    if len(held.rows) > 1 and sum(held.rows.values()) + inputs < features:
+    if len(held.rows) > 1 and sum(held.rows.values()) < least:
         yield "It holds for the total of all agents as well, so masks would not hide rows."
 
 

@@ -12,6 +12,8 @@ from inspect import signature
 from itertools import product
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from peerlearn import SimulatedNetwork, graphs
 from peerlearn.algorithms.registry import Family
 from peerlearn.errors import InputError
@@ -47,6 +49,11 @@ OTHERS: Mapping[str, Settings] = {  # further cases of models that have all thes
     "linked": {"direct_links": True},
     "without intercept": {"fit_intercept": False},
     "balanced": {"class_weight": "balanced"},
+    "with probabilities": {"probability": True},
+    "chosen from the data": {"alpha": "auto", "features": "auto"},
+    "fixed": {"features": "fixed"},
+    "columns": {"features": "columns", "n_hidden": None},
+    "function": {"features": np.cos, "n_hidden": None},
     "chosen alpha": {"alpha": "auto", "n_reservoir": 12},
     "feedback": {"feedback_scaling": 0.4, "teacher_scaling": 0.3, "noise": 1e-3, "leak": 0.7},
     "sparse reservoir": {"n_reservoir": 120, "density": 0.03, "noise": 1e-2},

@@ -204,8 +204,12 @@ class TestConsensus:
             )
             X = train.scaling.apply(test.X)
             network = SimulatedNetwork(graphs.erdos_renyi(8, 0.3, seed))
-            whole = RVFLClassifier(200, alpha=8.0, random_state=seed).fit(train.X, train.y)
-            model = RVFLClassifier(200, alpha=8.0, random_state=seed, network=network)
+            whole = RVFLClassifier(200, alpha=8.0, random_state=seed, activation="sigmoid").fit(
+                train.X, train.y
+            )
+            model = RVFLClassifier(
+                200, alpha=8.0, random_state=seed, network=network, activation="sigmoid"
+            )
             for start in range(0, len(train.y), 20):
                 model.partial_fit(
                     train.X[start : start + 20], train.y[start : start + 20], classes=[-1, 1]

@@ -58,7 +58,8 @@ def demo(folder):
 @pytest.fixture
 def small(monkeypatch):
     """One data set and two methods, for tests that are not about the numbers."""
-    monkeypatch.setattr(demos, "PROBLEMS", {"g50c": {"n_hidden": 20, "alpha": 1.0}})
+    settings = {"n_hidden": 20, "alpha": 1.0, "activation": "sigmoid"}
+    monkeypatch.setattr(demos, "PROBLEMS", {"g50c": settings})
     for method in ("CONS", "ADMM"):
         monkeypatch.setitem(METHODS, method, Consensus())
 

@@ -36,7 +36,12 @@ RING = (Net("ring", fixed=graphs.ring(5)),)
 
 def test_plain_objects_will_do():
     given = Data("mine", given=data.load("iris"))
-    ours = Model("ours", estimator=RVFLClassifier(20, network=SimulatedNetwork(graphs.ring(3))))
+    ours = Model(
+        "ours",
+        estimator=RVFLClassifier(
+            20, network=SimulatedNetwork(graphs.ring(3)), alpha=1.0, activation="sigmoid"
+        ),
+    )
     comparison = Comparison((given,), (*RIVAL, ours), RING, folds=2)
     assert check_comparison(comparison) == comparison
 
@@ -98,11 +103,16 @@ def test_swept_entries_share_a_name():
             "models['m'] in the comparison cannot be used: The 'C' parameter of SVC must be",
         ),
         (
-            {"models": (Model("m", estimator=RVFLClassifier(0)),), "networks": RING},
+            {
+                "models": (
+                    Model("m", estimator=RVFLClassifier(0, alpha=1.0, activation="sigmoid")),
+                ),
+                "networks": RING,
+            },
             "models['m'] in the comparison cannot be used: n_hidden == 0, must be >= 1",
         ),
         (
-            {"models": (Model("m", estimator=RVFLClassifier()),)},
+            {"models": (Model("m", estimator=RVFLClassifier(alpha=1.0, activation="sigmoid")),)},
             (
                 "networks in the comparison is missing, but models['m'] is trained by agents: "
                 "give [[networks]]"

@@ -212,7 +212,7 @@ def test_code_of_ones_own_is_part_of_a_run(own, key):
 def test_what_is_installed_is_told_by_its_name():
     for value in (
         SVC(),
-        RVFLClassifier(),
+        RVFLClassifier(alpha=1.0, activation="sigmoid"),
         SVC,
         np.sin,
         json.dumps,

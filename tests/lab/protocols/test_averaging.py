@@ -35,7 +35,11 @@ def trial_of(averaging, protocol, net=LINE, **more):
     model = Model(
         "m",
         estimator=RVFLClassifier(
-            B, 0.5, fit_intercept=False, solver=Consensus(averaging, variant="thesis")
+            B,
+            0.5,
+            fit_intercept=False,
+            solver=Consensus(averaging, variant="thesis"),
+            activation="sigmoid",
         ),
     )
     return next(
@@ -55,6 +59,7 @@ def readouts(trial, rows=None):
         solver=Local(),
         network=network,
         random_state=trial.seed("model"),
+        activation="sigmoid",
     )
     return model.fit(fold.X[chosen], fold.y[chosen]).coefficients_
 
@@ -171,6 +176,7 @@ def test_the_solver_takes_the_rounds_that_are_told():
             solver=solver,
             network=network,
             random_state=trial.seed("model"),
+            activation="sigmoid",
         )
         rounds[solver.name] = model.fit(fold.X[order], fold.y[order]).report_.sent.rounds
     assert rounds["consensus"] - rounds["local"] == trial.comparison.protocol.run(trial).sent.rounds
@@ -191,7 +197,7 @@ def test_the_solver_takes_the_rounds_that_are_told():
         (Model("m", "RVFL", "centralised", {"solver": "consensus"}), "has nobody to agree with"),
         (Model("m", "RVFL"), "does not average readouts: solver = 'consensus' does"),
         (
-            Model("m", estimator=RVFLClassifier(solver=ADMM())),
+            Model("m", estimator=RVFLClassifier(solver=ADMM(), alpha=1.0, activation="sigmoid")),
             "does not average readouts: solver = 'consensus' does",
         ),
         (
@@ -199,7 +205,9 @@ def test_the_solver_takes_the_rounds_that_are_told():
             "does not average readouts: solver = 'consensus' does",
         ),
         (
-            Model("m", estimator=RVFLRegressor(solver=Consensus())),
+            Model(
+                "m", estimator=RVFLRegressor(solver=Consensus(), alpha=1.0, activation="sigmoid")
+            ),
             "predicts numbers, and the targets are classes",
         ),
     ],

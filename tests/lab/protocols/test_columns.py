@@ -50,12 +50,15 @@ def test_over_a_network_as_by_hand(units, each, solver):
         assert outcome.sent == expected.report_.sent
 
 
+FIXED = {"alpha": 1.0, "activation": "sigmoid"}
+
+
 def test_in_one_place_and_alone():
     whole = comparison(
         classes(noise=1.5),
-        model("C-RVFL", "RVFL", "centralised", n_hidden=10),
+        model("C-RVFL", "RVFL", "centralised", n_hidden=10, **FIXED),
         model("NB", "sklearn.naive_bayes.GaussianNB", "alone"),
-        model("L-RVFL", "RVFL", "alone", n_hidden=10),
+        model("L-RVFL", "RVFL", "alone", n_hidden=10, **FIXED),
         protocol="columns",
         settings={"units": "together"},
         folds=2,
@@ -64,7 +67,9 @@ def test_in_one_place_and_alone():
         tables, y, tests, y_test = by_hand(trial)
         if trial.model.name == "C-RVFL":
             table, (train, test) = trial.data.given, split(trial, trial.data.given.y, stratify=True)
-            expected = RVFLClassifier(10, random_state=trial.seed("model")).fit(table.X[train], y)
+            expected = RVFLClassifier(
+                10, random_state=trial.seed("model"), alpha=1.0, activation="sigmoid"
+            ).fit(table.X[train], y)
             assert outcome.values["error"] == pytest.approx(
                 1 - expected.score(table.X[test], y_test)
             )
@@ -72,7 +77,9 @@ def test_in_one_place_and_alone():
         own = (
             GaussianNB()
             if trial.model.name == "NB"
-            else RVFLClassifier(3, random_state=trial.seed("model"))
+            else RVFLClassifier(
+                3, random_state=trial.seed("model"), alpha=1.0, activation="sigmoid"
+            )
         )
         errors = [
             1 - own.fit(X, y).score(X_test, y_test) for X, X_test in zip(tables, tests, strict=True)

@@ -95,7 +95,7 @@ def test_a_run_is_what_its_numbers_follow_from():
     """
 
     def key(network, solver=None):
-        model = Model("m", estimator=RVFLClassifier(solver=solver))
+        model = Model("m", estimator=RVFLClassifier(solver=solver, alpha=1.0, activation="sigmoid"))
         return next(replace(tiny(), models=(model,), networks=(network,)).trials()).key
 
     assert key(Net("ring", "ring", 4)) == key(Net("ring", "ring", 4, swept={"agents": 4}))

@@ -39,7 +39,7 @@ from peerlearn.algorithms.certificate import (
 )
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
-from peerlearn.algorithms.krylov import End, Krylov, Path, relative, sum_with_extra
+from peerlearn.algorithms.krylov import Check, End, Krylov, Path, relative, sum_with_extra
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import HUGE, Array, dots, norms
 from peerlearn.errors import InputError
@@ -142,11 +142,15 @@ class _Dual:
         return q + self.alpha * d, e
 
     def distance(self, a: Array, r: Array, z: Array) -> Array:
-        squares = dots(a, self.Y - r - self.alpha * a)
-        size = np.sqrt(np.maximum(squares, 0.0))
-        return relative(norms(r) / (2 * np.sqrt(self.alpha)), size)
+        return relative(norms(r) / (2 * np.sqrt(self.alpha)), self._sizes(a, r))
 
-    def check(self, a: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
+    def _sizes(self, a: Array, r: Array) -> Array:
+        """Return |b| = |H'a| for a residual r."""
+        squares = dots(a, self.Y - r - self.alpha * a)
+        sizes: Array = np.sqrt(np.maximum(squares, 0.0))
+        return sizes
+
+    def check(self, a: Array, averaging: Averaging) -> Check:
         own = self.blocks.kernel(a)
         units = product_units(self.Y.shape[1]) + each_units(self.blocks.widths)
         units = units + 2 * self.blocks.own_units
@@ -154,9 +158,10 @@ class _Dual:
         sums, errors, reason = sum_with_errors(self.network, own, rounding, averaging, sum_alike)
         r = self.Y - sums - self.alpha * a
         rounded = U * (norms(self.Y) + 4 * self.alpha * norms(a))
-        return r, [
-            self._certify(a[k], r[k], float(errors[k] + rounded[k]), reason) for k in range(len(a))
-        ]
+        errors = errors + rounded
+        found = [self._certify(a[k], r[k], float(errors[k]), reason) for k in range(len(a))]
+        floor = relative(errors / (2 * np.sqrt(self.alpha)), self._sizes(a, r))
+        return Check(r, found, float(floor[0]))
 
     def certify(self, end: End) -> Certificate:
         """Return the certificate; all agents have the same copies."""

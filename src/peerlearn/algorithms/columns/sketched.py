@@ -37,7 +37,7 @@ from peerlearn.algorithms.certificate import (
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
-from peerlearn.algorithms.krylov import ROUGH, End, Krylov, Path, relative, sum_with_extra
+from peerlearn.algorithms.krylov import ROUGH, Check, End, Krylov, Path, relative, sum_with_extra
 from peerlearn.algorithms.sums import sum_alike, sum_everywhere
 from peerlearn.arrays import Array, Indices, norms, sendable
 from peerlearn.errors import InputError
@@ -157,7 +157,7 @@ class _Primal:
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         return relative(norms(r) / self.alpha, norms(b))
 
-    def check(self, b: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
+    def check(self, b: Array, averaging: Averaging) -> Check:
         outputs = self.blocks.outputs(self.own(b))
         lengths = np.sqrt(self.blocks.squares())
         in_columns = self.blocks.own_units
@@ -174,7 +174,8 @@ class _Primal:
         )
         r = sums - self.alpha * b
         errors = errors + 4 * U * self.alpha * norms(b)
-        return r, certify_each(norms(r) + errors, self.alpha, b, reason)
+        found = certify_each(norms(r) + errors, self.alpha, b, reason)
+        return Check(r, found, float(relative(errors / self.alpha, norms(b))[0]))
 
     def certify(self, end: End) -> Certificate:
         """Return the certificate; all agents have the same copies.

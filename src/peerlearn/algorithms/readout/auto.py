@@ -49,7 +49,8 @@ class Auto:
     >>> from peerlearn import Auto, RVFLClassifier, SimulatedNetwork, data, graphs
     >>> iris = data.load("iris")
     >>> network = SimulatedNetwork(graphs.ring(5))
-    >>> model = RVFLClassifier(50, solver=Auto(), network=network, random_state=0)
+    >>> fixed = {"alpha": 1.0, "activation": "sigmoid", "network": network, "random_state": 0}
+    >>> model = RVFLClassifier(50, solver=Auto(), **fixed)
     >>> model.fit(iris.X, iris.y).report_.note
     'chosen because Gram should send 0.05 MB and ConjugateGradient 0.19 MB'
     """

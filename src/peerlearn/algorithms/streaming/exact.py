@@ -39,7 +39,7 @@ from peerlearn.algorithms.iteration import Certificate
 from peerlearn.algorithms.readout.gram import merge_equations, ridge_if_any
 from peerlearn.algorithms.streaming.learner import check_forgetting
 from peerlearn.algorithms.sums import broadcast_from_root, everyone, sum_everywhere
-from peerlearn.arrays import HUGE, Array, sendable
+from peerlearn.arrays import HUGE, Array, Indices, sendable
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.normal_equations import NormalEquations, sum_units, undetermined_error
 from peerlearn.local.recursive import State
@@ -108,6 +108,18 @@ class StreamExact:
         if averaging.exact_on(network):
             return state | {"b": self._on_a_tree(network, state, chunks, alpha)}
         return state | {"b": self._by_gossip(network, state, chunks, alpha, averaging)}
+
+    def add_outputs(self, state: State, places: Indices, outputs: int) -> State:
+        """Return the state with more outputs, whose targets were 0 in all rows so far.
+
+        places: where the outputs of before are among them.
+        """
+        wider = dict(state)
+        for name in ("b", "c"):
+            before = state[name]
+            wider[name] = np.zeros((*before.shape[:2], outputs))
+            wider[name][:, :, places] = before
+        return wider
 
     def certify(self, network: Network, state: State, chunks: int) -> Certificate:
         """Return the certificate of the hosted agents' coefficients after so many chunks."""

@@ -43,8 +43,8 @@ AGREED = 1e-6  # disagreement down to which averaging is watched
 MOST_ROUNDS = 1000  # or for so many rounds
 
 PROBLEMS: dict[str, dict[str, Any]] = {
-    "g50c": {"n_hidden": 500, "alpha": 8.0},
-    "digits": {"n_hidden": 500, "alpha": 1.0},
+    "g50c": {"n_hidden": 500, "alpha": 8.0, "activation": "sigmoid"},
+    "digits": {"n_hidden": 500, "alpha": 1.0, "activation": "sigmoid"},
 }
 METHODS: dict[str, Solver | None] = {
     "centralised": None,  # first: the others are compared with it

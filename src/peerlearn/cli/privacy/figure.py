@@ -14,20 +14,18 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
+from peerlearn.cli.graph.figure import write_names
 from peerlearn.lab.figures.graph_places import HIGH, WIDE, diameter, places
 from peerlearn.lab.figures.style import (
     FAINT,
     INK,
     NUMBERED_UP_TO,
-    readable_on,
     save_figure,
 )
 
 COLOURS = ListedColormap(colormaps["YlOrRd"](np.linspace(0.3, 1, 256)))
-INSIDE = 3  # letters of a name that fits into a circle
 
 
 def draw_audit(folder: Path) -> tuple[Path, Path]:
@@ -74,7 +72,7 @@ def _figure(found: dict[str, Any]) -> Figure:
     look: dict[str, Any] = {"s": size**2, "c": fill, "edgecolors": INK, "linewidths": 0.8}
     axes.scatter(at[:, 0], at[:, 1], zorder=2, clip_on=False, **look)
     if len(agents) <= NUMBERED_UP_TO:
-        _write_names(axes, [each["name"] for each in agents], at, fill, size)
+        write_names(axes, [each["name"] for each in agents], at, fill, size)
     axes.set(xlim=(-0.54 * WIDE, 0.54 * WIDE), ylim=(-0.54 * HIGH, 0.54 * HIGH), aspect="equal")
     axes.set_axis_off()
     t = found["colluders"]
@@ -90,20 +88,3 @@ def _headline(found: dict[str, Any]) -> str:
     """Return the first sentence of the summary, on two lines."""
     way, rest = found["summary"].split(". ")[0].rstrip(".").split(", ", 1)
     return f"{way},\n{rest}"
-
-
-def _write_names(axes: Any, names: list[str], at: Any, fill: Any, size: float) -> None:
-    inside = max(map(len, names)) <= INSIDE
-    for name, place, colour in zip(names, at, fill, strict=True):
-        axes.annotate(
-            name,
-            tuple(place),
-            (0, 0 if inside else -size / 2 - 2),
-            textcoords="offset points",
-            color=readable_on(colour) if inside else INK,
-            size=min(9.0, 0.6 * size) if inside else 8,
-            ha="center",
-            va="center_baseline" if inside else "top",
-            path_effects=[] if inside else [withStroke(linewidth=2.5, foreground="white")],
-            zorder=3,
-        )

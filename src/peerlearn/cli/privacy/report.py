@@ -44,18 +44,22 @@ def audit_subject(
     subject: Subject, *, method: str | None, masks: Any, colluders: int
 ) -> PrivacyReport:
     """Audit the model as it is set, and sums over the same graph in all ways."""
-    model = subject.model
-    network = model.network
+    trained = getattr(subject.model, "estimator", subject.model)  # of a search
+    network = trained.network
     if method is not None:
-        algorithm = algorithm_of(model)
+        algorithm = algorithm_of(trained)
         if not hasattr(algorithm, "averaging"):
             raise InputError(
-                f"{type(algorithm or model).__name__} has one way of sending values: leave out "
+                f"{type(algorithm or trained).__name__} has one way of sending values: leave out "
                 "--method"
             )
-        model.set_params(solver__averaging=method)
+        trained.set_params(solver__averaging=method)
     found = audit_model(
-        model, colluders=colluders, masks=masks, names=subject.names, holdings=subject.holdings
+        subject.model,
+        colluders=colluders,
+        masks=masks,
+        names=subject.names,
+        holdings=subject.holdings,
     )
     others: dict[str, Audit | str] = {}
     for way in WAYS:

@@ -28,7 +28,7 @@ KINDS: tuple[tuple[Any, str], ...] = (
 
 @dataclass(frozen=True)
 class Subject:
-    """A model with its network, the names of the agents, and what is known of their data."""
+    """A model or search with its network, the agents' names, and what is known of their data."""
 
     model: Any
     names: tuple[str, ...]

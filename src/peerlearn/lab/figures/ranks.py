@@ -43,10 +43,13 @@ def ranks_figure(results: Results, spec: FigureSpec) -> Figure:
         why = found.sentences[-1 if len(found.blocks.models) > 1 else 0]
         raise InputError(f"the figure {spec.name!r} is not drawn: {why}")
     heading = f"Mean ranks by {in_words(spec.y, results.facts.get('words', {}))}, 1 the best"
-    diagram = _Diagram(found.friedman)
-    figure, (axes,) = panels.grid(
-        1, (AXIS + diagram.names_wide, diagram.high), spec.title or heading
-    )
+    return draw_ranks(found.friedman, spec.title or heading)
+
+
+def draw_ranks(found: Friedman, heading: str) -> Figure:
+    """Return the diagram of these mean ranks."""
+    diagram = _Diagram(found)
+    figure, (axes,) = panels.grid(1, (AXIS + diagram.names_wide, diagram.high), heading)
     diagram.draw(axes)
     return figure
 

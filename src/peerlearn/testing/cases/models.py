@@ -39,7 +39,12 @@ def cases() -> dict[str, Case]:
                 found[key] = partial(work, model=model)
         for words, settings in stream_variants(kind):
             learn = {"rows": _stream_rows, "sequences": _stream_sequences}[kind.takes]
-            found[f"{name} stream {words}"] = partial(learn, model=make_small(kind, settings))
+            model = make_small(kind, settings)
+            found[f"{name} stream {words}"] = partial(learn, model=model)
+            if is_classifier(model) and hasattr(model.part("stream"), "add_outputs"):
+                found[f"{name} stream {words}, new classes"] = partial(
+                    _stream_rows, model=model, are_known=False
+                )
     return found
 
 
@@ -83,9 +88,9 @@ def _fit(
     return answer_of(fitted) | predictions_of(fitted, network, form)
 
 
-def _stream_rows(network: Network, model: Any) -> Arrays:
+def _stream_rows(network: Network, model: Any, are_known: bool = True) -> Arrays:
     learning = over(network, model)
-    first = {"classes": data.METALS} if is_classifier(learning) else {}
+    first = {"classes": data.METALS} if is_classifier(learning) and are_known else {}
     for part in PARTS:
         shares = [
             (data.rows(agent)[part], data.targets(learning, agent)[part])
@@ -126,11 +131,16 @@ def _listen(network: Network, model: Any) -> Arrays:
 
 
 def answer_of(model: Any) -> Arrays:
-    """Return coefficients, padded with zeros where agents have fewer, and iterations."""
+    """Return coefficients, padded with zeros where agents have fewer, and iterations.
+
+    A classifier with probabilities also has the factor that makes them of its outputs.
+    """
     b = model.coefficients_
     if isinstance(b, list):
         b = np.stack([np.pad(own, ((0, MOST - len(own)), (0, 0))) for own in b])
-    return {"coefficients": b, "iterations": np.full(len(b), model.report_.iterations)}
+    answer = {"coefficients": b, "iterations": np.full(len(b), model.report_.iterations)}
+    scales = getattr(model, "probability_scale_", None)
+    return answer if scales is None else {**answer, "probability scales": scales}
 
 
 def predictions_of(model: Any, network: Network, form: Any = np.asarray) -> Arrays:
