@@ -2,6 +2,7 @@
 from peerlearn import data as data
 from peerlearn import graphs as graphs
 from peerlearn import partition as partition
+from peerlearn import privacy as privacy
 from peerlearn import weights as weights
 from peerlearn.algorithms.averaging import Averaging as Averaging
 from peerlearn.algorithms.averaging import average as average
