@@ -41,7 +41,9 @@ def fitted(transformer, table, *, named):
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["array", "frame"])
-@pytest.mark.parametrize(("transformer", "table"), ALL, ids=repr)
+@pytest.mark.parametrize(
+    ("transformer", "table"), ALL, ids=lambda value: getattr(value, "__name__", repr(value))
+)
 def test_a_loaded_transformer_does_the_same(transformer, table, named, tmp_path):
     transformer, rows = fitted(transformer, table, named=named)
     save_transformer(transformer, tmp_path / "it.npz")

@@ -88,7 +88,14 @@ def load_transformer(path: str | os.PathLike[str]) -> NetworkTransformer:
 
     Examples
     --------
-    See `save_transformer`.
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from peerlearn import NetworkEncoder, load_transformer, save_transformer
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "encoder.npz"
+    ...     save_transformer(NetworkEncoder().fit([["red"], ["blue"]]), file)
+    ...     load_transformer(file).transform([["red"]])
+    array([[0., 1.]])
     """
     file = Path(path).expanduser()
     if not file.exists():
