@@ -2,6 +2,7 @@
 from peerlearn import data as data
 from peerlearn import graphs as graphs
 from peerlearn import partition as partition
+from peerlearn import privacy as privacy
 from peerlearn import weights as weights
 from peerlearn.algorithms.averaging import Averaging as Averaging
 from peerlearn.algorithms.averaging import average as average
@@ -65,5 +66,7 @@ from peerlearn.preparing.imputer import NetworkImputer as NetworkImputer
 from peerlearn.preparing.prepared_model import PreparedModel as PreparedModel
 from peerlearn.preparing.scaler import NetworkScaler as NetworkScaler
 from peerlearn.preparing.table_preparer import TablePreparer as TablePreparer
+from peerlearn.preparing.transformer_file import load_transformer as load_transformer
+from peerlearn.preparing.transformer_file import save_transformer as save_transformer
 
 __version__: str

@@ -84,6 +84,10 @@ class TestCasesAreFound:
             *(f"distances {name}" for name in DISTANCES.kinds()),
             *(f"completion {name}" for name in COMPLETION.kinds()),
             *models(),
+            "NetworkScaler",
+            "NetworkImputer",
+            "NetworkEncoder",
+            "TablePreparer",
         ],
     )
     def test_others(self, words):

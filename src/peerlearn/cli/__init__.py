@@ -10,6 +10,7 @@ import click
 from peerlearn.cli import data_sets, lab, predict, reproduce, sites, summary
 from peerlearn.cli.demo import command as demo_command
 from peerlearn.cli.graph import command as graph_command
+from peerlearn.cli.privacy import command as privacy_command
 from peerlearn.cli.shared import CommandGroup
 
 
@@ -32,6 +33,7 @@ def main() -> None:
       peerlearn reproduce     the experiments of the thesis, its numbers beside ours
       peerlearn up FILE       a network of real processes on this machine
       peerlearn agent FILE    one real agent, at its site
+      peerlearn privacy FILE  who could compute whose values, before anything runs
       peerlearn predict       predictions of a saved model for the rows of a file
       peerlearn summary       its coefficients with standard errors and p-values
       peerlearn demo --help   options and examples of a command
@@ -53,5 +55,6 @@ for command in (
     sites.certs,
     sites.agent,
     sites.up,
+    privacy_command.privacy,
 ):
     main.add_command(command)

@@ -213,7 +213,10 @@ class UncentredProblems:
                 sums.add(H, Y[k][block], None if w is None else w[block])
             return sums
 
-        agents = map_agents(of_agent, len(X), sum(x.shape[0] for x in X) * B)
+        # Features that a user gives need not be safe to call from several threads.
+        ours = isinstance(features, RandomFeatures)
+        numbers = sum(x.shape[0] for x in X) * B if ours else 0
+        agents = map_agents(of_agent, len(X), numbers)
 
         def read() -> Iterable[tuple[int, Array, Array | None]]:
             for k, (x, y) in enumerate(zip(X, Y, strict=True)):

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array, Indices, dots, map_agents, product
+from peerlearn.arrays import Array, Indices, dots, product
 from peerlearn.errors import DataError
 from peerlearn.local.features import FeatureMap, RandomFeatures
 from peerlearn.local.normal_equations import (
@@ -223,11 +223,7 @@ class LeastSquares:
         wide = np.flatnonzero(rows < B)
         groups: list[Wide | Tall] = []
         if len(tall):
-            sums = map_agents(
-                lambda i: _gram_and_moment(blocks(tall[i]), Y[tall[i]], B),
-                len(tall),
-                int(rows[tall].sum()) * B,
-            )
+            sums = [_gram_and_moment(blocks(k), Y[k], B) for k in tall.tolist()]
             G = np.stack([own for own, _ in sums])
             HY = np.stack([own for _, own in sums])
             groups.append(Tall(tall, G, HY))

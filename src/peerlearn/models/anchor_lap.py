@@ -107,7 +107,7 @@ class AnchorLapClassifier(PartlyLabelled):
     coefficients_ : ndarray of shape (n_hosted_agents, n_features, M)
         Coefficients of each hosted agent. M is 1 for two classes (targets -1 and +1), else one
         output per class.
-    probability_scale_ : ndarray of shape (n_hosted_agents,) or None
+    probability_scale_ : ndarray or None
         The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
         None without probability.
     report_ : Report

@@ -113,7 +113,7 @@ class LapKRRClassifier(PartlyLabelled):
         The rows of each hosted agent, transformed if privacy is given.
     widths_ : ndarray of shape (n_hosted_agents,)
         Width of the kernel of each hosted agent, the same unless each learned alone.
-    probability_scale_ : ndarray of shape (n_hosted_agents,) or None
+    probability_scale_ : ndarray or None
         The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
         None without probability.
     report_ : Report

@@ -9,7 +9,7 @@ and 4). Features and penalty are chosen first, by cross-validation from sums, un
 so it has the features and the penalty that the thesis uses. A saved model has the arrays
 
     W, b            the hidden layer: inputs x hidden units, and hidden units
-    link_mean, link_scale   of direct links to standardised inputs; missing if there are none
+    input_mean, input_scale   of standardised inputs; missing if inputs are not standardised
     coefficients    features x outputs
     intercept       outputs; missing in files of models that had none
 
@@ -465,7 +465,7 @@ class _RVFL(StreamModel, RowModel):
             return features_to_archive(layer)
         arrays: dict[str, AnyArray] = {"W": layer.W, biases: layer.b} if layer.W.size else {}
         if layer.mean is not None and layer.scale is not None:
-            arrays |= {"link_mean": layer.mean, "link_scale": layer.scale}
+            arrays |= {"input_mean": layer.mean, "input_scale": layer.scale}
         entries = {"activation": layer.activation, "direct_links": bool(layer.direct_links)}
         return arrays, entries
 
@@ -508,9 +508,9 @@ class _RVFL(StreamModel, RowModel):
         links = reader.entry("direct_links", bool)
         mean = None
         scale = None
-        if "link_mean" in reader.arrays:
-            mean = reader.numbers("link_mean", self.n_features_in_)
-            scale = reader.numbers("link_scale", self.n_features_in_)
+        if "input_mean" in reader.arrays:
+            mean = reader.numbers("input_mean", self.n_features_in_)
+            scale = reader.numbers("input_scale", self.n_features_in_)
         self.features_ = RandomFeatures(W, b, activation, links, None, mean, scale)
 
 
@@ -526,14 +526,15 @@ class RVFLClassifier(Probabilities, _RVFL):
         Ridge penalty on the coefficients, lambda in the thesis. "auto" chooses it by 5-fold
         cross-validation from sums over all agents; for streams it is 1. With the solver "local",
         each agent chooses from its own rows.
-    features : {"auto", "fixed", "columns"}, function, or fitted transformer, default "auto"
+    features : str, function or fitted transformer, default "auto"
         "auto" chooses kind and width of the features by 5-fold cross-validation from sums over all
         agents: random Fourier features, random features with tanh, or none. Columns are
-        standardised. "fixed" draws the features of the thesis, whatever the data are. Models that
-        are given an activation have fixed features, and so have streams and the solver "local"
-        over several agents, which have no sums to choose by. The report says what was chosen and
-        what the choice sent: 6 to 12 times as much as one sum of Gram matrices. "columns" takes
-        the columns of X themselves. A function gets up to 1,024 rows at a time and returns one row
+        standardised, and what is more than three deviations away counts as three. "fixed" draws
+        the features of the thesis, whatever the data are. Models that are given an activation have
+        fixed features, and so have streams and the solver "local" over several agents, which have
+        no sums to choose by. The report says what was chosen and what the choice sent: 3 to 12
+        times as much as one sum of Gram matrices with all hidden units. "columns" takes the
+        columns of X themselves. A function gets up to 1,024 rows at a time and returns one row
         of features for each; it stands for a trained network without its last layer, and so does
         a fitted scikit-learn transformer. All agents must give the same one. Its features are
         computed once, and twice with alpha="auto"; those of all rows are never in memory together.
@@ -581,7 +582,7 @@ class RVFLClassifier(Probabilities, _RVFL):
         The constant of each hosted agent; 0 without fit_intercept.
     features_ : RandomFeatures or FrozenFeatures
         The hidden layer, or the features that were given: the same at every agent.
-    probability_scale_ : ndarray of shape (n_hosted_agents,) or None
+    probability_scale_ : ndarray or None
         The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
         None if there are none.
     report_ : Report
@@ -726,14 +727,15 @@ class RVFLRegressor(NumberTargets, _RVFL):
         Ridge penalty on the coefficients, lambda in the thesis. "auto" chooses it by 5-fold
         cross-validation from sums over all agents; for streams it is 1. With the solver "local",
         each agent chooses from its own rows.
-    features : {"auto", "fixed", "columns"}, function, or fitted transformer, default "auto"
+    features : str, function or fitted transformer, default "auto"
         "auto" chooses kind and width of the features by 5-fold cross-validation from sums over all
         agents: random Fourier features, random features with tanh, or none. Columns are
-        standardised. "fixed" draws the features of the thesis, whatever the data are. Models that
-        are given an activation have fixed features, and so have streams and the solver "local"
-        over several agents, which have no sums to choose by. The report says what was chosen and
-        what the choice sent: 6 to 12 times as much as one sum of Gram matrices. "columns" takes
-        the columns of X themselves. A function gets up to 1,024 rows at a time and returns one row
+        standardised, and what is more than three deviations away counts as three. "fixed" draws
+        the features of the thesis, whatever the data are. Models that are given an activation have
+        fixed features, and so have streams and the solver "local" over several agents, which have
+        no sums to choose by. The report says what was chosen and what the choice sent: 3 to 12
+        times as much as one sum of Gram matrices with all hidden units. "columns" takes the
+        columns of X themselves. A function gets up to 1,024 rows at a time and returns one row
         of features for each; it stands for a trained network without its last layer, and so does
         a fitted scikit-learn transformer. All agents must give the same one. Its features are
         computed once, and twice with alpha="auto"; those of all rows are never in memory together.

@@ -130,7 +130,7 @@ class S3VMClassifier(PartlyLabelled):
         b of each hosted agent; (n_hosted_agents, n_classes) for more than two classes.
     positive_share_ : float or None
         r; None for more than two classes.
-    probability_scale_ : ndarray of shape (n_hosted_agents,) or None
+    probability_scale_ : ndarray or None
         The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
         None without probability.
     report_ : Report

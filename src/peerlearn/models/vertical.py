@@ -400,7 +400,7 @@ class VerticalRVFLClassifier(Probabilities, _Vertical):
     kept_rows_ : list of ndarray, or None
         With rows="intersection", the rows of each hosted agent that were used, in their common
         order.
-    probability_scale_ : ndarray of shape (n_hosted_agents,) or None
+    probability_scale_ : ndarray or None
         The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
         None without probability.
     report_ : Report

@@ -72,7 +72,7 @@ def run_agent(
         if give_up_after is not None:
             site = replace(site, patience=replace(site.patience, give_up_after=give_up_after))
         identity = None if insecure_loopback else _identity(site, file)
-        table = _rows(site)
+        table = read_rows(site)
         output = result_folder(site.output, private=True)
         with (
             lock_folder(output, f"agent {site.name}", private=True),
@@ -205,7 +205,7 @@ def _identity(site: Site, file: Path) -> Identity:
     return Identity.load(*site.certificates, site.name)
 
 
-def _rows(site: Site) -> table_file.DataTable:
+def read_rows(site: Site) -> table_file.DataTable:
     """Read the site's table. In .npz files the target may be y, whatever its name elsewhere."""
     is_npz = site.data.suffix.lower() == ".npz"
     called_y = is_npz and site.target not in table_file.read_header(site.data)

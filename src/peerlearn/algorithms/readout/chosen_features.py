@@ -1,6 +1,6 @@
 """Features and penalty of a readout, chosen by K-fold cross-validation from sums.
 
-    N, W = sum w, sum w x, then sum w (x - m)^2             over the network
+    N, W = sum w, sum w x, then sum w (x - m)^2, thrice     over the network
     Z_f of candidates with few units, for some rows         over the network, to one agent
     kind and width of least error                           at that agent; all others take them
     Z_f of the chosen features, for all rows                over the network, to the same agent
@@ -16,7 +16,7 @@ alpha of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,16 +35,16 @@ from peerlearn.local.candidates import (
     first_sums,
     hash_rows,
     second_sums,
-    with_direct_links,
 )
 from peerlearn.local.cross_validation import Candidates, best_candidate, readout_without
-from peerlearn.local.features import FeatureMap, RandomFeatures
+from peerlearn.local.features import MOST, FeatureMap, RandomFeatures
 from peerlearn.local.held_out import HeldOutScores
 from peerlearn.network.base import Network
 
 FOLDS = 5
 FEW_UNITS = 64  # hidden units of a candidate while kinds and widths are compared
 FEWEST_UNITS = 100  # hidden units of the chosen features, if their number follows the rows
+RESCALINGS = 2  # each takes the weight of far values from mean and deviation
 SOME_ROWS = 10_000  # rows of the network, about, by which kinds and widths are compared
 MOST_LINKS = 2_000  # columns; with more of them "auto" leaves direct links out
 
@@ -78,7 +78,9 @@ class Rows:
         """Return the number of rows, and mean and scale of each column, at each hosted agent.
 
         The scale is 1 / s, and 0 where s is no more than the rounding of the mean. Squares are
-        summed about the mean, as in `peerlearn.algorithms.standardise`.
+        summed about the mean, as in `peerlearn.algorithms.standardise`. Then both are summed again,
+        with no value further than MOST deviations from the mean: one wrong cell among many would
+        otherwise be most of s, and the column would hardly vary.
         """
         weights = self.weights
         if weights is None:
@@ -88,13 +90,19 @@ class Rows:
         sums = common_sums(self.network, self.solver, own)
         weight = np.maximum(sums[:, 1:2], np.finfo(np.float64).tiny)
         mean = sums[:, 2:] / weight
-        own = np.stack([second_sums(*pair, m) for pair, m in zip(pairs, mean, strict=True)])
-        D, S = np.split(common_sums(self.network, self.solver, own), 2, axis=1)
-        deviation = np.sqrt(np.maximum(S - D**2 / weight, 0.0) / weight)
+        most: list[Array | None] = [None] * len(pairs)
+        for _ in range(1 + RESCALINGS):
+            own = np.stack(
+                [second_sums(*pair, *about) for pair, *about in zip(pairs, mean, most, strict=True)]
+            )
+            D, S = np.split(common_sums(self.network, self.solver, own), 2, axis=1)
+            deviation = np.sqrt(np.maximum(S - D**2 / weight, 0.0) / weight)
+            mean = mean + D / weight
+            most = list(MOST * deviation)
         varies = deviation > 2 * np.finfo(np.float64).eps * np.abs(mean)
         scale = np.zeros(mean.shape)
         np.divide(1.0, deviation, out=scale, where=varies)
-        return sums[:, 0], mean + D / weight, scale
+        return sums[:, 0], mean, scale
 
     def sum_folds(self, candidates: Candidates, share: float = 1.0) -> list[Array]:
         """Return the sums of each fold, where the choice is made.
@@ -215,4 +223,4 @@ def choose_features(
     places, _ = rows.choose(candidates, folds, alpha)
     chosen = kinds[places[0]]
     layer = directions.layer(chosen, mean, scale, units or max(round(float(count)), FEWEST_UNITS))
-    return chosen, with_direct_links(layer, mean, scale) if links else layer
+    return chosen, replace(layer, direct_links=links)
