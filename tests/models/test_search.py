@@ -28,6 +28,7 @@ from peerlearn import (
 from peerlearn.errors import DataError, InputError
 from peerlearn.lab import read, run
 from peerlearn.models import archive
+from peerlearn.models.search import draw_folds
 from tests.support.split_network import run_apart
 
 IRIS = data.load("iris")
@@ -204,6 +205,17 @@ def test_folds_are_even_within_sites_and_classes():
         assert len(counts) == 5
         assert np.ptp(counts, axis=0).max() <= 1
         assert np.ptp(counts.sum(axis=1)) <= 1
+
+
+def test_agents_with_one_row_do_not_all_have_it_in_the_same_fold():
+    folds = [draw_folds(np.zeros(1), 5, True, (0, agent))[0] for agent in range(60)]
+    assert sorted(set(folds)) == [0, 1, 2, 3, 4]
+    assert len(draw_folds(np.zeros(0), 5, True, (0, 0))) == 0
+    network = SimulatedNetwork(graphs.complete(60))
+    model = RVFLRegressor(features="columns", network=network)
+    search = NetworkSearchCV(model, {"alpha": [1.0]}, random_state=0)
+    search.fit([(X[[row]], NUMBERS[[row]]) for row in range(60)])
+    assert {int(own[0]) for own in search.folds_} == {0, 1, 2, 3, 4}
 
 
 def test_in_a_comparison(tmp_path):
