@@ -190,21 +190,29 @@ def _refuse_wrappers(name: str) -> None:
     """Refuse to be trained by a wrapper of scikit-learn that made -1 a class.
 
     Such a wrapper, OneVsRestClassifier for one, hands over 0 and 1 instead of the labels, so y does
-    not show what happened. The wrapper itself is found among the callers; not if it trains in other
-    processes (n_jobs).
+    not show what happened. The wrapper itself is found among the callers. If it trains in other
+    processes (n_jobs), one of its functions is, which knows the class, all labels or codes of -1.
     """
     multiclass = sys.modules.get("sklearn.multiclass")  # if not imported, no wrapper was made
     frame = None if multiclass is None else sys._getframe(1)
     while frame is not None:
         caller = frame.f_locals.get("self")
-        y = frame.f_locals.get("y")
-        wrappers = [getattr(multiclass, kind) for kind in WRAPPERS]
-        if isinstance(caller, tuple(wrappers)) and y is not None:
-            labels = column_or_1d(y)
-            if is_unlabelled(labels).any():
+        wrappers = tuple(getattr(multiclass, kind) for kind in WRAPPERS)
+        known: list[Any] = []
+        who = "a wrapper of scikit-learn"
+        if isinstance(caller, wrappers):
+            known.append(frame.f_locals.get("y"))
+            who = type(caller).__name__
+        elif frame.f_globals.get("__name__") == "sklearn.multiclass" and (
+            frame.f_code.co_name.startswith("_fit")
+        ):
+            known.append(frame.f_locals.get("y"))
+            known.append((frame.f_locals.get("classes") or [None])[-1:])
+        for labels in known:
+            if labels is not None and is_unlabelled(column_or_1d(labels)).any():
                 raise DataError(
-                    f"{type(caller).__name__} takes -1, which marks rows without a label, for a "
-                    f"class: train {name} without it, it takes any number of classes"
+                    f"{who} takes -1, which marks rows without a label, for a class: train "
+                    f"{name} without it, it takes any number of classes"
                 )
         frame = frame.f_back
 
