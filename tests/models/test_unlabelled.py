@@ -166,7 +166,7 @@ def test_agents_in_several_processes_are_not_sent_to_others():
 
     def fit(network):
         model = AnchorLapClassifier(network=network)
-        with pytest.raises(NetworkError, match="belongs to this process .* n_jobs=None"):
+        with pytest.raises(NetworkError, match=r"belongs to this process .* n_jobs=None"):
             pickle.dumps(model)
         return clone(model).network is network
 
