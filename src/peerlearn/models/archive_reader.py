@@ -62,7 +62,8 @@ class ArchiveReader:
     def entry(self, name: str, kind: type[Kind]) -> Kind:
         """Return an entry of the text, if it has that type."""
         value = self.about.get(name)
-        if not isinstance(value, kind):
+        is_bool = isinstance(value, bool) and kind is not bool  # which Python takes for an int
+        if not isinstance(value, kind) or is_bool:
             raise self.wrong(f"its {name} is {_short(value)}, which is no {kind.__name__}")
         return value
 
