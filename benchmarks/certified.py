@@ -4,7 +4,9 @@ Random problems, as mean as possible: 1 to 200 agents on paths, rings, stars and
 300 rows per agent, conditions up to 1e14, alphas from 1e-8 to 1e5, sites with offsets, skewed
 labels, collinear, duplicated and constant columns. Every problem is solved by one exact solver
 with one way of averaging, in turn. The true answer is a Householder QR of all rows in extended
-precision.
+precision. Problems with an intercept are false if the coefficients alone, or the coefficients and
+the intercept together, are further away than the bound. Newton and L-BFGS solve logistic
+regression; its true answer is refined by gradients in extended precision.
 
     python benchmarks/certified.py             2,000 problems, some minutes
     python benchmarks/certified.py 100         fewer
@@ -26,24 +28,31 @@ import numpy as np
 
 from peerlearn import (
     ADMM,
+    LBFGS,
     Averaging,
     ConjugateGradient,
     DualConjugateGradient,
     Faults,
     Gram,
+    Local,
+    Newton,
     SharingADMM,
     SimulatedNetwork,
     SketchedConjugateGradient,
     StreamExact,
     graphs,
 )
+from peerlearn.algorithms.columns import LocalColumns
 from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.readout.auto import Auto
+from peerlearn.algorithms.readout.means import common_means
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, NotConverged
+from peerlearn.local.centred import FewRows, ManyRows, UncentredProblems, intercepts
 from peerlearn.local.chunks import Chunk
-from peerlearn.local.column_blocks import ColumnBlocks
+from peerlearn.local.column_blocks import ColumnBlocks, subtract_means
 from peerlearn.local.least_squares import LeastSquares
+from peerlearn.local.margin_losses import LogisticLosses
 from peerlearn.local.penalties import Ridge
 
 PROBLEMS = 2000
@@ -57,6 +66,8 @@ LARGEST_CONDITION = 1e8
 LARGEST_RATIO = 100.0
 EXTENDED = 4 * float(np.finfo(np.longdouble).eps)
 CLAIMS_FAIL = 1e-3  # of the claims under loss
+REFINEMENTS = 60  # of a logistic answer, at most
+SETTLED = 1e-17  # relative size of the last of them
 
 
 @dataclass(frozen=True)
@@ -169,6 +180,33 @@ def true_answer(H: Array, Y: Array, alpha: float) -> Array:
     return b
 
 
+def true_centred_answer(H: Array, Y: Array, alpha: float) -> Array:
+    """Return the intercept and the ridge coefficients below it, in extended precision."""
+    rows = H.astype(np.longdouble)
+    targets = Y.astype(np.longdouble)
+    m = rows.mean(axis=0)
+    q = targets.mean(axis=0)
+    b = true_answer(rows - m, targets - q, alpha)
+    return np.vstack([q - m @ b, b])
+
+
+def true_logistic_answer(H: Array, y: Array, alpha: float, start: Array) -> Array | None:
+    """Return the logistic coefficients, or None if refinement does not settle."""
+    rows = H.astype(np.longdouble)
+    w = start.astype(np.longdouble)
+    for _ in range(REFINEMENTS):
+        with np.errstate(over="ignore"):
+            left = 1 / (1 + np.exp(y * (rows @ w)))
+        gradient = alpha * w - rows.T @ (y * left)
+        curvature = (left * (1 - left)).astype(np.float64)
+        hessian = (H.T * curvature) @ H + alpha * np.eye(len(w))
+        step = np.linalg.solve(hessian, gradient.astype(np.float64))
+        w = w - step
+        if np.linalg.norm(step) <= SETTLED * float(np.linalg.norm(w.astype(np.float64))):
+            return w[:, None]
+    return None
+
+
 Solve = Callable[[Problem], tuple[list[Array], Report]]
 
 
@@ -185,15 +223,75 @@ def by_rows(solver: object, faults: float = 0.0) -> Solve:
     return solve
 
 
-def by_columns(solver: object) -> Solve:
-    """Return what solves a problem whose agents have columns: as many agents as columns at most."""
+def with_intercept(solver: object) -> Solve:
+    """Return what solves a problem about the means of all rows; the intercept comes first."""
+
+    def solve(problem: Problem) -> tuple[list[Array], Report]:
+        whole = isinstance(solver, Local)
+        H = [np.vstack(problem.H)] if whole else problem.H
+        Y = [np.vstack(problem.Y)] if whole else problem.Y
+        network = SimulatedNetwork(graphs.complete(1) if whole else problem.graph)
+        uncentred = _uncentred(H, Y)
+        means = common_means(network, solver, uncentred)
+        found = solver.solve(network, uncentred.about(means), Ridge(problem.alpha))
+        constants = intercepts(means.centre, found.coefficients)
+        pairs = zip(constants, found.coefficients, strict=True)
+        return [np.vstack([c, b]) for c, b in pairs], found.report
+
+    return solve
+
+
+def _uncentred(H: list[Array], Y: list[Array]) -> UncentredProblems:
+    agents: list[FewRows | ManyRows] = []
+    shape = (H[0].shape[1], Y[0].shape[1])
+    for own, targets in zip(H, Y, strict=True):
+        if len(own) < shape[0]:
+            agents.append(FewRows(own, targets))
+            continue
+        sums = ManyRows(*shape)
+        half = len(own) // 2
+        sums.add(own[:half], targets[:half])
+        sums.add(own[half:], targets[half:])
+        agents.append(sums)
+
+    def read() -> Iterator[tuple[int, Array, None]]:
+        for k, (own, targets) in enumerate(zip(H, Y, strict=True)):
+            yield k, np.hstack([own, targets]), None
+
+    return UncentredProblems(agents, [len(own) for own in H], shape, read)
+
+
+def by_logistic_loss(solver: object) -> Solve:
+    """Return what solves logistic regression on the signs of the first target."""
+
+    def solve(problem: Problem) -> tuple[list[Array], Report]:
+        losses = LogisticLosses(problem.H, [_signs(own) for own in problem.Y])
+        found = solver.minimise(SimulatedNetwork(problem.graph), losses, problem.alpha)
+        return [w[:, None] for w in found.coefficients], found.report
+
+    return solve
+
+
+def _signs(Y: Array) -> Array:
+    return np.where(Y[:, 0] > 0, 1.0, -1.0)
+
+
+def by_columns(solver: object, *, centred: bool = False) -> Solve:
+    """Return what solves a problem whose agents have columns: as many agents as columns at most.
+
+    centred: whether means are subtracted, as for an intercept.
+    """
 
     def solve(problem: Problem) -> tuple[list[Array], Report]:
         H = np.vstack(problem.H)
-        L = min(H.shape[1], len(problem.graph))
+        L = 1 if isinstance(solver, LocalColumns) else min(H.shape[1], len(problem.graph))
         network = SimulatedNetwork(graphs.ring(L) if L > 2 else graphs.complete(L))
         blocks = ColumnBlocks.of_features(np.array_split(H, L, axis=1))
-        found = solver.solve_columns(network, blocks, np.vstack(problem.Y), problem.alpha)
+        Y = np.vstack(problem.Y)
+        if centred:
+            blocks.centre()
+            subtract_means(Y)
+        found = solver.solve_columns(network, blocks, Y, problem.alpha)
         return [np.vstack(found.coefficients)], found.report
 
     return solve
@@ -220,7 +318,18 @@ def by_stream(learner: StreamExact) -> Solve:
 
 MESSAGES = Averaging("plain", 1e-12, stopping="messages")
 ROUGH_MESSAGES = Averaging("chebyshev", 1e-6, stopping="messages")
-MATRIX = ("gram tree", "auto tree", "gram chebyshev", "gram messages", "stream tree")
+MATRIX = (
+    "gram tree",
+    "auto tree",
+    "gram chebyshev",
+    "gram messages",
+    "stream tree",
+    "gram tree intercept",
+    "auto tree intercept",
+    "gram chebyshev intercept",
+    "one place intercept",
+    "one place centred",
+)
 SOLVERS: dict[str, Solve] = {
     "gram tree": by_rows(Gram()),
     "auto tree": by_rows(Auto()),
@@ -246,7 +355,25 @@ SOLVERS: dict[str, Solve] = {
     "sharing chebyshev": by_columns(SharingADMM(max_iterations=60, averaging="chebyshev")),
     "dual messages": by_columns(DualConjugateGradient(max_iterations=60, averaging=MESSAGES)),
     "sharing messages": by_columns(SharingADMM(max_iterations=60, averaging=ROUGH_MESSAGES)),
+    "gram tree intercept": with_intercept(Gram()),
+    "auto tree intercept": with_intercept(Auto()),
+    "gram chebyshev intercept": with_intercept(Gram(averaging="chebyshev")),
+    "one place intercept": with_intercept(Local()),
+    "cg tree intercept": with_intercept(ConjugateGradient(max_iterations=200)),
+    "cg chebyshev intercept": with_intercept(
+        ConjugateGradient(max_iterations=60, averaging="chebyshev")
+    ),
+    "admm tree intercept": with_intercept(ADMM(max_iterations=200)),
+    "dual tree centred": by_columns(DualConjugateGradient(max_iterations=200), centred=True),
+    "sketched tree centred": by_columns(
+        SketchedConjugateGradient(max_iterations=100), centred=True
+    ),
+    "sharing tree centred": by_columns(SharingADMM(max_iterations=200), centred=True),
+    "one place centred": by_columns(LocalColumns(), centred=True),
+    "newton tree": by_logistic_loss(Newton(1e-8)),
+    "lbfgs tree": by_logistic_loss(LBFGS(max_iterations=300)),
 }
+LOGISTIC = ("newton tree", "lbfgs tree")
 UNDER_LOSS: dict[str, Solve] = {
     f"{name} loss {loss}": by_rows(solver, loss)
     for loss in (0.05, 0.15, 0.3)
@@ -266,17 +393,36 @@ def claims(problems: range, solvers: dict[str, Solve] | None = None) -> Iterator
     for number in problems:
         name, solve = chosen[number % len(chosen)]
         problem = draw_problem(number, 200 if "tree" in name else MOST_AGENTS_OF_GOSSIP)
-        truth = true_answer(np.vstack(problem.H), np.vstack(problem.Y), problem.alpha)
-        size = float(np.linalg.norm(truth.astype(np.float64)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
             try:
                 found, report = solve(problem)
             except DataError:
                 continue  # a refusal claims nothing
-        gaps = [float(np.linalg.norm((b - truth).astype(np.float64))) for b in found]
-        distance = max(gaps) / size if size else float(max(gaps) > 0)
+        H = np.vstack(problem.H)
+        Y = np.vstack(problem.Y)
+        if name in LOGISTIC:
+            truth = true_logistic_answer(H, _signs(Y), problem.alpha, found[0][:, 0])
+        elif name.endswith("intercept"):
+            truth = true_centred_answer(H, Y, problem.alpha)
+        elif name.endswith("centred"):
+            truth = true_centred_answer(H, Y, problem.alpha)[1:]
+        else:
+            truth = true_answer(H, Y, problem.alpha)
+        if truth is None:
+            continue
+        distance = relative_distance(found, truth)
+        if name.endswith("intercept"):
+            without = relative_distance([b[1:] for b in found], truth[1:])
+            distance = max(distance, without)
         yield Claim(name, number, distance, report, problem.condition)
+
+
+def relative_distance(found: list[Array], truth: Array) -> float:
+    """Return the largest distance of all agents to the truth, relative to its size."""
+    size = float(np.linalg.norm(truth.astype(np.float64)))
+    gaps = [float(np.linalg.norm((b - truth).astype(np.float64))) for b in found]
+    return max(gaps) / size if size else float(max(gaps) > 0)
 
 
 def median_ratio(found: list[Claim]) -> float:

@@ -6,6 +6,8 @@ import scipy.sparse as sp
 from sklearn.datasets import make_moons
 
 from peerlearn import (
+    ConjugateGradient,
+    Faults,
     Gram,
     RVFLClassifier,
     RVFLRegressor,
@@ -120,6 +122,52 @@ def test_sums_by_gossip_give_the_same_choice():
     np.testing.assert_allclose(gossip.features_.W, one.features_.W, rtol=1e-6)
 
 
+def test_each_agent_has_one_class():
+    one = fitted(X=IRIS.X, y=IRIS.y)
+    shares = [(IRIS.X[IRIS.y == label], IRIS.y[IRIS.y == label]) for label in range(3)]
+    model = RVFLClassifier(**SETTINGS, network=net(3)).fit(shares)
+    np.testing.assert_allclose(
+        model.agent_outputs(IRIS.X)[1], one.agent_outputs(IRIS.X)[0], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_few_rows_at_each_agent(rows):
+    """Also fewer rows than folds, and folds with all rows or with none."""
+    shares = [(X[rows * k : rows * (k + 1)], X[rows * k : rows * (k + 1), 0]) for k in range(3)]
+    model = RVFLRegressor(**SETTINGS, network=net(3)).fit(shares)
+    assert np.isfinite(model.predict(X)).all()
+    assert model.alpha_[0] > 0
+    one = RVFLRegressor(**SETTINGS).fit(X[: 3 * rows], X[: 3 * rows, 0])
+    np.testing.assert_allclose(model.predict(X), one.predict(X), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Gram stopped")  # coefficients of 0 have no relative bound
+def test_rows_or_targets_that_do_not_vary():
+    same = fitted(RVFLRegressor, X=np.ones((30, 2)), y=np.arange(30.0), network=net())
+    np.testing.assert_allclose(same.predict(np.zeros((2, 2))), 14.5)
+    still = fitted(RVFLRegressor, y=np.full(len(X), 3.5), network=net())
+    np.testing.assert_allclose(still.predict(X), 3.5, atol=1e-6)
+
+
+def test_several_outputs_share_one_choice():
+    Y = np.column_stack([np.sin(3 * X[:, 0]), X[:, 1], X[:, 0] * X[:, 1]])
+    model = fitted(RVFLRegressor, y=Y, network=net())
+    one = fitted(RVFLRegressor, y=Y)
+    assert model.predict(X).shape == Y.shape
+    assert model.score(X, Y) > 0.99
+    np.testing.assert_allclose(model.predict(X), one.predict(X), atol=1e-5)
+
+
+def test_messages_that_get_lost():
+    lossy = SimulatedNetwork(graphs.ring(4), faults=Faults(loss=0.2, seed=0))
+    model = fitted(network=lossy, solver=ConjugateGradient(1e-4), n_hidden=20)
+    one = fitted(n_hidden=20)
+    np.testing.assert_allclose(model.alpha_, one.alpha_[0], rtol=1e-4)
+    assert model.features_.activation == one.features_.activation
+    assert abs(model.score(X, y) - one.score(X, y)) < 0.02
+
+
 def test_agents_that_send_nothing_have_fixed_features_and_an_alpha_each():
     network = net()
     shares = partition.stratified(X, y, 5, seed=0)
@@ -183,8 +231,9 @@ def test_the_cost_of_the_choice_is_that_of_its_sums():
 def test_fixed_features_and_alpha_cost_what_they_did_before_there_was_a_choice(given):
     sent = fitted(network=net(), solver="gram", alpha=1.0, **given).report_.sent
     assert (sent.rounds, sent.messages) == (14, 66)
-    # `features` and `probability` are two more settings to compare: by two rounds on ten links
-    more = 2 * 2 * 10 * 2 * 8
+    # `features` and `probability` are two more settings to compare, by two rounds on ten links. For
+    # the bound of the intercept, the sum of means has one more number, up and down a tree.
+    more = 2 * (2 * 10 * 2 * 8) + 8 * 8
     assert sent.bytes == 75_760 + more
 
 

@@ -164,7 +164,7 @@ def test_it_costs_one_small_sum():
         alpha=1.0,
         activation="sigmoid",
     ).fit(X, y)
-    numbers = 2 * 50 + 1 + 2
+    numbers = 2 * 50 + 1 + 3
     more = with_it.report_.sent.megabytes - without.report_.sent.megabytes
     assert more * 1e6 == pytest.approx(2 * 4 * 8 * numbers, rel=0.05)  # twice over 4 links
 

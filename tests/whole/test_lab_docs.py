@@ -8,8 +8,11 @@ import re
 import sys
 from dataclasses import fields
 
+import numpy as np
+import pytest
+
 from peerlearn.algorithms.registry import find_classes
-from peerlearn.lab import protocols, read
+from peerlearn.lab import protocols, read, run
 from peerlearn.lab.description import comparison as compared
 from tests.support.pages import ROOT, SUPPORT, python_blocks
 
@@ -26,6 +29,23 @@ def test_the_example_is_complete_and_fits_on_a_screen():
     assert len(comparison.data) == 5
     assert comparison.layout.statistics
     assert comparison.layout.figures
+
+
+def test_frozen_features_do_not_depend_on_who_has_which_class(tmp_path, monkeypatch):
+    """The example at its smallest size, on made-up features."""
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 4
+    X = rng.standard_normal((200, 12)) + np.eye(4, 12)[y]
+    np.savez(tmp_path / "CIFAR10_features.npz", X=X, y=y)
+    monkeypatch.setenv("PEERLEARN_DATA", str(tmp_path))
+    results = run(
+        read(ROOT / "examples" / "cifar10-features.toml", size="tiny"), tmp_path / "out", jobs=1
+    )
+    pooled = results.where({"model": "in one place"}).mean("error")
+    together = results.where({"model": "together"})
+    assert len(together.rows) == 3
+    assert together.mean("error") == pytest.approx(pooled)
+    assert together.mean("distance") < 1e-12
 
 
 def test_the_page_shows_the_example_and_a_file_with_all_keys(written):

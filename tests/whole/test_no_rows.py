@@ -172,7 +172,7 @@ class TestSolversThemselves:
         exact = type(solver).exact and getattr(solver, "variant", "") != "thesis"
         last = len(network) - 1
         # Others are only shown to work, and take long.
-        for empty in range(last + 1) if exact else sorted({0, last // 2, last}):
+        for empty in range(last + 1) if exact else [last // 2]:
             tables = [TABLES[k][: 0 if k == empty else None] for k in range(len(network))]
             b = self.solve(solver, network, tables, penalty)
             assert np.isfinite(b).all()

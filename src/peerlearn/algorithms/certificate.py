@@ -47,7 +47,12 @@ import scipy.linalg
 
 from peerlearn.algorithms.averaging import FAILURE, Averaging
 from peerlearn.algorithms.iteration import Certificate
-from peerlearn.algorithms.sums import sum_alike
+from peerlearn.algorithms.sums import (
+    broadcast_from_center,
+    maximum,
+    sum_alike,
+    sum_everywhere,
+)
 from peerlearn.arrays import HUGE, Array, Indices, all_finite, norms
 from peerlearn.errors import DataError
 from peerlearn.local.least_squares import CENTRING_UNITS, LeastSquares, Lengths
@@ -69,6 +74,8 @@ Total = Callable[[Network, Array, Averaging], Array]
 LARGEST_CHANGE = 0.1  # relative, of a matrix by its errors; with more there is no bound
 SUMS_BEHIND_BOUND = 10  # at most, of which each may fail where messages get lost
 GRADIENT_TOLERANCE = 1e-15  # of a sum of gradients by gossip
+ROUGH_GRADIENT = 1e-9  # the same, of gradients that do not vanish
+TRACE_SCALE = 1e-3
 TOO_CLOSE_TO_SINGULAR = "rounding errors may make the equations singular"
 CUT_OFF = "sums were cut off before their tolerance"
 NOT_STRONGLY_CONVEX = "a lasso problem may have many answers"
@@ -89,6 +96,71 @@ def certificate_of(distance: float, size: float, reason: str = "") -> Certificat
     if not distance < size < math.inf:
         return Certificate(math.inf, reason or "the error may be as large as the answer")
     return Certificate(distance / (size - distance), reason)
+
+
+def with_intercept(
+    certificate: Certificate, b: Array, lengths: Lengths | None, by_means: float | None = None
+) -> Certificate:
+    """Return the worse of two certificates: of b, and of b and the intercept q - m'b together.
+
+    lengths: has the means m and q; None if there is no intercept. by_means: a bound on
+    |m'(b - b*)|, if there is a better one than |m| |b - b*|.
+    """
+    if lengths is None or certificate.bound == math.inf:
+        return certificate
+    m, c, size, error = _intercept(lengths, b)
+    distance = certificate.bound * size / (1 + certificate.bound)
+    if by_means is None:
+        by_means = float(np.linalg.norm(m)) * distance
+    joint = math.hypot(distance, by_means) + error
+    return _worst([certificate, certificate_of(joint, math.hypot(size, c), certificate.reason)])
+
+
+def each_with_intercept(
+    certificates: Sequence[Certificate], b: Array, lengths: Lengths | None
+) -> list[Certificate]:
+    """Return `with_intercept` of each hosted agent's b."""
+    pairs = zip(certificates, b, strict=True)
+    return [with_intercept(certificate, own, lengths) for certificate, own in pairs]
+
+
+def intercept_effect(lengths: Lengths | None, b: Array) -> tuple[float, float]:
+    """Return f and e: if b is relatively t from the answer, the intercept makes it f t + e."""
+    if lengths is None or np.count_nonzero(b) == 0:
+        return 1.0, 0.0
+    m, c, size, error = _intercept(lengths, b)
+    together = math.hypot(size, c)
+    return max(1.0, math.hypot(1.0, float(np.linalg.norm(m))) * size / together), error / together
+
+
+def _intercept(lengths: Lengths, b: Array) -> tuple[Array, float, float, float]:
+    """Return m, |q - m'b|, |b|, and how far errors of m and q and rounding move the intercept."""
+    B = len(b)
+    m = lengths.means[:B]
+    q = lengths.means[B:]
+    sizes = np.abs(b)
+    by_means = lengths.mean_errors[:B] @ sizes + lengths.mean_errors[B]
+    by_rounding = U * product_units(B) * (np.abs(m) @ sizes + np.abs(q))
+    error = float(np.linalg.norm(by_means + by_rounding))
+    return m, float(np.linalg.norm(q - m @ b)), float(np.linalg.norm(b)), error
+
+
+def _with_means(X: Array, lengths: Lengths | None) -> Array:
+    """Return X with a row for m'(b - b*) below, where X has one for each entry of b - b*."""
+    return X if lengths is None else np.vstack([X, lengths.means[: len(X)] @ X])
+
+
+def centre_error(lengths: Lengths | None, b: Array) -> float:
+    """Return how far inexact means move the gradient at b: W d d'b - W d e', d and e their errors.
+
+    See centred.py.
+    """
+    if lengths is None:
+        return 0.0
+    B = len(b)
+    d = float(np.linalg.norm(lengths.mean_errors[:B]))
+    e = float(lengths.mean_errors[B])
+    return lengths.weight * d * (d * float(np.linalg.norm(b)) + e)
 
 
 def receive_bound(number: float, reason: str = TOO_CLOSE_TO_SINGULAR) -> Certificate:
@@ -123,17 +195,26 @@ def certify_equations(
         y = max(y, lengths.targets)
     error = U * (equations.gram_units + product_units(len(A)))
     X = inverse(G, alpha)
-    v = np.abs(X) @ d
     amplified = change * float(np.linalg.norm(X))
-    q = error * float(d @ v) + amplified
+    q = error * float(d @ np.abs(X) @ d) + amplified
     if not q < LARGEST_CHANGE:
         return Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+    X = _with_means(X, lengths)
     by_rounding = error * np.outer(np.sqrt(X**2 @ d**2), _root_of_squares(d, b, y))
     first = np.abs(X @ (P - A @ b)) + by_rounding
-    distance = (first + error * np.outer(v, d @ first) / (1 - q)) / (1 - q) ** 2
+    by_errors = np.outer(np.abs(X) @ d, d @ first[: len(b)])
+    entries = (first + error * by_errors / (1 - q)) / (1 - q) ** 2
+    distance = entries[: len(b)]
     size = float(np.linalg.norm(b))
     by_change = amplified * (1 + size) / (1 - q) ** 2
-    return certificate_of(float(np.linalg.norm(distance)) + by_change, size)
+    certificate = certificate_of(float(np.linalg.norm(distance)) + by_change, size)
+    if isinstance(alpha, np.ndarray):
+        # A constant without a penalty may be much larger than the coefficients beside it.
+        part = alpha > 0
+        by_part = float(np.linalg.norm(distance[part])) + by_change
+        own = certificate_of(by_part, float(np.linalg.norm(b[part])))
+        return _worst([certificate, own])
+    return with_intercept(certificate, b, lengths, float(np.linalg.norm(entries[len(b) :])))
 
 
 def _certify_few_rows(
@@ -170,7 +251,8 @@ def _certify_few_rows(
     distance = error * h * size_a + amplified * (left + error * sizes)
     # The a of the solver and this one differ in the last bits; b is compared as well.
     distance += float(np.linalg.norm(b - H.T @ a))
-    return certificate_of(distance / (1 - q) ** 2, size_b)
+    certificate = certificate_of(distance / (1 - q) ** 2, size_b)
+    return with_intercept(certificate, b, lengths)
 
 
 def solve_factor(
@@ -198,15 +280,16 @@ def solve_factor(
     b = scipy.linalg.solve_triangular(T, t[:B], check_finite=False)
     if not all_finite(b):
         raise undetermined_error(alpha)
-    w = np.linalg.norm(W, axis=1)
-    q = error * float(d @ w)
+    q = error * float(d @ np.linalg.norm(W, axis=1))
     if not q < LARGEST_CHANGE:
         return b, Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
     left = np.linalg.norm(t[B:], axis=0)
-    by_residual = np.outer(np.sqrt((W @ W.T) ** 2 @ d**2), left)
-    by_size = np.outer(w, _root_of_squares(d, b, y))
-    distance = error * float(np.linalg.norm(by_residual + by_size)) / (1 - q) ** 2
-    return b, certificate_of(distance, float(np.linalg.norm(b)))
+    rows = _with_means(W, lengths)
+    by_residual = np.outer(np.sqrt((rows @ W.T) ** 2 @ d**2), left)
+    by_size = np.outer(np.linalg.norm(rows, axis=1), _root_of_squares(d, b, y))
+    entries = error * (by_residual + by_size) / (1 - q) ** 2
+    certificate = certificate_of(float(np.linalg.norm(entries[:B])), float(np.linalg.norm(b)))
+    return b, with_intercept(certificate, b, lengths, float(np.linalg.norm(entries[B:])))
 
 
 def solve_certified(
@@ -227,6 +310,41 @@ def solve_certified(
     if equations.R is None or certificate.bound <= tolerance:
         return b, certificate
     return solve_factor(Factor(equations.shape, equations.R, equations.units), alpha, lengths)
+
+
+def solve_in_one_place(
+    solve: Callable[[], Array],
+    equations: NormalEquations,
+    factor: Callable[[], Factor] | None,
+    alpha: float,
+    tolerance: float,
+    lengths: Lengths | None,
+) -> tuple[Array, Certificate]:
+    """Return the ridge solution of an agent that has all rows, and its certificate.
+
+    solve: returns the solution from H'H, or raises DataError. If that is not within the tolerance,
+    the factor is solved, where there is one.
+    """
+    try:
+        b = solve()
+        certificate = certify_equations(equations, alpha, b, lengths=lengths)
+        failure = None
+    except DataError as error:
+        certificate = Certificate(math.inf, TOO_CLOSE_TO_SINGULAR)
+        failure = error
+    if factor is None or certificate.bound <= tolerance:
+        if failure is not None:
+            raise failure
+        return b, certificate
+    try:
+        closer, better = solve_factor(factor(), alpha, lengths)
+    except DataError:
+        if failure is not None:
+            raise failure from None
+        return b, certificate
+    if failure is None and certificate.bound <= better.bound:
+        return b, certificate
+    return closer, better
 
 
 @dataclass(frozen=True)
@@ -273,7 +391,8 @@ class PooledGradient:
                 step = float(np.linalg.norm(X @ self.gradient[k]))
                 closer = (step + size * float(self.errors[k])) / (1 - q) ** 2
                 distances[k] = min(distances[k], closer)
-        return _worst(_certify_all(distances, norms(b), self.reason))
+        certificates = _certify_all(distances, norms(b), self.reason)
+        return _worst(each_with_intercept(certificates, b, lengths))
 
 
 def pooled_gradient(
@@ -283,17 +402,43 @@ def pooled_gradient(
     b: Array,
     averaging: Averaging,
     total: Total,
+    *,
+    by_rows: bool = False,
 ) -> PooledGradient:
     """Sum the gradient at b, which must be the same at all agents.
 
-    total: `sum_everywhere`, or `sum_alike` for the same bits at all agents.
+    total: `sum_everywhere`, or `sum_alike` for the same bits at all agents. by_rows: read the rows
+    again, for smaller rounding errors.
     """
-    own = problems.normal(b) - problems.moment
+    if by_rows:
+        own, rounding = _own_gradients_of_rows(problems, alpha, b)
+    else:
+        own, rounding = _own_gradients(problems, b)
+    sums, errors, reason = sum_with_errors(network, own, rounding, averaging, total)
+    errors = errors + 4 * U * alpha * norms(b) + centre_error(problems.lengths, b[0])
+    return PooledGradient(sums + alpha * b, errors, reason)
+
+
+def _own_gradients(problems: LeastSquares, b: Array) -> tuple[Array, Array]:
+    """Return H_k'(H_k b - Y_k) of each hosted agent, and bounds on the rounding errors."""
     trace = problems.sizes()
     units = product_units(problems.shape[0]) + problem_units(problems)
     rounding = U * units * (trace * norms(b) + np.sqrt(trace * problems.squares))
-    sums, errors, reason = sum_with_errors(network, own, rounding, averaging, total)
-    return PooledGradient(sums + alpha * b, errors + 4 * U * alpha * norms(b), reason)
+    return problems.normal(b) - problems.moment, rounding
+
+
+def _own_gradients_of_rows(problems: LeastSquares, alpha: float, b: Array) -> tuple[Array, Array]:
+    """Return what `_own_gradients` does, from the rows themselves.
+
+    An error e of H_k b - Y_k moves the answer by |A^-1 H_k'e| <= |e| / (2 sqrt(alpha)), and not by
+    |H_k| |e| / alpha. It is therefore counted as an error of the gradient of sqrt(alpha) / 2 |e|.
+    """
+    own, residual_sizes, sizes = problems.gradients_of_rows(b)
+    by_centring = 0.0 if problems.lengths is None else CENTRING_UNITS
+    of_residuals = product_units(problems.shape[0]) + by_centring
+    rounding = problem_units(problems) * sizes
+    rounding = rounding + math.sqrt(alpha) / 2 * of_residuals * residual_sizes
+    return own, U * rounding
 
 
 def problem_units(problems: LeastSquares) -> Array:
@@ -406,8 +551,45 @@ def most_exact(network: Network, averaging: Averaging, tolerance: float) -> Aver
     """Return the averaging for a gradient: as exact as `tolerance`, if its rounds allow that."""
     if averaging.exact_on(network) or averaging.tolerance <= tolerance:
         return averaging
-    tighter = Averaging(averaging.method, tolerance, averaging.max_rounds, averaging.stopping)
+    # An oracle waits for digits that rounding never reaches.
+    stopping = "bound" if averaging.stopping == "oracle" else averaging.stopping
+    method = averaging.method_on(network)
+    tighter = Averaging(method, tolerance, averaging.max_rounds, stopping)
     return tighter if tighter.suffices_on(network) else averaging
+
+
+def gradient_of_each(
+    network: Network, problems: LeastSquares, alpha: float, b: Array, averaging: Averaging
+) -> tuple[float | None, str]:
+    """Return a bound on the gradients of the pooled objective at the hosted agents' own b.
+
+    Agents whose b differ sum the gradient at the b of one of them, b_0:
+
+        |g(b_k)| <= |g(b_0)| + (trace(H'H) + alpha) |b_k - b_0|
+
+    The trace travels in the same messages. The bound is None if that sum was cut off; the reason
+    is as in Certificate.
+    """
+    exact = most_exact(network, averaging, ROUGH_GRADIENT)
+    if exact.exact_on(network):
+        found = pooled_gradient(network, problems, alpha, b, exact, sum_everywhere)
+        return float((norms(found.gradient) + found.errors)[0]), found.reason
+    common = broadcast_from_center(network, b)
+    own, rounding = _own_gradients(problems, common)
+    # Small beside the gradients: a stopping rule that looks at whole rows must see those.
+    scale = TRACE_SCALE * (float(norms(common)[0]) or 1.0)
+    traces = scale * problems.sizes()
+    numbers = np.column_stack([own.reshape(len(own), -1), traces])
+    sums, errors, reason = sum_with_errors(network, numbers, rounding, exact, sum_everywhere)
+    if reason == CUT_OFF:
+        return None, CUT_OFF
+    gradients = norms(sums[:, :-1].reshape(own.shape) + alpha * common)
+    gradients = gradients + errors + 4 * U * alpha * norms(common)
+    share = 2 * sum_error(network, exact)
+    own_error = sums[:, -1] * share / (1 - share)
+    trace = sums[:, -1] + (own_error if has_own_errors(network, exact) else errors)
+    gradients = gradients + (trace / scale + alpha) * norms(b - common)
+    return float(maximum(network, gradients)[0]), reason
 
 
 def certify_gradient(
@@ -421,7 +603,8 @@ def certify_gradient(
     """Return the certificate of b, the same at all agents, by one sum of gradients."""
     if alpha == 0:
         return Certificate(math.inf, "alpha is 0, and no agent has the Gram matrix")
-    return pooled_gradient(network, problems, alpha, b, averaging, total).certify(alpha, b)
+    found = pooled_gradient(network, problems, alpha, b, averaging, total).certify(alpha, b)
+    return with_intercept(found, b[0], problems.lengths)
 
 
 def relative_bound(

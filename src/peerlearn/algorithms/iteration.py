@@ -212,6 +212,7 @@ class Iterations:
 
 
 SMALLEST_TOLERANCE = 1e-12
+IN_ONE_PLACE = 1e-6  # tolerance of a single agent, which has all rows
 # Why a solver that sends nothing has neither a bound nor a gradient.
 OF_OWN_DATA = "it is the answer of the agent's own data: of the pooled one nothing is known"
 
@@ -237,7 +238,8 @@ class Report:
     bound : float, default inf
         Upper bound of the relative distance |w - w*| / |w*| of the coefficients to the pooled
         answer w*, the largest of the hosted agents. It covers rounding, inexact sums and
-        disagreement between agents. Infinite where there is no bound.
+        disagreement between agents. With an intercept it holds for the coefficients alone, and for
+        coefficients and intercept together. Infinite where there is no bound.
     bound_reason : str, default ""
         Why the bound is infinite, or what else must be known about it.
     gradient : float or None, default None

@@ -14,6 +14,16 @@ rows sums them about a pivot p, the mean of its first rows, and moves the sums t
 
 The pivot is close to a, so little is subtracted; a site far from the others only adds. An agent
 with few rows keeps them.
+
+Rounding. A difference of two numbers is rounded relative to itself. So errors of S and G are
+relative to the lengths of columns about m and about the pivots, however far from zero columns are.
+With D_j^2 the sum of both squares, over all agents,
+
+    D_j^2 = sum w h_j^2 - W m_j^2 + sum w (h_j - p_j)^2
+
+(only the first and the last are sums over the network, and they travel as one). m itself has an
+error d. The problem about m + d differs from that about m by W d d', because deviations from the
+mean of all rows have a sum of zero. That is added to D^2, too.
 """
 
 from __future__ import annotations
@@ -24,12 +34,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array, product
+from peerlearn.arrays import Array, map_agents, product
 from peerlearn.local.features import FeatureMap, RandomFeatures
 from peerlearn.local.least_squares import LeastSquares, Lengths, Tall, Wide, mirror
-from peerlearn.local.normal_equations import sum_of_squares
+from peerlearn.local.normal_equations import UNIT, sum_of_squares
 
 Pair = tuple[Array, Array]
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class FewRows:
@@ -41,9 +52,9 @@ class FewRows:
         self.w = w
 
     def sums(self) -> Array:
-        """Return sum w, sum w h, sum w y, and what rounding is relative to: see `ManyRows`."""
+        """Return sum w, sum w h, sum w y, and sums of squares: see `ManyRows`."""
         w = np.ones(len(self.H)) if self.w is None else self.w
-        squares = [2 * (w @ self.H**2), [2 * float(np.sum(w @ self.Y**2))]]
+        squares = [w @ self.H**2, [float(np.sum(w @ self.Y**2))]]
         return np.concatenate([[w.sum()], w @ self.H, w @ self.Y, *squares])
 
     def about(self, means: Array) -> Pair:
@@ -92,10 +103,9 @@ class ManyRows:
         self.squares += sum_of_squares(Y)
 
     def sums(self) -> Array:
-        """Return sum w, sum w h, sum w y, and what rounding is relative to.
+        """Return sum w, sum w h, sum w y, and sums of squares.
 
-        That is the sum of w h^2 and w (h - pivot)^2 for every feature, and of the same of all
-        targets.
+        These are of w h^2 and w (h - pivot)^2 for every feature, and of the same for all targets.
         """
         assert self.pivot is not None
         B = len(self.HY)
@@ -114,22 +124,48 @@ class ManyRows:
         if self.weight > 0:
             # From the pivot to the agent's own mean, and from there to the means asked for.
             step = self.first / self.weight
-            off = step + self.pivot - means
+            off = step + (self.pivot - means)  # a difference of large numbers loses nothing
             G = G + self.weight * (np.outer(off[:B], off[:B]) - np.outer(step[:B], step[:B]))
             P = P + self.weight * (np.outer(off[:B], off[B:]) - np.outer(step[:B], step[B:]))
         return G, P
+
+    def squares_about_pivot(self) -> Array:
+        """Return the sums of w (h - pivot)^2, of all features and of all targets."""
+        return np.array([float(np.trace(self.upper)), self.squares])
 
 
 @dataclass(frozen=True)
 class Means:
     """Means of features and targets at each hosted agent, the same at all agents.
 
-    centre: agents x (B + M). squares: sums over all agents of what rounding is relative to, agents
-    x (B + 1).
+    centre: agents x (B + M). squares: sums over all agents of squares, as `ManyRows.sums` has
+    them, agents x (B + 1). weight, rows: of all agents together. by_summing: error of the sums,
+    relative to the sums of sizes.
     """
 
     centre: Array
     squares: Array
+    weight: float
+    rows: float
+    by_summing: float = 0.0
+
+    def lengths(self, own: Array) -> Lengths:
+        """Return what rounding is relative to.
+
+        own: squares of the lengths of all columns of each hosted agent. A sum over rows has an
+        error of a quarter of their number in units of rounding, at most.
+        """
+        B = self.squares.shape[1] - 1
+        means = self.centre[0]
+        subtracted = np.append(means[:B] ** 2, np.sum(means[B:] ** 2))
+        relative = UNIT * (4 + self.rows / 4) + self.by_summing
+        squares = self.squares[0] * (1 + relative**2 / UNIT) - self.weight * subtracted
+        # What is left of a difference of sums is not less than their rounding.
+        squares = np.maximum(squares, 0.0) + relative * self.squares[0]
+        lengths = np.sqrt(squares)
+        sizes = np.sqrt(subtracted) + lengths / np.sqrt(max(self.weight, TINY))
+        errors = relative * sizes
+        return Lengths(lengths[:-1], float(lengths[-1]), own, means, errors, self.weight)
 
 
 class UncentredProblems:
@@ -167,16 +203,20 @@ class UncentredProblems:
         """
         B = features.width
         M = Y[0].shape[1]
-        agents: list[FewRows | ManyRows] = []
-        for k, (x, y) in enumerate(zip(X, Y, strict=True)):
+
+        def of_agent(k: int) -> FewRows | ManyRows:
             w = None if weights is None else weights[k]
-            if x.shape[0] < B:
-                agents.append(FewRows(features(x), y, w))
-                continue
+            if X[k].shape[0] < B:
+                return FewRows(features(X[k]), Y[k], w)
             sums = ManyRows(B, M)
-            for block, H in features.blocks(x):
-                sums.add(H, y[block], None if w is None else w[block])
-            agents.append(sums)
+            for block, H in features.blocks(X[k]):
+                sums.add(H, Y[k][block], None if w is None else w[block])
+            return sums
+
+        # Features that a user gives need not be safe to call from several threads.
+        ours = isinstance(features, RandomFeatures)
+        numbers = sum(x.shape[0] for x in X) * B if ours else 0
+        agents = map_agents(of_agent, len(X), numbers)
 
         def read() -> Iterable[tuple[int, Array, Array | None]]:
             for k, (x, y) in enumerate(zip(X, Y, strict=True)):
@@ -191,54 +231,81 @@ class UncentredProblems:
         return problems
 
     def sums(self) -> Array:
-        """Return the sums of each hosted agent that means need: agents x (2 B + M + 2)."""
-        return np.stack([agent.sums() for agent in self.agents])
+        """Return the sums of each hosted agent that means need: agents x (2 B + M + 3)."""
+        sums = np.stack([agent.sums() for agent in self.agents])
+        return np.column_stack([sums, self.rows])
 
-    def means(self, sums: Array) -> Means:
-        """Return the means, from the sums of all agents at each hosted agent."""
+    def means(self, sums: Array, by_summing: float = 0.0) -> Means:
+        """Return the means, from the sums of all agents at each hosted agent.
+
+        by_summing: error of these sums, relative to the sums of sizes.
+        """
         width = sum(self.shape)
         weight = sums[:, :1]
         centre = sums[:, 1 : 1 + width] / np.where(weight > 0, weight, 1.0)  # 0 without rows
-        return Means(centre, np.maximum(sums[:, 1 + width :], 0.0))
+        squares = np.maximum(sums[:, 1 + width : -1], 0.0)
+        return Means(centre, squares, float(weight[0, 0]), float(sums[0, -1]), by_summing)
 
     def zero_means(self) -> Means:
         """Return means of zero. Rows that are only weighted are rounded relative to themselves."""
-        sums = self.sums()
-        centre = np.zeros((len(sums), sum(self.shape)))
-        return Means(centre, np.zeros((len(sums), self.shape[0] + 1)))
+        agents = len(self.agents)
+        B, M = self.shape
+        return Means(np.zeros((agents, B + M)), np.zeros((agents, B + 1)), 0.0, 0.0)
 
     def about(self, means: Means) -> LeastSquares:
         """Return the problems about these means."""
         centre = means.centre
-        tall: dict[int, Pair] = {}
-        wide: dict[int, Pair] = {}
-        for k, agent in enumerate(self.agents):
-            kind = tall if isinstance(agent, ManyRows) else wide
-            kind[k] = agent.about(centre[k])
+        B, M = self.shape
+        tall = [k for k, agent in enumerate(self.agents) if isinstance(agent, ManyRows)]
+        # One array for all agents from the beginning, so that no Gram matrix is there twice.
+        G = np.empty((len(tall), B, B))
+        HY = np.empty((len(tall), B, M))
+        for i, k in enumerate(tall):
+            G[i], HY[i] = self.agents[k].about(centre[k])
+        few = {k: agent for k, agent in enumerate(self.agents) if isinstance(agent, FewRows)}
+        wide = {k: agent.about(centre[k]) for k, agent in few.items()}
+        groups = group_problems({}, wide)
+        if tall:
+            groups.insert(0, Tall(np.array(tall), G, HY))
+
+        read = self._read  # not self, whose sums can be forgotten
 
         def read_again() -> Iterable[tuple[int, Array]]:
-            for k, rows, w in self._read():
+            for k, rows, w in read():
                 shifted = rows - centre[k]
                 yield k, shifted if w is None else shifted * np.sqrt(w)[:, None]
 
-        own = self.sums()[:, 1 + centre.shape[1] :]
+        own = np.array([_own_squares(agent, centre[k]) for k, agent in enumerate(self.agents)])
         problems = LeastSquares(
-            group_problems(tall, wide),
+            groups,
             self.rows,
             self.shape,
-            own[:, -1],
+            own[:, 1],
             read_again,
-            Lengths(
-                np.sqrt(means.squares[0, :-1]),
-                float(np.sqrt(means.squares[0, -1])),
-                np.array([np.sum(each) for each in own[:, :-1]]),
-            ),
+            means.lengths(own[:, 0]),
         )
         problems.inputs = self.inputs
         if self.features is not None:
             # The means of all agents are the same wherever a solver uses the feature map.
             problems.features = replace(self.features, center=centre[0, : self.shape[0]])
         return problems
+
+
+def _own_squares(agent: FewRows | ManyRows, means: Array) -> Array:
+    """Return the squares of the lengths of all features and of all targets, about the means.
+
+    Those about the pivot are added, if there is one.
+    """
+    if isinstance(agent, FewRows):
+        return np.array([sum_of_squares(part) for part in agent.about(means)])
+    B = len(agent.HY)
+    assert agent.pivot is not None
+    about_pivot = agent.squares_about_pivot()
+    off = agent.pivot - means
+    moved = off * (2 * agent.first + agent.weight * off)
+    change = np.array([np.sum(moved[:B]), np.sum(moved[B:])])
+    squares: Array = np.maximum(about_pivot + change, 0.0) + about_pivot
+    return squares
 
 
 def group_problems(tall: Mapping[int, Pair], wide: Mapping[int, Pair]) -> list[Wide | Tall]:

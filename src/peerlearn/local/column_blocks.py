@@ -122,6 +122,11 @@ class ColumnBlocks:
         """Number of hosted agents."""
         return len(self.widths)
 
+    @property
+    def own_units(self) -> float:
+        """Units of rounding in the columns themselves, and in targets about their mean."""
+        return 2.0 if self.centred else 0.0  # two differences
+
     def block(self, agent: int) -> Array:
         """Return H_k of one hosted agent, without padding."""
         group = next(group for group in self.groups if agent in group.agents)
@@ -134,9 +139,7 @@ class ColumnBlocks:
         means = [np.empty(0)] * self.agents
         for group in self.groups:
             for k, H in zip(group.agents.tolist(), group.H, strict=True):
-                own = H.mean(axis=0)
-                H -= own
-                means[k] = own[: self.widths[k]]
+                means[k] = subtract_means(H)[: self.widths[k]]
         self.centred = True
         return means
 
@@ -197,6 +200,20 @@ class ColumnBlocks:
             for k, coefficients in zip(group.agents.tolist(), stack, strict=True):
                 own[k] = coefficients[: self.widths[k]].copy()
         return own
+
+
+def subtract_means(columns: Array) -> Array:
+    """Subtract the mean of every column, in place, and return the means.
+
+    Twice: what rounding left of a large mean is small beside the column then. A difference is
+    rounded relative to itself, so that columns about their means have one unit of rounding.
+    """
+    means = columns.mean(axis=0)
+    columns -= means
+    rest = columns.mean(axis=0)
+    columns -= rest
+    found: Array = means + rest
+    return found
 
 
 def _inverse(G: Array, shift: float) -> Array:

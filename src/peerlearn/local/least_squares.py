@@ -41,17 +41,22 @@ PerAgent = Callable[[Array], Array]  # (agents, B, M) -> (agents, B, M), each ag
 
 @dataclass(frozen=True)
 class Lengths:
-    """Lengths of columns and targets before means were subtracted from them.
+    """Lengths of columns and targets before means were subtracted from them, and these means.
 
-    Rounding errors are relative to these, not to the smaller numbers that are left.
+    Rounding errors are relative to these lengths, not to the smaller numbers that are left.
 
     columns: of all agents together, B numbers, the same at all agents. targets: the same for all
-    targets together. own: squares of the lengths of all columns of each hosted agent.
+    targets together. own: squares of the lengths of all columns of each hosted agent. means: of
+    features and targets, B + M numbers. mean_errors: bounds on the errors of the means, B + 1
+    numbers, the last one for all targets together. weight: of all rows.
     """
 
     columns: Array
     targets: float
     own: Array
+    means: Array
+    mean_errors: Array
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -327,6 +332,31 @@ class LeastSquares:
                 factors[k] = factors[k].plus_rows(waiting[k])
                 waiting[k] = []
         return [own.plus_rows(rows) for own, rows in zip(factors, waiting, strict=True)]
+
+    def gradients_of_rows(self, b: Array) -> tuple[Array, Array, Array]:
+        """Return H_k'(H_k b_k - Y_k), computed from the rows, which are read again, and two sizes.
+
+        Rounding errors of the residual H_k b_k - Y_k are relative to the first,  sum_j |h_j| |b_j|
+        + |y|.  Those of its product with H_k' are relative to the second, |H_k| |H_k b_k - Y_k|,
+        which is small if the rows are fitted well.
+        """
+        assert self._read_again is not None
+        B = self.shape[0]
+        gradients = np.zeros((self.agents, *self.shape))
+        columns = np.zeros((self.agents, sum(self.shape)))
+        left_squares = np.zeros(self.agents)
+        for k, HY in self._read_again():
+            H = HY[:, :B]
+            left = product(H, b[k]) - HY[:, B:]
+            gradients[k] += product(H.T, left)
+            columns[k] += np.add.reduce(HY * HY, axis=0)
+            left_squares[k] += sum_of_squares(left)
+        terms = np.sqrt(columns)
+        residual_sizes = np.empty(self.agents)
+        for k, own in enumerate(terms):
+            residual_sizes[k] = np.linalg.norm(own[:B] @ np.abs(b[k]) + own[B:])
+        lengths = np.array([np.linalg.norm(own[:B]) for own in terms])
+        return gradients, residual_sizes, lengths * np.sqrt(left_squares)
 
     def sizes(self) -> Array:
         """Return what the rounding of each agent's H_k'H_k is relative to: its trace, or more."""

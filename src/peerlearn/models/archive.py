@@ -116,7 +116,7 @@ class Saved:
 
 
 def save(
-    model: NetworkModel,
+    model: Any,
     path: str | os.PathLike[str],
     *,
     columns: Sequence[str] = (),
@@ -131,7 +131,8 @@ def save(
     Parameters
     ----------
     model : NetworkModel
-        The fitted model, or an adaptive filter after `run` or `step`.
+        The fitted model, a search whose best model is saved, or an adaptive filter after `run` or
+        `step`.
     path : str or path
         The file, by convention with the ending .npz.
     columns : sequence of str, default ()
@@ -145,6 +146,7 @@ def save(
     preparation : mapping, default None
         How raw tables become the model's columns, as plain values: see `PreparedModel`.
     """
+    model = getattr(model, "best_estimator_", model)  # of a search
     known = saved_models()
     if type(model) not in known.values():
         raise InputError(
@@ -153,8 +155,7 @@ def save(
     if hasattr(model, "fit"):  # filters have none, and refuse by themselves
         check_is_fitted(model)
     own, entries = model.to_archive()
-    fitted: Any = model
-    arrays = {"coefficients": fitted.coefficients_[0], **own}
+    arrays = {"coefficients": model.coefficients_[0], **own}
     if hasattr(model, "classes_"):
         arrays["classes"] = model.classes_
     for name, numbers in (("center", center), ("scale", scale)):
@@ -254,6 +255,8 @@ def _restore(reader: ArchiveReader, features: Any = None) -> Saved:
     kind = known[reader.one_of("class", known)]
     model = kind(**{**kind.before_files, **reader.parameters(kind().get_params(deep=False))})
     inputs = reader.entry("n_features", int)
+    if inputs < 1:
+        raise reader.wrong(f"its n_features is {inputs}")
     model.n_features_in_ = inputs
     give_features(model, reader, features)
     model.from_archive(reader)

@@ -30,7 +30,7 @@ ASK = "set probability=True and fit again"
 def has_probabilities(model: Any) -> bool:
     """Raise AttributeError with a sentence if the model has no probabilities."""
     name = type(model).__name__
-    if not hasattr(model, "coefficients_") and model.probability is False:
+    if not hasattr(model, "coefficients_") and not model.promises_probabilities():
         raise AttributeError(f"{name} has no probabilities: {ASK}")
     if hasattr(model, "coefficients_") and model.probability_scale_ is None:
         raise AttributeError(f"this {name} has no probabilities: {model._no_probabilities}")
@@ -67,6 +67,10 @@ class Probabilities(LabelTargets):
     def agent_probabilities(self, X: ArrayLike) -> Array:
         """Return the probabilities of every hosted agent: agents x rows x classes."""
         return self._probabilities(self.agent_outputs(X))
+
+    def promises_probabilities(self) -> bool:
+        """Return whether the model will have probabilities when it is fitted."""
+        return bool(self.probability)
 
     def _probabilities(self, outputs: Any) -> Array:
         """Return probabilities from the outputs of some hosted agents, from the first one on."""

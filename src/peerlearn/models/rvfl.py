@@ -24,7 +24,8 @@ the kind of target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -39,7 +40,7 @@ from sklearn.utils import check_scalar
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.calibration import fit_scales
-from peerlearn.algorithms.readout.auto import READOUT
+from peerlearn.algorithms.readout.auto import READOUT, Auto
 from peerlearn.algorithms.readout.chosen_features import (
     FOLDS,
     MOST_LINKS,
@@ -48,11 +49,14 @@ from peerlearn.algorithms.readout.chosen_features import (
     choose_features,
     sum_folds,
 )
+from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
+from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.readout.means import common_means, common_sums
+from peerlearn.algorithms.readout.ridge_paths import FoldRows, ridge_paths
 from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, Indices
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.candidates import Directions
@@ -71,8 +75,8 @@ from peerlearn.models.base import (
     RandomState,
     Setup,
     check_intercept,
-    number_between,
 )
+from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
 from peerlearn.models.given_features import (
     ENTRY,
     check_features,
@@ -85,7 +89,7 @@ from peerlearn.models.probabilities import Probabilities, check_probability
 from peerlearn.models.row_model import RowModel, chunk_of, encode_shares
 from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.models.streams import Rows as StreamRows
-from peerlearn.models.targets import LARGEST, NumberTargets
+from peerlearn.models.targets import NumberTargets
 from peerlearn.network import Network
 
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
@@ -101,6 +105,7 @@ class _RVFL(StreamModel, RowModel):
     """Common part of the classifier and the regressor: features, solver and prediction."""
 
     parts: ClassVar = {"solver": READOUT, "stream": STREAMING}
+    sum_solvers: ClassVar = (Auto, Gram, ConjugateGradient)
     seeds: ClassVar = (FEATURES, DEALING)
     same_coordinates: ClassVar = True
 
@@ -263,6 +268,7 @@ class _RVFL(StreamModel, RowModel):
             else:
                 means = uncentred.zero_means()
             problems = uncentred.about(means)
+            del uncentred  # as large as the problems
         answer = solver.solve(network, problems, Ridge(float(self.alpha_[0])))
         if isinstance(solver, Local) and self.alpha == "auto":  # each agent has its own alpha
             answer = replace(answer, coefficients=problems.ridge(self.alpha_))
@@ -274,6 +280,41 @@ class _RVFL(StreamModel, RowModel):
             note = f"{answer.report.note}; {note}" if answer.report.note else note
             answer = replace(answer, report=replace(answer.report, note=note))
         return answer
+
+    def fit_folds(
+        self,
+        shares: Sequence[tuple[Any, Any]],
+        folds: Sequence[Indices],
+        count: int,
+        alphas: Sequence[Any],
+    ) -> Iterator[tuple[int, int, Self]] | None:
+        """Train on the rows outside each fold with each alpha, from one sum per fold.
+
+        Return a fold, the place of an alpha, and a fitted copy, for all of them; None if training
+        is not a sum here, because features or alpha are chosen, classes are weighed, or there are
+        to be probabilities.
+
+        shares: of each hosted agent. folds: the fold of each of its rows, of so many.
+        """
+        setup = self.check_settings()
+        weighs = getattr(self, "class_weight", None) is not None
+        calibrates = getattr(self, "probability", False) is True
+        if "auto" in alphas or weighs or calibrates or self._chooses_features(setup):
+            return None
+        inputs, outputs, _ = self.checked_rows(setup, list(shares), None)
+        rows = FoldRows(self.features_, inputs, outputs, folds, bool(self.fit_intercept))
+        found = ridge_paths(setup.network, setup.parts["solver"], rows, count, alphas)
+        return self._copies(found, alphas)
+
+    def _copies(self, found: Array, alphas: Sequence[Any]) -> Iterator[tuple[int, int, Self]]:
+        for fold in range(found.shape[1]):
+            for place, alpha in enumerate(alphas):
+                model = copy.copy(self)
+                model.alpha = alpha
+                model.alpha_ = np.full(len(found), float(alpha))
+                model.intercept_ = found[:, fold, place, 0]
+                model.coefficients_ = found[:, fold, place, 1:]
+                yield fold, place, model
 
     def _choose_settings(
         self,
@@ -485,7 +526,7 @@ class RVFLClassifier(Probabilities, _RVFL):
         Ridge penalty on the coefficients, lambda in the thesis. "auto" chooses it by 5-fold
         cross-validation from sums over all agents; for streams it is 1. With the solver "local",
         each agent chooses from its own rows.
-    features : {"auto", "fixed", "columns"}, function, or fitted transformer, default "auto"
+    features : str, function or fitted transformer, default "auto"
         "auto" chooses kind and width of the features by 5-fold cross-validation from sums over all
         agents: random Fourier features, random features with tanh, or none. Columns are
         standardised, and what is more than three deviations away counts as three. "fixed" draws
@@ -504,7 +545,7 @@ class RVFLClassifier(Probabilities, _RVFL):
         are chosen and there are at most 2,000 columns, else False.
     fit_intercept : bool or "auto", default "auto"
         Whether f(x) has a constant that is not penalised. The means of features and targets over
-        the network then cost one more sum, of 2 B + M + 2 numbers. "auto" is True, except for
+        the network then cost one more sum, of 2 B + M + 3 numbers. "auto" is True, except for
         streams whose learner cannot have a constant: all but "exact".
     class_weight : "balanced", dict of label: weight, or None, default None
         Factors of the squared errors of each class's rows. With "balanced", all classes have the
@@ -569,7 +610,7 @@ class RVFLClassifier(Probabilities, _RVFL):
         activation: str | None = None,
         direct_links: bool | Literal["auto"] = "auto",
         fit_intercept: Intercept = "auto",
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        class_weight: ClassWeight = None,
         probability: bool | Literal["auto"] = "auto",
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
@@ -593,16 +634,15 @@ class RVFLClassifier(Probabilities, _RVFL):
 
     def check_parameters(self) -> None:
         super().check_parameters()
+        check_class_weight(self.class_weight)
         check_probability(self.probability, auto=True)
-        given = self.class_weight
-        if given is None or given == "balanced":
-            return
-        if not isinstance(given, Mapping):
-            raise InputError(
-                f"class_weight is {given!r:.60}: give 'balanced', None, or a dict of label: weight"
-            )
-        for label, weight in given.items():
-            number_between(weight, f"class_weight of {label!r:.60}", 0.0, LARGEST)
+
+    def promises_probabilities(self) -> bool:
+        if self.probability != "auto":
+            return bool(self.probability)
+        chooses_features = isinstance(self.features, str) and self.features == "auto"
+        chooses_features = chooses_features and self.activation is None
+        return chooses_features or (self.alpha == "auto" and isinstance(self.features, str))
 
     def asks_probabilities(self, has_folds: bool) -> bool:
         asks = bool(self.probability)
@@ -625,24 +665,14 @@ class RVFLClassifier(Probabilities, _RVFL):
         outputs: list[Array],
         weights: list[Array] | None,
     ) -> list[Array] | None:
-        """Return the given weights, times those of classes.
-
-        If balanced, a class with n of all N rows of the network weighs N / (C n), C classes.
-        """
-        if self.class_weight is None:
-            return weights
-        members = [np.hstack([Y < 0, Y > 0]) if Y.shape[1] == 1 else Y > 0 for Y in outputs]
-        if isinstance(self.class_weight, Mapping):
-            of_classes = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
-            factors = np.tile(np.array(of_classes, dtype=np.float64), (len(members), 1))
-        else:
-            counts = np.stack([own.sum(axis=0).astype(np.float64) for own in members])
-            rows = common_sums(network, solver, counts)
-            factors = rows.sum(axis=1, keepdims=True) / (rows.shape[1] * np.maximum(rows, 1.0))
-        own_weights = [member @ w for member, w in zip(members, factors, strict=True)]
-        if weights is None:
-            return own_weights
-        return [own * w for own, w in zip(own_weights, weights, strict=True)]
+        """Return the given weights, times those of classes."""
+        return weigh_classes(
+            self.class_weight,
+            self.classes_.tolist(),
+            outputs,
+            weights,
+            lambda counts: common_sums(network, solver, counts),
+        )
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None
@@ -697,7 +727,7 @@ class RVFLRegressor(NumberTargets, _RVFL):
         Ridge penalty on the coefficients, lambda in the thesis. "auto" chooses it by 5-fold
         cross-validation from sums over all agents; for streams it is 1. With the solver "local",
         each agent chooses from its own rows.
-    features : {"auto", "fixed", "columns"}, function, or fitted transformer, default "auto"
+    features : str, function or fitted transformer, default "auto"
         "auto" chooses kind and width of the features by 5-fold cross-validation from sums over all
         agents: random Fourier features, random features with tanh, or none. Columns are
         standardised, and what is more than three deviations away counts as three. "fixed" draws
@@ -716,7 +746,7 @@ class RVFLRegressor(NumberTargets, _RVFL):
         are chosen and there are at most 2,000 columns, else False.
     fit_intercept : bool or "auto", default "auto"
         Whether f(x) has a constant that is not penalised. The means of features and targets over
-        the network then cost one more sum, of 2 B + M + 2 numbers. "auto" is True, except for
+        the network then cost one more sum, of 2 B + M + 3 numbers. "auto" is True, except for
         streams whose learner cannot have a constant: all but "exact".
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",

@@ -47,7 +47,7 @@ from peerlearn.algorithms.row_identity import (
 )
 from peerlearn.arrays import Array, Indices, one_blas_thread
 from peerlearn.errors import DataError, InputError
-from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps
+from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps, subtract_means
 from peerlearn.local.features import RandomFeatures, check_activation
 from peerlearn.local.held_out import HeldOutScores
 from peerlearn.local.penalties import Ridge
@@ -224,8 +224,8 @@ class _Vertical(Targets, FittedModel):
             centers = blocks.centre()
             pairs = zip(features, centers, strict=True)
             features = [replace(h, center=center) for h, center in pairs]
-            intercept = Y.mean(axis=0)
-            Y = Y - intercept
+            Y = Y.copy()
+            intercept = subtract_means(Y)
         solution = setup.parts["solver"].solve_columns(network, blocks, Y, self.alpha)
         return Readout(features, solution.coefficients, intercept), solution.report
 

@@ -29,6 +29,8 @@ DENSE_UP_TO = 64  # agents; measured: beyond this the sparse kernel is faster th
 POLYNOMIALS_KEPT = 32
 ROUTES_KEPT = 256  # a tree has two per level
 SMALL = 1 << 14  # numbers of all agents; starting a smaller product takes longer than its sums
+FEW = 4  # agents whose products are made and checked in blocks
+CHECKED = 1 << 16  # columns of such a block
 MANY_NUMBERS = 16  # per agent; with fewer, single rounds are cheaper than their polynomial
 
 
@@ -268,10 +270,17 @@ class SimulatedNetwork(Network):
                 self._must_be_finite(flat)
             product: Array = matrix.dot(flat)  # faster to start than @, but writes twice
         else:
-            with np.errstate(invalid="ignore"):
-                product = matrix @ flat
-            shown = product[0] if self._one_row_shows else product
-            fine = isfinite(np.vdot(shown, shown))
+            product = np.empty_like(flat)
+            fine = True
+            # Of few agents, the check takes long beside the product, unless it finds its numbers in
+            # the processor's cache.
+            width = CHECKED if self.size <= FEW else flat.shape[1]
+            for left in range(0, flat.shape[1], width):
+                part = product[:, left : left + width]
+                with np.errstate(invalid="ignore"):
+                    np.matmul(matrix, flat[:, left : left + width], out=part)
+                shown = part[0] if self._one_row_shows else part
+                fine &= isfinite(np.vdot(shown, shown))  # vdot gives no warnings
             if not fine:
                 self._must_be_finite(flat)
         if not fine:

@@ -240,6 +240,10 @@ def _check_close(what: str, model: Any, fitted: Any, agents: Any) -> None:
         answer = data.fit_in_one_place(clone(model).set_params(network=None), agents).coefficients_
     allowed = max([CLOSE, *(10 * float(getattr(part, "tolerance", 0.0)) for part in parts)])
     for agent, own in enumerate(fitted.coefficients_):
+        assert own.shape == answer[0].shape, (
+            f"{what} gives agent {agent} coefficients of shape {own.shape}, not "
+            f"{answer[0].shape} as those of all rows in one place"
+        )
         away = float(np.linalg.norm(own - answer[0]) / np.linalg.norm(answer[0]))
         assert away <= allowed, (
             f"{what} gives agent {agent} coefficients that are {away:.1e} away from those of all "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -266,6 +268,24 @@ def test_ways_of_dealing(deal):
     ):
         np.testing.assert_array_equal(X_k, own)
         np.testing.assert_array_equal(y_k, targets)
+
+
+def test_networks_may_have_concentrations_of_their_own():
+    whole = comparison(classes(), model(), settings={"deal": "dirichlet", "concentration": 0.2})
+    nets = tuple(replace(whole.networks[0], concentration=each) for each in (None, 100.0, 0.01))
+    trials = [next(replace(whole, networks=(net,)).trials()) for net in nets]
+    assert trials[0].key == next(whole.trials()).key  # rows of before are found
+    assert len({trial.key for trial in trials}) == 3
+    sizes = []
+    for trial, concentration in zip(trials, (0.2, 100.0, 0.01), strict=True):
+        X, y, _, _ = by_hand(trial)
+        seed = trial.seed("deal")
+        expected = partition.dirichlet(X, y, 4, concentration=concentration, seed=seed)
+        shares = whole.protocol._shares(trial, fold_of(trial))
+        for (X_k, _), (own, _) in zip(shares, expected, strict=True):
+            np.testing.assert_array_equal(X_k, own)
+        sizes.append([len(own) for _, own in shares])
+    assert sizes[1] != sizes[2]
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,7 @@ def sealed(data, **changed):
     for name, value in changed.items():
         at, format = FIELDS[name]
         struct.pack_into(f"<{format}", data, at, value)
-    struct.pack_into(
-        "<Q", data, HEAD, framing._checksum(bytes(data[:HEAD]), memoryview(data)[HEADER:])
-    )
+    data[HEAD:HEADER] = framing._checksum(bytes(data[:HEAD]), memoryview(data)[HEADER:])
     return bytes(data)
 
 

@@ -51,7 +51,7 @@ class Agent:
         frames = self.me.frames(Kind.ROW, np.array([float(n)]), n)
         for link in self.links.values():
             link.send(n, frames)
-            link.receipt = receipt_of([n], link.receipt)
+            link.receipt = receipt_of([bytes([n])], link.receipt)
             link.inbox.finish(n)
         self.me.done = n
         return np.array([[n, n / 2]])

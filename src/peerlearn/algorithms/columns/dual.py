@@ -39,7 +39,7 @@ from peerlearn.algorithms.certificate import (
 )
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
-from peerlearn.algorithms.krylov import End, Krylov, Path, relative, sum_with_extra
+from peerlearn.algorithms.krylov import Check, End, Krylov, Path, relative, sum_with_extra
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import HUGE, Array, dots, norms
 from peerlearn.errors import InputError
@@ -101,7 +101,7 @@ class DualConjugateGradient:
         )
         sums = Sums.exact_enough(network, self.averaging, blocks, alpha, self.tolerance, power=0.5)
         copies = np.tile(Y, (blocks.agents, 1, 1))
-        units = product_units(blocks.rows)
+        units = product_units(blocks.rows) + blocks.own_units
         sizes = PooledSizes(network.size * sums.largest, 0.0, units)
         system = _Dual(network, blocks, copies, alpha, sizes)
         krylov = Krylov(system, lambda r: r, sums.averaging, loop)
@@ -137,24 +137,31 @@ class _Dual:
         q, (e, trace, width) = sum_with_extra(self.network, self.blocks.kernel(d), sizes, averaging)
         L = self.network.size
         units = product_units(self.Y.shape[1]) + product_units(L * width) + sum_units(L)
+        units += self.blocks.own_units
         self.sizes = PooledSizes(L * trace, 0.0, units)
         return q + self.alpha * d, e
 
     def distance(self, a: Array, r: Array, z: Array) -> Array:
-        squares = dots(a, self.Y - r - self.alpha * a)
-        size = np.sqrt(np.maximum(squares, 0.0))
-        return relative(norms(r) / (2 * np.sqrt(self.alpha)), size)
+        return relative(norms(r) / (2 * np.sqrt(self.alpha)), self._sizes(a, r))
 
-    def check(self, a: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
+    def _sizes(self, a: Array, r: Array) -> Array:
+        """Return |b| = |H'a| for a residual r."""
+        squares = dots(a, self.Y - r - self.alpha * a)
+        sizes: Array = np.sqrt(np.maximum(squares, 0.0))
+        return sizes
+
+    def check(self, a: Array, averaging: Averaging) -> Check:
         own = self.blocks.kernel(a)
         units = product_units(self.Y.shape[1]) + each_units(self.blocks.widths)
+        units = units + 2 * self.blocks.own_units
         rounding = U * units * self.blocks.squares() * norms(a)
         sums, errors, reason = sum_with_errors(self.network, own, rounding, averaging, sum_alike)
         r = self.Y - sums - self.alpha * a
         rounded = U * (norms(self.Y) + 4 * self.alpha * norms(a))
-        return r, [
-            self._certify(a[k], r[k], float(errors[k] + rounded[k]), reason) for k in range(len(a))
-        ]
+        errors = errors + rounded
+        found = [self._certify(a[k], r[k], float(errors[k]), reason) for k in range(len(a))]
+        floor = relative(errors / (2 * np.sqrt(self.alpha)), self._sizes(a, r))
+        return Check(r, found, float(floor[0]))
 
     def certify(self, end: End) -> Certificate:
         """Return the certificate; all agents have the same copies."""
@@ -178,6 +185,7 @@ class _Dual:
         Y = self.Y[0]
         size_a = float(np.linalg.norm(a))
         products = float(np.linalg.norm(Y)) + float(np.linalg.norm(r)) + alpha * size_a
+        error += U * self.blocks.own_units * float(np.linalg.norm(Y))
         lost = size_a * (error + U * product_units(a.size) * products)
         size = math.sqrt(max(float(np.vdot(a, Y - r - alpha * a)) - lost, 0.0))
         rounding = U * self.sizes.units * math.sqrt(self.sizes.trace) * size_a

@@ -186,12 +186,14 @@ def _certify(
     sizes = np.empty(blocks.agents)
     for group, own in zip(blocks.groups, b, strict=True):
         sizes[group.agents] = norms(own)
-    rounding = U * each_units(blocks.widths) * lengths * sizes
+    rounding = U * (each_units(blocks.widths) + blocks.own_units) * lengths * sizes
     v, errors, reason = sum_with_errors(network, blocks.outputs(b), rounding, exact, sum_alike)
     if reason == CUT_OFF:
         return Certificate(np.inf, CUT_OFF)
     left = Y - v
-    errors = lengths * (errors + U * product_units(blocks.rows) * norms(left))
+    units = product_units(blocks.rows) + blocks.own_units
+    by_targets = U * blocks.own_units * float(np.linalg.norm(Y))
+    errors = lengths * (errors + U * units * norms(left) + by_targets)
     gradients = np.empty(blocks.agents)
     for group, own, moment in zip(blocks.groups, b, blocks.moments(left), strict=True):
         gradients[group.agents] = norms(moment - alpha * own)

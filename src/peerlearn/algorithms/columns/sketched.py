@@ -37,7 +37,7 @@ from peerlearn.algorithms.certificate import (
 from peerlearn.algorithms.columns.sketches import SKETCHES, Layout
 from peerlearn.algorithms.columns.solver import ColumnSolution, Prediction, Sums, positive
 from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
-from peerlearn.algorithms.krylov import ROUGH, End, Krylov, Path, relative, sum_with_extra
+from peerlearn.algorithms.krylov import ROUGH, Check, End, Krylov, Path, relative, sum_with_extra
 from peerlearn.algorithms.sums import sum_alike, sum_everywhere
 from peerlearn.arrays import Array, Indices, norms, sendable
 from peerlearn.errors import InputError
@@ -142,6 +142,7 @@ class _Primal:
         c, (trace,) = sum_with_extra(self.network, parts, self.blocks.squares(), averaging)
         L = self.network.size
         units = product_units(len(self.Y)) + product_units(self.layout.B) + sum_units(L)
+        units += 2 * self.blocks.own_units
         squares = float(np.vdot(self.Y, self.Y))
         self.sizes = PooledSizes(L * trace, squares, units)
         return c
@@ -156,21 +157,25 @@ class _Primal:
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         return relative(norms(r) / self.alpha, norms(b))
 
-    def check(self, b: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
+    def check(self, b: Array, averaging: Averaging) -> Check:
         outputs = self.blocks.outputs(self.own(b))
         lengths = np.sqrt(self.blocks.squares())
-        rounding = U * product_units(self.layout.B) * lengths * norms(b)
+        in_columns = self.blocks.own_units
+        rounding = U * (product_units(self.layout.B) + in_columns) * lengths * norms(b)
         v, errors, _ = sum_with_errors(self.network, outputs, rounding, averaging, sum_everywhere)
         left = self.Y - v
         parts = self._place_parts(self.blocks.moments(left))
         # A sum that was cut off has an infinite error, which cannot be sent.
-        errors = sendable(errors + U * product_units(len(self.Y)) * norms(left))
+        units = product_units(len(self.Y)) + in_columns
+        by_targets = U * in_columns * float(np.linalg.norm(self.Y))
+        errors = sendable(errors + U * units * norms(left) + by_targets)
         sums, errors, reason = sum_with_errors(
             self.network, parts, lengths * errors, averaging, sum_alike
         )
         r = sums - self.alpha * b
         errors = errors + 4 * U * self.alpha * norms(b)
-        return r, certify_each(norms(r) + errors, self.alpha, b, reason)
+        found = certify_each(norms(r) + errors, self.alpha, b, reason)
+        return Check(r, found, float(relative(errors / self.alpha, norms(b))[0]))
 
     def certify(self, end: End) -> Certificate:
         """Return the certificate; all agents have the same copies.

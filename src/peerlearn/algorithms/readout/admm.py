@@ -43,6 +43,7 @@ from peerlearn.algorithms.certificate import (
     GRADIENT_TOLERANCE,
     NOT_STRONGLY_CONVEX,
     certify_gradient,
+    intercept_effect,
     most_exact,
 )
 from peerlearn.algorithms.iteration import Iterations, check_tolerance
@@ -146,7 +147,11 @@ class ADMM:
             if loop.due:
                 g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
                 total = averaging.total(network, g)
-                loop.vote(self._bound_distance(total, b, z, u, penalty.convexity or rho * L))
+                distances = self._bound_distance(total, b, z, u, penalty.convexity or rho * L)
+                effects = np.array([intercept_effect(problems.lengths, own) for own in z])
+                # What inexact means add does not shrink: it must not keep agents from stopping.
+                added = np.minimum(effects[:, 1], self.tolerance / 2)
+                loop.vote(distances * effects[:, 0] + added)
         change = (
             "raise max_iterations, tolerance or the averaging's max_rounds, "
             "or set rho or relaxation=1.0"

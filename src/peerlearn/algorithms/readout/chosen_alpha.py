@@ -47,10 +47,9 @@ def solve_with_chosen_alpha(
     if isinstance(solver, Local):
         equations = problems.normal_equations()
         alphas = np.array([_choose(*pair, free) for pair in zip(equations, totals, strict=True)])
-        coefficients = problems.ridge(alphas)
-        solution = replace(
-            solver.solve(network, problems, Ridge(float(alphas[0]))), coefficients=coefficients
-        )
+        solution = solver.solve(network, problems, Ridge(float(alphas[0])))
+        if network.size > 1:
+            solution = replace(solution, coefficients=problems.ridge(alphas))
     else:
         alphas = _choose_together(network, problems, solver, totals, free)
         if isinstance(solver, Auto):  # G is summed anyway, and alpha may be tiny

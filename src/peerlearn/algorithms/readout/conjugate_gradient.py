@@ -8,8 +8,9 @@ Every agent computes the rest of an iteration on its own copies: see krylov.py. 
 has the ways to need fewer iterations. The answer is at most |r| / alpha away from b, r = c - A b.
 
 The r of the iteration drifts from c - A b by rounding, and by errors of inexact sums. On a tree the
-drift is bounded by the sizes of all data, three numbers that travel with c. By gossip r is summed
-again in the end. Either error is part of the certificate: see certificate.py.
+drift is bounded by the sizes of all data, three numbers that travel with c. By gossip, and where
+that bound is too large, r is summed again in the end. Where H'H has lost too many digits, agents
+compute H'(Y - H b) from their rows. Errors are part of the certificate: see certificate.py.
 """
 
 from __future__ import annotations
@@ -24,19 +25,24 @@ from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.certificate import (
     PooledSizes,
     U,
+    centre_error,
     certificate_of,
     certify_each,
+    each_with_intercept,
     has_own_errors,
+    intercept_effect,
     pooled_gradient,
     recurrence_error,
     sum_error,
     sum_positive,
+    with_intercept,
 )
 from peerlearn.algorithms.iteration import Certificate, Iterations, check_tolerance
 from peerlearn.algorithms.krylov import (
     MARGIN,
     MOST_EXACT,
     ROUGH,
+    Check,
     End,
     Krylov,
     Path,
@@ -49,11 +55,13 @@ from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError
 from peerlearn.local.least_squares import LeastSquares, PerAgent
+from peerlearn.local.normal_equations import product_units
 from peerlearn.local.penalties import Penalty
 from peerlearn.network.base import Network
 
 __all__ = ["ConjugateGradient"]
 
+ENOUGH_DIGITS = 0.1  # part of the tolerance that rounding of sums may take
 ENERGY_MARGIN = 0.01  # relative, of a bound by energy, if sums are inexact
 
 
@@ -160,7 +168,7 @@ class ConjugateGradient:
         precondition = kind.prepare(
             problems, alpha, lambda x: sum_alike(network, x, rough), extra_sums
         )
-        system = _NormalEquations(network, problems, alpha, kind, c, sizes)
+        system = _NormalEquations(network, problems, alpha, kind, c, sizes, self.tolerance)
         # P >= A^-1 up to the error of the agents' shares in it.
         certain = has_own_errors(network, averaging)
         certain = certain and sum_error(network, averaging) < ENERGY_MARGIN / 2
@@ -198,6 +206,7 @@ class _NormalEquations:
     preconditioner: Preconditioner
     c: Array
     sizes: PooledSizes
+    tolerance: float
     own_parts: PerAgent | None = None  # of P r, if P >= A^-1 and sums are inexact
 
     def right_side(self, averaging: Averaging) -> Array:
@@ -208,21 +217,38 @@ class _NormalEquations:
         return q + self.alpha * d, e
 
     def distance(self, b: Array, r: Array, z: Array) -> Array:
-        return relative(self.preconditioner.distance(r, z, self.alpha), norms(b))
+        distances = relative(self.preconditioner.distance(r, z, self.alpha), norms(b))
+        return self._intercept_effect(b)[0] * distances
 
-    def check(self, b: Array, averaging: Averaging) -> tuple[Array, list[Certificate]]:
+    def check(self, b: Array, averaging: Averaging) -> Check:
         """Return c - A b, newly summed, and certificates.
 
-        The preconditioner's P r is a rough sum. Each agent has a part of r'P r: these are summed.
+        Rows are read again if sums of squares are not exact enough. The preconditioner's P r is a
+        rough sum. Each agent has a part of r'P r: these are summed.
         """
-        found = pooled_gradient(self.network, self.problems, self.alpha, b, averaging, sum_alike)
+        problems = self.problems
+        by_rows = problems.has_factors and self._sums_are_rough()
+        found = pooled_gradient(
+            self.network, problems, self.alpha, b, averaging, sum_alike, by_rows=by_rows
+        )
         r = -found.gradient
         gradients = norms(r)
         if self.own_parts is not None:
             parts = np.maximum(dots(r, self.own_parts(r)), 0.0)
             energy = sum_positive(self.network, parts, averaging)
             gradients = np.minimum(gradients, math.sqrt(self.alpha * energy) * (1 + ENERGY_MARGIN))
-        return r, certify_each(gradients + found.errors, self.alpha, b, found.reason)
+        certificates = certify_each(gradients + found.errors, self.alpha, b, found.reason)
+        certificates = each_with_intercept(certificates, b, problems.lengths)
+        factor, addition = self._intercept_effect(b)
+        floor = relative(found.errors / self.alpha, norms(b))
+        return Check(r, certificates, factor * float(floor[0]) + addition)
+
+    def _sums_are_rough(self) -> bool:
+        """Return whether rounding of H'H may be too much; the same at all agents."""
+        sizes = self.sizes
+        units = sizes.units + product_units(self.problems.shape[0])
+        error = U * (units * sizes.trace + sizes.by_traces)
+        return error > ENOUGH_DIGITS * self.tolerance * self.alpha
 
     def certify(self, end: End) -> Certificate:
         """Return the certificate; all agents have the same copies.
@@ -233,11 +259,21 @@ class _NormalEquations:
         if end.z is not None:
             energy = self.preconditioner.distance(end.r, end.z, self.alpha)
             distance = np.minimum(distance, energy)
-        drift = float(self.drift(end.path, end.b)[0])
+        drift = float(self._own_drift(end.path, end.b)[0])
         size = float(norms(end.b)[0])
-        return certificate_of(float(distance[0]) + drift * size, size)
+        certificate = certificate_of(float(distance[0]) + drift * size, size)
+        return with_intercept(certificate, end.b[0], self.problems.lengths)
 
     def drift(self, path: Path, b: Array) -> Array:
+        factor, addition = self._intercept_effect(b)
+        return factor * self._own_drift(path, b) + addition
+
+    def _own_drift(self, path: Path, b: Array) -> Array:
         B = self.problems.shape[0]
         error = recurrence_error(self.sizes, path.travelled, path.rounded, self.alpha, B)
+        error = error + centre_error(self.problems.lengths, b[0])
         return relative(error / self.alpha, norms(b)) + 2 * U * path.steps
+
+    def _intercept_effect(self, b: Array) -> tuple[float, float]:
+        """Return what an intercept does to a relative distance; all agents have the same b."""
+        return intercept_effect(self.problems.lengths, b[0])

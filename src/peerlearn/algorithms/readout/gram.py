@@ -184,7 +184,11 @@ class Gram:
         largest = network.size * float(maximum(network, problems.largest_eigenvalues())[0])
         largest = largest or 1.0  # 0: there is nothing to sum
         smallest = max(convexity, 1e-9 * largest)
-        return max(0.1 * self.tolerance * smallest / (convexity + largest), 1e-15)
+        share = 0.1 * self.tolerance
+        if problems.lengths is not None:  # an error of b moves the intercept by that of m'b
+            m = problems.lengths.means[: problems.shape[0]]
+            share /= math.hypot(1.0, float(np.linalg.norm(m)))
+        return max(share * smallest / (convexity + largest), 1e-15)
 
 
 def sum_equations(

@@ -2,7 +2,7 @@
 
     m = sum_k s_k / sum_k n_k      n_k: rows or weight of agent k, s_k: its sums; over the network
 
-One sum of 2 B + M + 2 numbers per agent, before any solver begins. The sums of squares among them
+One sum of 2 B + M + 3 numbers per agent, before any solver begins. The sums of squares among them
 bound the rounding of what is left when the means are subtracted. All agents end with the same bits:
 the problem about any common point m + d has the coefficients of the one about m up to |d|^2, but
 points that differ between agents would cost |d|.
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.certificate import sum_error
 from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
@@ -27,7 +28,11 @@ def common_means(network: Network, solver: Any, problems: UncentredProblems) -> 
 
     With the solver Local, agents send nothing, and each has the means of its own rows.
     """
-    return problems.means(common_sums(network, solver, problems.sums()))
+    sums = common_sums(network, solver, problems.sums())
+    if isinstance(solver, Local):
+        return problems.means(sums)
+    # Both the sums and the weight that divides them have such an error.
+    return problems.means(sums, 2 * sum_error(network, _averaging(network, solver)))
 
 
 def common_sums(network: Network, solver: Any, numbers: Array) -> Array:
@@ -37,6 +42,9 @@ def common_sums(network: Network, solver: Any, numbers: Array) -> Array:
     """
     if isinstance(solver, Local):
         return numbers
+    return sum_alike(network, numbers, _averaging(network, solver))
+
+
+def _averaging(network: Network, solver: Any) -> Averaging:
     chosen = Averaging.of(getattr(solver, "averaging", "auto"))
-    averaging = Averaging(chosen.method_on(network), TOLERANCE)
-    return sum_alike(network, numbers, averaging)
+    return Averaging(chosen.method_on(network), TOLERANCE)

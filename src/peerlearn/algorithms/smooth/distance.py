@@ -95,6 +95,8 @@ class Goal:
             last = loop.residuals[-1]
             report = loop.report(change, residual=0.0 if last <= self.size else last)
             reason = NO_CURVATURE if self.convex else NOT_CONVEX
+            if not met:
+                reason = f"{reason}, and {NOT_MET}"
             return replace(report, bound_reason=reason, gradient=last if met else None)
         reason = "" if math.isfinite(bound) else TOO_CLOSE_TO_ZERO
         certificate = Certificate(bound, reason) if met else Certificate(math.inf, NOT_MET)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from importlib.util import find_spec
 from inspect import signature
 from typing import get_args
 
 from peerlearn import graphs
 from peerlearn import weights as mixing
-from peerlearn.arrays import is_whole
+from peerlearn.arrays import is_real, is_whole
 from peerlearn.errors import MissingExtra
 from peerlearn.lab.description.comparison import Comparison, Net, Where
 from peerlearn.lab.description.trial import Trial
@@ -60,9 +61,22 @@ def _draw_network(comparison: Comparison, net: Net, table: TomlTable) -> Simulat
         )
     if net.fixed is None:
         _check_parameters(net, table)
+    if net.concentration is not None:
+        _check_concentration(comparison, net.concentration, table)
     with table.about("graph"):
         trial = Trial(comparison, comparison.data[0], comparison.models[0], net, 0, 0)
         return SimulatedNetwork(graphs.checked(graph_of(net, trial.seed("graph"))))
+
+
+def _check_concentration(comparison: Comparison, given: float, table: TomlTable) -> None:
+    if not is_real(given) or not 0 < given < math.inf:
+        raise table.wrong("concentration", f"is {given!r:.80}: give a number above 0, such as 0.5")
+    if getattr(comparison.protocol, "deal", None) != "dirichlet":
+        raise table.wrong(
+            "concentration",
+            "is for rows that are dealt by class: give [protocol] deal = 'dirichlet', or leave it "
+            "out",
+        )
 
 
 def _check_parameters(net: Net, table: TomlTable) -> None:
@@ -74,7 +88,7 @@ def _check_parameters(net: Net, table: TomlTable) -> None:
     allowed = [name for name in takes if name != "n"]
     for key in net.parameters:
         if key not in allowed:
-            others = near(key, {*allowed, "agents", "graph", "name", "weights"})
+            others = near(key, {*allowed, "agents", "concentration", "graph", "name", "weights"})
             raise table.wrong(key, f"is no parameter of {net.graph}{others}")
     seed = net.parameters.get("seed", 0)
     if not is_whole(seed) or seed < 0:

@@ -51,7 +51,8 @@ class Data:
         that is usual for a data set of peerlearn.data, and leaves given rows as they are.
     prepare : tuple of mappings, default ()
         Transformers that are fitted to the training rows of each fold. Each has its import path as
-        "kind", and its settings.
+        "kind", and its settings. If the first is peerlearn.TablePreparer, given rows may have gaps,
+        categories and dates.
     settings : mapping of str to object, default {}
         Settings for every model that has parameters of these names.
     given : DataSet or pair of X and y, default None
@@ -145,6 +146,9 @@ class Net:
         Rule of the mixing weights: "metropolis", "max-degree", "laplacian" or "fastest".
     fixed : networkx.Graph, default None
         The graph itself, in place of `graph` and `agents`.
+    concentration : float, default None
+        How unequally this network's agents share the classes, if rows are dealt by "dirichlet".
+        None takes the protocol's.
     swept : mapping of str to object, default {}
         Swept keys of this entry and their values. They become columns of the results.
 
@@ -165,6 +169,7 @@ class Net:
     weights: str = "metropolis"
     fixed: nx.Graph | None = None
     swept: Settings = field(default_factory=dict)
+    concentration: float | None = None
 
     def __post_init__(self) -> None:
         """Count the agents of a fixed graph and of a grid."""

@@ -30,6 +30,8 @@ RECORDED_MODULES = {
     "peerlearn.lab.description.comparison": "peerlearn.experiments.lab.comparison",
     "peerlearn.lab.description.search": "peerlearn.experiments.lab.training.search",
 }
+# Fields that came later. Rows without them keep their digest, because None is left out.
+LATER = ("concentration",)
 PROTOCOLS = ("peerlearn.lab.protocols.", "peerlearn.experiments.lab.protocols.")
 
 
@@ -46,7 +48,8 @@ def describe_value(value: Any) -> Any:
         return {**described, **describe_value(value.get_params(deep=False))}
     if is_dataclass(value):
         # What was swept is among the settings too.
-        names = [each.name for each in fields(value) if each.name != "swept"]
+        names = [each.name for each in fields(value) if each.name not in ("swept", *LATER)]
+        names += [name for name in LATER if getattr(value, name, None) is not None]
         own = {name: describe_value(getattr(value, name)) for name in names}
         return {**described, **own, **_describe_kind(getattr(value, "kind", ""))}
     return {**described, "repr": repr(value)}

@@ -97,8 +97,9 @@ class Rows:
         agents = trial.network.agents
         seed = trial.seed("deal")
         if how == "dirichlet":
+            concentration = trial.network.concentration or self.concentration
             return partition.dirichlet(
-                fold.X, fold.y, agents, concentration=self.concentration, seed=seed
+                fold.X, fold.y, agents, concentration=concentration, seed=seed
             )
         by_class = how == "stratified" or (how == "auto" and fold.task == "classification")
         return (partition.stratified if by_class else partition.even)(

@@ -55,6 +55,7 @@ MOST_TEXT = CHUNK  # bytes of a hello or a farewell
 _FIELDS = struct.Struct("<4s4B16s2I3Q4IQI")
 _SUM = struct.Struct("<Q")
 HEADER = _FIELDS.size + _SUM.size
+_START = MAGIC + bytes([VERSION])
 
 
 class Kind(IntEnum):
@@ -94,7 +95,7 @@ class Frame:
     round: int
     saved: int
     receipt: int
-    checksum: int
+    checksum: bytes
     dtype: np.dtype[np.generic]
     shape: tuple[int, ...]
     size: int  # bytes of the whole array
@@ -128,7 +129,7 @@ def encode(
     for offset in range(0, max(len(raw), 1), chunk):
         part = raw[offset : offset + chunk]
         head = _FIELDS.pack(*what, *who, *shape, offset, len(part))
-        frames.append(b"".join((head, _SUM.pack(_checksum(head, part)), part)))
+        frames.append(b"".join((head, _checksum(head, part), part)))
     return frames
 
 
@@ -142,16 +143,18 @@ def encode_text(
 
 def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
     """Decode one frame, or raise WireError with the reason."""
-    if data[: len(MAGIC)] == MAGIC and len(data) > len(MAGIC) and data[len(MAGIC)] != VERSION:
+    if data[: len(_START)] != _START and data[: len(MAGIC)] == MAGIC and len(data) > len(MAGIC):
         raise OtherRelease(data[len(MAGIC)])
     if not HEADER <= len(data) <= HEADER + chunk:
         raise WireError(f"a frame of {len(data)} bytes: frames have {HEADER} to {HEADER + chunk}")
-    magic, _, number, code, dimensions, of_run, epoch, sender, *rest = _FIELDS.unpack_from(data)
-    round, saved, receipt, *shape, offset, length = rest
+    (
+        magic, _, number, code, dimensions, of_run, epoch, sender,
+        round, saved, receipt, *shape, offset, length,
+    ) = _FIELDS.unpack_from(data)  # fmt: skip
     if magic != MAGIC:
         raise WireError(f"a frame that begins with {magic!r}: it is not from peerlearn")
     body = memoryview(data)[HEADER:]
-    checksum = _SUM.unpack_from(data, _FIELDS.size)[0]
+    checksum = checksum_of(data)
     if length != len(body) or _checksum(data[: _FIELDS.size], body) != checksum:
         raise WireError("a frame was damaged on its way: its length or checksum is wrong")
     if of_run != run:
@@ -195,22 +198,21 @@ def decode(data: bytes, *, run: bytes, chunk: int = CHUNK) -> Frame:
     )
 
 
-def checksum_of(frame: bytes) -> int:
-    """Return the checksum of a frame that this agent encoded itself."""
-    checksum: int = _SUM.unpack_from(frame, _FIELDS.size)[0]
-    return checksum
+def checksum_of(frame: bytes) -> bytes:
+    """Return the checksum that a frame carries."""
+    return frame[_FIELDS.size : HEADER]
 
 
-def receipt_of(checksums: Iterable[int], before: int) -> int:
+def receipt_of(checksums: Iterable[bytes], before: int) -> int:
     """Return the receipt after one more message, from the checksums of its frames by offset."""
     receipt = before
     for checksum in checksums:
-        receipt = xxh3_64_intdigest(_SUM.pack(checksum), receipt)
+        receipt = xxh3_64_intdigest(checksum, receipt)
     return receipt
 
 
-def _checksum(head: bytes, body: memoryview) -> int:
-    return xxh3_64_intdigest(body, xxh3_64_intdigest(head))
+def _checksum(head: bytes, body: memoryview) -> bytes:
+    return _SUM.pack(xxh3_64_intdigest(body, xxh3_64_intdigest(head)))
 
 
 def text_of(frame: Frame) -> str:

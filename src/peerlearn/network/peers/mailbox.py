@@ -56,7 +56,7 @@ class Parcel:
 
     def receipt(self, before: int) -> int:
         """Return the receipt of all messages up to this one, from the receipt before it."""
-        return receipt_of((self.frames[offset].checksum for offset in sorted(self.frames)), before)
+        return receipt_of([self.frames[offset].checksum for offset in sorted(self.frames)], before)
 
     def row(self, out: Addends, sender: str) -> None:
         """Copy the numbers to `out`, or raise WireError if they are not of its shape and type."""

@@ -66,7 +66,7 @@ class NoReplay:
     def call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
         """Return the result of a network call that takes so many rounds."""
         arrays = compute()
-        self._claim(self._me.done, self._receipts())
+        self._claim_all()
         return arrays
 
     def resume(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
@@ -75,17 +75,14 @@ class NoReplay:
 
     def record_progress(self, done: int, now: Array, before: Array) -> None:
         """Note that `done` rounds of a `recur` are done."""
-        self._claim(self._me.done, self._receipts())
+        self._claim_all()
 
-    def _receipts(self) -> Receipts:
-        """Return the receipts of all that was taken from each neighbor until now."""
-        return {neighbor: link.receipt for neighbor, link in self._links.items()}
-
-    def _claim(self, saved: int, receipts: Receipts) -> None:
-        """Tell neighbors from now on that they need not keep rounds up to this one."""
-        for neighbor, link in self._links.items():
+    def _claim_all(self) -> None:
+        """Tell neighbors from now on that they need not keep any round that is done."""
+        done = self._me.done
+        for link in self._links.values():
             # One assignment, because another thread may be about to send the pair.
-            link.saved = (saved, receipts[neighbor])
+            link.saved = (done, link.receipt)
 
     def save(self, *, finished: bool = False) -> None:
         """Write a checkpoint now."""
@@ -169,6 +166,15 @@ class Replay(NoReplay):
         self._inside = (done, now, before)
         self._mark_point()
         self._save_if_due()
+
+    def _receipts(self) -> Receipts:
+        """Return the receipts of all that was taken from each neighbor until now."""
+        return {neighbor: link.receipt for neighbor, link in self._links.items()}
+
+    def _claim(self, saved: int, receipts: Receipts) -> None:
+        """Tell neighbors from now on that they need not keep rounds up to this one."""
+        for neighbor, link in self._links.items():
+            link.saved = (saved, receipts[neighbor])  # one assignment, as in `_claim_all`
 
     def _mark_point(self) -> None:
         """Note that the run can resume from here."""

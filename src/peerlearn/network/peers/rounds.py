@@ -33,7 +33,7 @@ from typing import Any
 from peerlearn.errors import NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network.peers.frame import Kind
 from peerlearn.network.peers.link import Link, Speaker
-from peerlearn.network.peers.mailbox import Inbox, Parcel
+from peerlearn.network.peers.mailbox import Parcel
 from peerlearn.network.peers.service import Service
 from peerlearn.network.peers.timeouts import Timeouts
 
@@ -163,9 +163,9 @@ class RoundExchange:
             self._refusals = 0
             self._send(number, outgoing)
             while missing:
-                inboxes = [self.links[k].inbox for k in missing]
-                self._late = partial(_lacking, [self.links[k] for k in missing], number)
-                self._until(partial(_all_have, inboxes, number))
+                late = [self.links[k] for k in missing]
+                self._late = partial(_lacking, late, number)
+                self._until(partial(_all_have, late, number))
                 missing = [k for k in missing if not self._accept(k, number, take)]
             self._late = None
             if not expected:
@@ -217,20 +217,20 @@ class RoundExchange:
     # ---------------------------------------------------------------------------------
 
     def _send(self, number: int, outgoing: Mapping[int, Sequence[bytes]]) -> None:
-        links = self.links
-        behind = partial(_behind, [links[k] for k in outgoing], number)
-        if behind():
-            self._late = behind
-            self._until(lambda: not behind())
-        for neighbor, frames in outgoing.items():
-            self._service.write(neighbor, links[neighbor].send(number, frames))
-            self._last_told[neighbor] = number
-            if links[neighbor].outbox.keep_below(MOST_KEPT):
+        receivers = [self.links[k] for k in outgoing]
+        if _behind(receivers, number):
+            self._late = partial(_behind, receivers, number)
+            self._until(lambda: not _behind(receivers, number))
+        for link, frames in zip(receivers, outgoing.values(), strict=True):
+            self._service.write(link.neighbor, link.send(number, frames))
+            self._last_told[link.neighbor] = number
+            self.bytes_sent += sum(map(len, frames))
+            if link.outbox.bytes > MOST_KEPT:
+                link.outbox.keep_below(MOST_KEPT)
                 log.warning(
                     "agent %s saves nothing: if it were killed now, it could not come back",
-                    links[neighbor].name,
+                    link.name,
                 )
-            self.bytes_sent += sum(map(len, frames))
 
     def _accept(self, neighbor: int, number: int, take: Take) -> bool:
         """Give a neighbor's message to `take`, and return whether it could be used.
@@ -332,8 +332,9 @@ def _has_parted(link: Link) -> bool:
     return not link.up and (link.finished or not link.greetings)
 
 
-def _all_have(inboxes: Sequence[Inbox], number: int) -> bool:
-    return all(inbox.has(number) for inbox in inboxes)
+def _all_have(links: Sequence[Link], number: int) -> bool:
+    """Return whether the messages of this round have come from all of these neighbors."""
+    return not _lacking(links, number)
 
 
 def _lacking(links: Sequence[Link], number: int) -> list[Link]:
