@@ -173,6 +173,25 @@ def test_what_is_free_and_what_is_not():
     assert chosen.report_.sent.megabytes < 1.05 * without.report_.sent.megabytes
 
 
+@pytest.mark.parametrize(
+    ("settings", "has"),
+    [
+        ({}, True),
+        ({"alpha": 1.0}, False),
+        ({"alpha": 1.0, "activation": "tanh"}, False),
+        ({"activation": "tanh"}, True),
+        ({"features": "columns"}, True),
+        ({"features": np.tanh}, False),
+        ({"features": np.tanh, "probability": True}, True),
+        ({"probability": False}, False),
+    ],
+)
+def test_a_model_keeps_what_it_promises(settings, has):
+    model = RVFLClassifier(random_state=0, **settings)
+    assert hasattr(model, "predict_proba") == has
+    assert hasattr(model.fit(*IRIS), "predict_proba") == has
+
+
 def test_sentence_where_there_are_none():
     X, y = MOONS
     model = RVFLClassifier(alpha=1.0, random_state=0, network=net()).fit(X, y)

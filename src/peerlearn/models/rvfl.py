@@ -640,9 +640,7 @@ class RVFLClassifier(Probabilities, _RVFL):
     def promises_probabilities(self) -> bool:
         if self.probability != "auto":
             return bool(self.probability)
-        chooses_features = isinstance(self.features, str) and self.features == "auto"
-        chooses_features = chooses_features and self.activation is None
-        return chooses_features or (self.alpha == "auto" and isinstance(self.features, str))
+        return self.alpha == "auto" and isinstance(self.features, str)
 
     def asks_probabilities(self, has_folds: bool) -> bool:
         asks = bool(self.probability)
