@@ -107,7 +107,8 @@ def test_a_sentence_names_the_column_and_the_way_out(name, tmp_path):
     write(tmp_path, *tables)
     before = (tmp_path / "north.csv").read_bytes()
     ((code, words),) = run(("up", "up.toml"), folder=tmp_path)
-    assert code == 2, words
+    # 2 is that of an agent that found it, 1 of one that was told first.
+    assert code in (1, 2), words
     assert sentence in " ".join(words.split())
     assert (tmp_path / "north.csv").read_bytes() == before
     assert not [*tmp_path.glob("out/*/model.npz")]
