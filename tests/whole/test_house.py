@@ -164,6 +164,7 @@ def test_benchmarks_run(name, tmp_path):
     assert "limit" in done.stdout
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "page",
     ["README.md", "CONTRIBUTING.md", *(str(p.relative_to(ROOT)) for p in DOCS)],

@@ -67,6 +67,7 @@ def test_it_says_what_it_shows_and_what_it_expects(known):
         assert each.relation is not None or each.spread is not None
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
 def test_it_runs_from_the_file_to_the_verdicts(known, tmp_path):
     done = reproduce(known, tmp_path, size="tiny", jobs=1)

@@ -552,13 +552,14 @@ DISTURBANCES = {
 }
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("block", range(4))
 @pytest.mark.parametrize("disturbances", DISTURBANCES)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_whatever_happens_the_result_has_the_bits_of_an_undisturbed_run(
     tmp_path, monkeypatch, undisturbed, program, disturbances, block
 ):
-    for seed in range(5 * block, 5 * block + 5):
+    for seed in range(10 * block, 10 * block + 10):
         size = 3 + seed % 3
         expected = undisturbed(program, size)
         world = World(

@@ -18,6 +18,7 @@ GRAPH = graphs.erdos_renyi(7, 0.4, seed=1)
 CASES = cases()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", CASES)
 def test_agents_apart_find_the_same_bits(name):
     check_threads(name, GRAPH, CASES[name])
