@@ -78,6 +78,7 @@ CASES = [
 ]
 
 
+@pytest.mark.processes  # one thread per agent
 @pytest.mark.parametrize(("solver", "penalty", "options"), CASES, ids=str)
 def test_solvers(solver, penalty, options):
     together = solver.solve(

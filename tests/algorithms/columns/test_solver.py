@@ -68,8 +68,8 @@ class Problem:
         return np.linalg.norm(np.vstack(coefficients) - answer) / np.linalg.norm(answer)
 
 
-@pytest.mark.parametrize("outputs", [1, 3])
-@pytest.mark.parametrize("rows", [20, 300])  # fewer and more than features: 20 agents have some 140
+# Fewer and more rows than features: 20 agents have some 140.
+@pytest.mark.parametrize(("rows", "outputs"), [(20, 3), (300, 1)])
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=str)
 def test_exact_solvers_reach_the_centralised_block_ridge(graph, name, options, rows, outputs):
     problem = Problem(len(graph), rows, outputs)
