@@ -180,7 +180,7 @@ class _Primal:
         units = product_units(len(self.Y)) + in_columns
         own_errors = lengths * U * units * norms(left)
         errors = errors + U * in_columns * float(np.linalg.norm(self.Y))
-        common: Array = np.zeros_like(errors)
+        common = np.zeros_like(errors)
         if averaging.exact_on(self.network):
             # All agents have the same v. Its error e moves the answer by |A^-1 H'e|.
             common = math.sqrt(self.alpha) / 2 * errors
