@@ -77,7 +77,7 @@ def relative_distance(b, truth):
     return float(np.linalg.norm((b - truth).astype(float)) / np.linalg.norm(truth.astype(float)))
 
 
-@pytest.mark.parametrize("start", [0, 44])
+@pytest.mark.parametrize("start", [0, pytest.param(44, marks=pytest.mark.processes)])
 def test_no_claim_is_false(benchmark, start):
     """44 solvers with ways of averaging, twice."""
     assert len(benchmark.SOLVERS | benchmark.UNDER_LOSS) == 44

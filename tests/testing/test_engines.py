@@ -39,6 +39,7 @@ class TestOurs:
         # S3VM of three classes by NEXT enlarges differences of rounding to 4e-10.
         check_engine(simulate, graph, tolerance=1e-9)
 
+    @pytest.mark.processes  # all cases
     def test_what_is_saved_is_compared(self, tmp_path):
         """As several processes would do it; a file that is missing is noticed."""
         network = SimulatedNetwork(FOUR, exact_order=True)
