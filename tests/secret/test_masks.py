@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import combinations
 
 import networkx as nx
@@ -16,7 +17,7 @@ from peerlearn.secret.masks import mask, mask_graph
 
 def pair_keys(graph, session=b"i" * 32):
     """The keys of all agents, by agent and partner."""
-    own = [SessionKey.draw() for _ in graph]
+    own = [SessionKey(os.urandom(32)) for _ in graph]
     return [
         {
             j: derive_pair_key(own[i].agree(own[j].public, str(j)), session, i, j)

@@ -73,7 +73,10 @@ def join_parts(parts: Sequence[bytes]) -> bytes:
 
 
 class SessionKey:
-    """Private key of one agent for one session. It is not shown by `repr`."""
+    """Private key of one agent for one session. It is not shown by `repr`.
+
+    private: 32 random bytes.
+    """
 
     def __init__(self, private: bytes) -> None:
         need_cryptography()
@@ -81,19 +84,10 @@ class SessionKey:
 
         if len(private) != KEY_BYTES:
             raise InputError(
-                f"a session key has {KEY_BYTES} bytes, not {len(private)}: let SessionKey.draw "
-                "make one"
+                f"a session key has {KEY_BYTES} bytes, not {len(private)}: draw so many from the "
+                "system"
             )
-        self.private = private
         self._key = X25519PrivateKey.from_private_bytes(private)
-
-    @classmethod
-    def draw(cls) -> SessionKey:
-        """Return a new key, from the random numbers of the system."""
-        need_cryptography()
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-        return cls(X25519PrivateKey.generate().private_bytes_raw())
 
     @property
     def public(self) -> bytes:

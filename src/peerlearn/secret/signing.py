@@ -32,13 +32,16 @@ class Signer(Protocol):
 
 
 class SessionSigner:
-    """Signer with a key for one session (Ed25519). Its certificate is the public key."""
+    """Signer with a key for one session (Ed25519). Its certificate is the public key.
 
-    def __init__(self) -> None:
+    seed: 32 random bytes, of which the key is made.
+    """
+
+    def __init__(self, seed: bytes) -> None:
         need_cryptography()
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        self._key = Ed25519PrivateKey.generate()
+        self._key = Ed25519PrivateKey.from_private_bytes(seed)
 
     @property
     def certificate(self) -> bytes:

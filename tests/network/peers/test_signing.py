@@ -84,7 +84,7 @@ def test_a_key_that_cannot_sign_is_refused_at_home(folder):
 
 
 def test_session_signers_know_each_other_by_their_keys():
-    one, other = SessionSigner(), SessionSigner()
+    one, other = SessionSigner(b"1" * 32), SessionSigner(b"2" * 32)
     one.check("b", other.certificate, b"s", other.sign(b"s"))
     for certificate, signature in (
         (one.certificate, other.sign(b"s")),
