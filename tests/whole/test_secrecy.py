@@ -51,15 +51,16 @@ def test_agents_over_tls_have_the_bits_of_a_simulation_and_keep_no_keys(tmp_path
 
 # Settings are compared in calls 0 and 1; then there are keys, signatures, a vote, the diagonal,
 # scales, the Gram matrix and coefficients.
-@pytest.mark.parametrize("end_at", [3, 6, 9, 12, 14, 16, 18, 20])
-@pytest.mark.parametrize("save_every", [0.001, 60.0])
+@pytest.mark.parametrize(
+    ("end_at", "save_every"), [(4, 60.0), (8, 60.0), (13, 60.0), (16, 0.001), (19, 60.0)]
+)
 def test_an_agent_that_is_killed_goes_on_to_the_same_bits(tmp_path, end_at, save_every):
     kept = str(tmp_path / "kept")
     run_peers(tmp_path, checkpoints=kept, end_at=end_at, save_every=save_every)
     check_saved(tmp_path, FOUR)
 
 
-@pytest.mark.parametrize("end_at", [14, 17])
+@pytest.mark.parametrize("end_at", [17])
 def test_an_agent_whose_data_changed_after_a_kill_sends_nothing(tmp_path, end_at):
     """Killed before the first checkpoint. A mask would cover two contents."""
     settings = {"checkpoints": str(tmp_path / "kept"), "end_at": end_at, "save_every": 60.0}

@@ -23,8 +23,10 @@ agents hosted in one process are in one memory, and have no secrets from whoever
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -202,9 +204,10 @@ def _open(network: Network) -> SecretSession:
     signers: list[Signer] = []
     own: list[Member] = []
     for agent in hosted:
-        key = SessionKey(network.draw_secret(KEY_BYTES))
-        nonce = network.draw_secret(NONCE_BYTES)
-        signer = network.signer(network.draw_secret(KEY_BYTES))
+        drawn = network.keep_secret("key", partial(os.urandom, 2 * KEY_BYTES + NONCE_BYTES))
+        key = SessionKey(drawn[:KEY_BYTES])
+        signer = network.signer(drawn[KEY_BYTES : 2 * KEY_BYTES])
+        nonce = drawn[2 * KEY_BYTES :]
         keys.append(key)
         signers.append(signer)
         own.append(Member(network.names[agent], signer.certificate, key.public, nonce))
@@ -224,7 +227,9 @@ def _open(network: Network) -> SecretSession:
     signatures = _gather(
         network,
         [
-            signer.sign(_statement(session, agent))
+            network.keep_secret(
+                f"signature {session.hex()}", partial(signer.sign, _statement(session, agent))
+            )
             for agent, signer in zip(hosted, signers, strict=True)
         ],
         MOST_SIGNATURE,

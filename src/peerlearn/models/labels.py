@@ -75,12 +75,8 @@ def codes_of(y: Any, classes: Labels, whose: str, *, in_stream: bool = True) -> 
 
     in_stream: whether the classes are those of a stream; else the model was given them.
     """
-    if in_stream:
-        origin = "the stream began with classes"
-        way_out = "leave such rows out, or begin a new stream with all classes"
-    else:
-        origin = "the model was given classes"
-        way_out = "leave such rows out, or give all labels as classes"
+    origin = "the stream began with" if in_stream else "the model was given"
+    way_out = "begin a new stream with all classes" if in_stream else "give all labels as classes"
     try:
         labels = column_or_1d(y, warn=True)
         if labels.dtype.kind not in NUMBERS:
@@ -91,14 +87,15 @@ def codes_of(y: Any, classes: Labels, whose: str, *, in_stream: bool = True) -> 
         return np.zeros(0, dtype=np.intp)
     if (labels.dtype.kind in NUMBERS) != (classes.dtype.kind in NUMBERS):
         raise DataError(
-            f"{whose}y has labels like {labels.tolist()[0]!r}, but {origin} "
+            f"{whose}y has labels like {labels.tolist()[0]!r}, but {origin} classes "
             f"like {classes.tolist()[0]!r}: give labels of that type"
         )
     codes: Indices = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     new = np.flatnonzero(classes[codes] != labels)
     if len(new):
         raise DataError(
-            f"{whose}row {new[0]} has the label {labels[new[0]].item()!r}, but {origin} "
-            f"{', '.join(map(str, classes.tolist())):.200}: {way_out}"
+            f"{whose}row {new[0]} has the label {labels[new[0]].item()!r}, which is not among the "
+            f"classes that {origin}, {', '.join(map(str, classes.tolist())):.200}: leave such "
+            f"rows out, or {way_out}"
         )
     return codes

@@ -12,9 +12,8 @@ processes make the same calls in the same order.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -276,9 +275,9 @@ class Network(ABC):
         """
         return SessionSigner(seed)
 
-    def draw_secret(self, size: int) -> bytes:
-        """Return random bytes of the system. An engine that resumes returns the same ones then."""
-        return os.urandom(size)
+    def keep_secret(self, what: str, make: Callable[[], bytes]) -> bytes:
+        """Return what `make` returns. An engine that resumes returns the same bytes then."""
+        return make()
 
     def commit_secret(self, what: str, digest: bytes) -> None:
         """Note the digest of what will be masked; an engine that resumes refuses another one."""

@@ -159,7 +159,7 @@ def test_answers_that_do_not_exist():
 
 def test_a_label_that_is_not_among_the_classes_is_refused_at_home():
     network = SimulatedNetwork(GRAPH, **SECRET)
-    with pytest.raises(DataError, match="row 2 has the label 'c', but the model was given classes"):
+    with pytest.raises(DataError, match="'c', which is not among the classes that the model was"):
         classifier(network, classes=["a", "b"]).fit(labelled(["a", "b", "c"]))
     assert network.ledger.messages == 0
 

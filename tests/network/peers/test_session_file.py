@@ -11,14 +11,22 @@ from peerlearn.errors import NetworkError
 from peerlearn.network.peers.session_file import SessionFile
 
 
-def test_a_restarted_agent_draws_the_same_bytes(tmp_path):
+def draw():
+    return os.urandom(32)
+
+
+def test_a_restarted_agent_gets_the_same_bytes(tmp_path):
     first = SessionFile(tmp_path)
-    drawn = [first.draw(32), first.draw(16)]
-    assert drawn[0] != drawn[1]
+    kept = [first.keep(what, draw) for what in ("key", "signature a", "key")]
+    assert len(set(kept)) == 3
     again = SessionFile(tmp_path)
-    assert [again.draw(32), again.draw(16)] == drawn
-    assert again.draw(32) not in drawn
-    assert len({SessionFile(tmp_path).draw(32) for _ in range(2)}) == 1
+    assert [again.keep(what, draw) for what in ("signature a", "key", "key")] == [
+        kept[1],
+        kept[0],
+        kept[2],
+    ]
+    assert again.keep("key", draw) not in kept
+    assert again.keep("signature b", draw) not in kept
 
 
 def test_what_is_drawn_is_private_and_synced_before_it_is_used(tmp_path, monkeypatch):
@@ -26,7 +34,7 @@ def test_what_is_drawn_is_private_and_synced_before_it_is_used(tmp_path, monkeyp
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(file) or fsync(file))
     file = SessionFile(tmp_path)
-    file.draw(32)
+    file.keep("key", draw)
     file.commit("a 0 1", b"d")
     path = tmp_path / "secrets.jsonl"
     assert len(synced) == 2
@@ -46,31 +54,27 @@ def test_a_mask_never_covers_two_contents(tmp_path):
 
 def test_a_line_that_was_cut_by_a_kill_is_ignored(tmp_path):
     first = SessionFile(tmp_path)
-    drawn = first.draw(32)
-    first.draw(32)
+    drawn = first.keep("key", draw)
+    first.keep("key", draw)
     path = tmp_path / "secrets.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
     again = SessionFile(tmp_path)
-    assert again.draw(32) == drawn
-    new = again.draw(32)
-    assert [json.loads(line)["drawn"] for line in path.read_text().splitlines()] == [
+    assert again.keep("key", draw) == drawn
+    new = again.keep("key", draw)
+    assert [json.loads(line)["content"] for line in path.read_text().splitlines()] == [
         drawn.hex(),
         new.hex(),
     ]
 
 
-@pytest.mark.parametrize("line", [b"{}", b"no", b'{"drawn": 3}', b'{"drawn": "xx"}', b"[]"])
+@pytest.mark.parametrize(
+    "line", [b"{}", b"no", b'{"kept": "key 0"}', b'{"kept": "key 0", "content": "xx"}', b"[]"]
+)
 def test_a_damaged_line_is_refused(tmp_path, line):
     (tmp_path / "secrets.jsonl").write_bytes(line + b"\n")
     with pytest.raises(NetworkError, match=r"line 1 of .* is damaged"):
         SessionFile(tmp_path)
-
-
-def test_another_program_is_refused(tmp_path):
-    SessionFile(tmp_path).draw(32)
-    with pytest.raises(NetworkError, match="asked for 16 random bytes"):
-        SessionFile(tmp_path).draw(16)
 
 
 def test_nothing_is_used_that_could_not_be_written(tmp_path, monkeypatch):
@@ -81,6 +85,6 @@ def test_nothing_is_used_that_could_not_be_written(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(NetworkError, match="No space left"):
-        file.draw(32)
+        file.keep("key", draw)
     with pytest.raises(NetworkError, match="No space left"):
         file.commit("s 0 1", b"d")

@@ -228,10 +228,10 @@ class PeerNetwork(DistributedNetwork):
             return super().signer(seed)
         return CertificateSigner(self._identity)
 
-    def draw_secret(self, size: int) -> bytes:
+    def keep_secret(self, what: str, make: Callable[[], bytes]) -> bytes:
         if self._session_file is None:
-            return super().draw_secret(size)
-        return self._session_file.draw(size)
+            return make()
+        return self._session_file.keep(what, make)
 
     def commit_secret(self, what: str, digest: bytes) -> None:
         if self._session_file is not None:

@@ -1,18 +1,21 @@
 """File of session keys, and of what was masked with them, until a run ends.
 
     secrets.jsonl       one JSON object per line, synced before anything that depends on it is sent
-        {"drawn": ..}                   random bytes, in the order in which the run asked for them
+        {"kept": .., "content": ..}     random bytes and signatures, by their names
         {"masked": .., "digest": ..}    digest of the numbers that a mask covers
 
-A restarted agent runs its algorithm from the start and draws the same bytes, so it has the same
-session keys. A mask that covered two different contents would show their difference. So if an agent
-computes other numbers than before (its data, its settings or a library changed), it stops.
+A restarted agent runs its algorithm from the start and gets the same bytes. So it has the same
+session keys, and sends the same messages again, to the last bit. A mask that covered two different
+contents would show their difference. So if an agent computes other numbers than before (its data,
+its settings or a library changed), it stops.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +26,28 @@ NAME = "secrets.jsonl"
 
 
 class SessionFile:
-    """Random bytes and digests of one run, in the folder of its checkpoints."""
+    """Random bytes, signatures and digests of one run, in the folder of its checkpoints."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
-        self._drawn: list[bytes] = []
+        self._kept: dict[str, bytes] = {}
         self._digests: dict[str, str] = {}
-        self._used = 0  # how many of the drawn bytes this process has asked for
+        self._asked: Counter[str] = Counter()
         make_private_folder(folder)
         self._read()
 
-    def draw(self, size: int) -> bytes:
-        """Return random bytes, the same ones after a restart."""
-        if self._used == len(self._drawn):
-            new = os.urandom(size)
-            self._append({"drawn": new.hex()})
-            self._drawn.append(new)
-        content = self._drawn[self._used]
-        self._used += 1
-        if len(content) != size:
-            raise self._other_run(f"asked for {size} random bytes instead of {len(content)}")
-        return content
+    def keep(self, what: str, make: Callable[[], bytes]) -> bytes:
+        """Return what `make` returns, the same bytes after a restart.
+
+        what: their name. Each call with the same name gets bytes of its own.
+        """
+        name = f"{what} {self._asked[what]}"
+        self._asked[what] += 1
+        if name not in self._kept:
+            content = make()
+            self._append({"kept": name, "content": content.hex()})
+            self._kept[name] = content
+        return self._kept[name]
 
     def commit(self, what: str, digest: bytes) -> None:
         """Note that a mask covers numbers with this digest, or refuse if it covered others."""
@@ -52,18 +56,16 @@ class SessionFile:
             self._append({"masked": what, "digest": digest.hex()})
             self._digests[what] = digest.hex()
         elif known != digest.hex():
-            raise self._other_run("computed other numbers for a secret sum")
+            raise NetworkError(
+                "after a restart this agent computed other numbers for a secret sum than before, "
+                "so its data, settings or libraries changed; both under one mask would show the "
+                "difference, and nothing was sent: bring back what changed, or empty "
+                f"{self._path.parent} at all agents and start anew"
+            )
 
     def forget(self) -> None:
         """Delete the file."""
         self._path.unlink(missing_ok=True)
-
-    def _other_run(self, what: str) -> NetworkError:
-        return NetworkError(
-            f"after a restart this agent {what} than before, so its data, settings or libraries "
-            "changed; both under one mask would show the difference, and nothing was sent: bring "
-            f"back what changed, or empty {self._path.parent} at all agents and start anew"
-        )
 
     def _append(self, entry: dict[str, str]) -> None:
         line = json.dumps(entry).encode() + b"\n"
@@ -94,7 +96,7 @@ class SessionFile:
                 ) from None
 
     def _take(self, entry: Any) -> None:
-        if "drawn" in entry:
-            self._drawn.append(bytes.fromhex(entry["drawn"]))
+        if "kept" in entry:
+            self._kept[str(entry["kept"])] = bytes.fromhex(entry["content"])
         else:
             self._digests[str(entry["masked"])] = str(entry["digest"])
