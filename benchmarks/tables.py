@@ -228,8 +228,8 @@ def summarise(found: Mapping[str, list[list[str]]], picture: Path | None) -> Non
     result = friedman(NAMES, np.array(means), LEVEL)
     ranks = result.ranks
     rows.append(["mean rank", *(f"{rank:.2f}" for rank in ranks), "", ""])
-    heads = ["set", *NAMES, "errors behind", "chosen most often"]
-    show(f"error in percent, {FOLDS} folds", heads, rows)
+    heads = ["set", *(name.split(",")[0] for name in NAMES), "behind", "chosen most often"]
+    show(f"error in percent, {FOLDS} folds; behind the best, in standard errors", heads, rows)
     behind = ranks[0] - min(ranks)
     difference = result.difference
     console.print(
@@ -248,7 +248,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--repetitions", type=int, default=3, help="of the five folds; default: 3")
-    parser.add_argument("--rows", type=int, default=4_000, help="most rows of a set")
+    parser.add_argument("--rows", type=int, default=3_000, help="most rows of a set; default: 3000")
     parser.add_argument("--data", type=Path, help="folder with the files of data sets")
     parser.add_argument("--sets", nargs="*", default=SETS, help="names of data sets")
     parser.add_argument("--lines", type=Path, default=Path("tables.csv"), help="errors of all runs")

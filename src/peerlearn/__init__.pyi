@@ -2,6 +2,7 @@
 from peerlearn import data as data
 from peerlearn import graphs as graphs
 from peerlearn import partition as partition
+from peerlearn import privacy as privacy
 from peerlearn import weights as weights
 from peerlearn.algorithms.averaging import Averaging as Averaging
 from peerlearn.algorithms.averaging import average as average
@@ -52,6 +53,7 @@ from peerlearn.models.logistic import LogisticClassifier as LogisticClassifier
 from peerlearn.models.rvfl import RVFLClassifier as RVFLClassifier
 from peerlearn.models.rvfl import RVFLRegressor as RVFLRegressor
 from peerlearn.models.s3vm import S3VMClassifier as S3VMClassifier
+from peerlearn.models.search import NetworkSearchCV as NetworkSearchCV
 from peerlearn.models.vertical import VerticalRVFLClassifier as VerticalRVFLClassifier
 from peerlearn.models.vertical import VerticalRVFLRegressor as VerticalRVFLRegressor
 from peerlearn.network.base import Network as Network
@@ -64,5 +66,7 @@ from peerlearn.preparing.imputer import NetworkImputer as NetworkImputer
 from peerlearn.preparing.prepared_model import PreparedModel as PreparedModel
 from peerlearn.preparing.scaler import NetworkScaler as NetworkScaler
 from peerlearn.preparing.table_preparer import TablePreparer as TablePreparer
+from peerlearn.preparing.transformer_file import load_transformer as load_transformer
+from peerlearn.preparing.transformer_file import save_transformer as save_transformer
 
 __version__: str

@@ -1,12 +1,16 @@
-"""Array types that agents compute with, checks of arrays, and the number of BLAS threads."""
+"""Array types that agents compute with, checks of arrays, and the number of threads."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from functools import cache
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +20,9 @@ from peerlearn.errors import InputError
 
 Array: TypeAlias = NDArray[np.float64]
 HUGE = 1e150  # its square does not overflow
+
+MUCH = 2**22  # numbers; with fewer, threads cost more than they gain
+Computed = TypeVar("Computed")
 
 SMALLEST_NORM = 1e-145  # squares of smaller numbers lose digits, or all of them
 
@@ -138,3 +145,27 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     """
     limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limited
+
+
+def map_agents(compute: Callable[[int], Computed], agents: int, numbers: int) -> list[Computed]:
+    """Return compute(k) of each hosted agent k. If there is much to compute, use all cores.
+
+    BLAS should have one thread (`one_blas_thread`). The bits do not depend on the number of cores,
+    because each agent is computed by one thread.
+
+    numbers: how many numbers all agents read together.
+    """
+    threads = min(agents, _cores())
+    if threads < 2 or numbers < MUCH:
+        return [compute(k) for k in range(agents)]
+    with ThreadPoolExecutor(threads) as pool:
+        # Threads do not inherit settings such as np.errstate by themselves.
+        jobs = [pool.submit(copy_context().run, compute, k) for k in range(agents)]
+        return [job.result() for job in jobs]
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -30,7 +30,7 @@ PACKAGES = (
     "network",
     "preparing",
 )  # their modules may have public names
-MODULES = ("data", "graphs", "partition", "weights")  # are public themselves
+MODULES = ("data", "graphs", "partition", "privacy", "weights")  # are public themselves
 LISTED = re.compile(r"^__all__ = \[(.*?)\]", re.DOTALL | re.MULTILINE)
 
 

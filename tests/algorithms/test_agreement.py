@@ -141,6 +141,7 @@ NOTHING_DRAWN_ALIKE = PREPARING | {
     "GLMRegressor",
     "LMSFilter",
     "LogisticClassifier",
+    "NetworkSearchCV",
     "S3VMClassifier",
     "SplineFilter",
 }

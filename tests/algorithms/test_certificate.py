@@ -456,3 +456,30 @@ def test_the_error_of_an_inexact_sum_is_bounded(method):
     off = np.linalg.norm(sums - own.sum(axis=0), axis=1)
     assert (off <= errors).all()
     assert errors.max() <= 0.1 * np.linalg.norm(own.sum(axis=0))
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 30.0])
+def test_the_objective_of_a_lasso_is_bounded_by_its_duality_gap(alpha):
+    """Coefficients have no bound: there may be many answers. The objective has one."""
+    problems, H, Y = ragged_problem(5, 20, 2)
+    network = SimulatedNetwork(graphs.ring(5))
+    found = Gram().solve(network, problems, Lasso(alpha))
+    assert found.report.bound == math.inf
+    assert "its objective is within" in found.report.bound_reason
+    equations = NormalEquations.of_rows(np.hstack([H, Y]), (20, 2))
+
+    def objective(b):
+        return np.sum((H @ b - Y) ** 2) / 2 + alpha * np.abs(b).sum()
+
+    best = found.coefficients[0]
+    assert equations.lasso_gap(best, alpha) <= 1e-8
+    rng = np.random.default_rng(0)
+    for size in (1e-6, 1e-3, 1e-1):
+        b = best + size * rng.standard_normal(best.shape)
+        above = objective(b) / objective(best) - 1
+        assert above <= equations.lasso_gap(b, alpha)
+    one = LeastSquares.of_rows([H], [Y])
+    alone = Local().solve(SimulatedNetwork(graphs.complete(1)), one, Lasso(alpha))
+    assert "its objective is within" in alone.report.bound_reason
+    by_gossip = Gram(averaging="chebyshev").solve(network, problems, Lasso(alpha))
+    assert by_gossip.report.bound_reason == "a lasso problem may have many answers"

@@ -15,6 +15,8 @@ from peerlearn.cli.demo import run as demos
 from peerlearn.errors import NetworkError
 from peerlearn.toml_reader import toml
 
+SMALL = {"n_hidden": 20, "alpha": 1.0, "activation": "sigmoid"}
+
 
 def run(*arguments, **environment):
     return CliRunner().invoke(main, list(arguments), env={"PEERLEARN_DATA": None, **environment})
@@ -128,7 +130,7 @@ def test_a_home_that_the_shell_left_to_us_is_printed_in_full(command, monkeypatc
     comparison = {"title": "T", "folds": 2, "data": [{"name": "iris"}], "models": [model]}
     (tmp_path / "tiny.toml").write_text(toml(comparison))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(demos, "PROBLEMS", {"g50c": {"n_hidden": 20, "alpha": 1.0}})
+    monkeypatch.setattr(demos, "PROBLEMS", {"g50c": SMALL})
     done = run(*command, "--output=~/results", HOME=str(tmp_path))
     assert done.exit_code == 0, done.output
     assert "~" not in done.stdout

@@ -5,13 +5,14 @@ learned.
 from __future__ import annotations
 
 import csv
+import io
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from peerlearn import RVFLClassifier, RVFLRegressor, data
+from peerlearn import LogisticClassifier, RVFLClassifier, RVFLRegressor, data
 from peerlearn.cli import main
 from peerlearn.models import archive
 from peerlearn.network.peers.certificates import Identity
@@ -111,6 +112,20 @@ def test_predict_into_a_file(model, tmp_path):
         assert [line["species"] for line in csv.DictReader(file)] == archive.load(model).predict(
             IRIS.X
         ).tolist()
+
+
+@pytest.mark.parametrize("kind", [RVFLClassifier, LogisticClassifier])
+def test_predict_writes_probabilities(tmp_path, kind):
+    fitted = kind(random_state=0).fit(IRIS.X, SPECIES)
+    archive.save(fitted, tmp_path / "model.npz", columns=COLUMNS, target="species")
+    iris().to_csv(tmp_path / "rows.csv", index=False)
+    done = run("predict", tmp_path / "model.npz", tmp_path / "rows.csv")
+    found = pd.read_csv(io.StringIO(done.stdout))
+    labels = fitted.classes_.tolist()
+    assert found.columns.tolist() == ["species", *(f"probability_{label}" for label in labels)]
+    wanted = fitted.predict_proba(IRIS.X)
+    np.testing.assert_allclose(found.iloc[:, 1:], wanted, rtol=1e-12)
+    assert found["species"].tolist() == fitted.predict(IRIS.X).tolist()
 
 
 def test_predict_does_not_compare_numbers_with_text(model, tmp_path):

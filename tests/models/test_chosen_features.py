@@ -6,6 +6,8 @@ import scipy.sparse as sp
 from sklearn.datasets import make_moons
 
 from peerlearn import (
+    ConjugateGradient,
+    Faults,
     Gram,
     RVFLClassifier,
     RVFLRegressor,
@@ -68,6 +70,18 @@ def test_units_of_columns_do_not_matter():
     np.testing.assert_allclose(outputs, one.agent_outputs(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("place", ["among the rows", "only later"])
+def test_a_wrong_cell_does_little_harm(place):
+    wrong = X[:200].copy()
+    if place == "among the rows":
+        wrong[7, 0] = 100.0  # a decimal point is missing
+    model = fitted(RVFLRegressor, X=wrong, y=y[:200], network=net())
+    rows = X[200:].copy()
+    rows[3, 1] = -1e9
+    assert model.score(rows[4:], y[204:]) > 0.7
+    assert abs(model.predict(rows[3:4])[0]) < 3
+
+
 def test_constant_columns_change_nothing_when_predicting():
     wide = np.column_stack([X, np.full(len(X), 7.0)])
     model = fitted(X=wide)
@@ -108,6 +122,52 @@ def test_sums_by_gossip_give_the_same_choice():
     np.testing.assert_allclose(gossip.features_.W, one.features_.W, rtol=1e-6)
 
 
+def test_each_agent_has_one_class():
+    one = fitted(X=IRIS.X, y=IRIS.y)
+    shares = [(IRIS.X[IRIS.y == label], IRIS.y[IRIS.y == label]) for label in range(3)]
+    model = RVFLClassifier(**SETTINGS, network=net(3)).fit(shares)
+    np.testing.assert_allclose(
+        model.agent_outputs(IRIS.X)[1], one.agent_outputs(IRIS.X)[0], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_few_rows_at_each_agent(rows):
+    """Also fewer rows than folds, and folds with all rows or with none."""
+    shares = [(X[rows * k : rows * (k + 1)], X[rows * k : rows * (k + 1), 0]) for k in range(3)]
+    model = RVFLRegressor(**SETTINGS, network=net(3)).fit(shares)
+    assert np.isfinite(model.predict(X)).all()
+    assert model.alpha_[0] > 0
+    one = RVFLRegressor(**SETTINGS).fit(X[: 3 * rows], X[: 3 * rows, 0])
+    np.testing.assert_allclose(model.predict(X), one.predict(X), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Gram stopped")  # coefficients of 0 have no relative bound
+def test_rows_or_targets_that_do_not_vary():
+    same = fitted(RVFLRegressor, X=np.ones((30, 2)), y=np.arange(30.0), network=net())
+    np.testing.assert_allclose(same.predict(np.zeros((2, 2))), 14.5)
+    still = fitted(RVFLRegressor, y=np.full(len(X), 3.5), network=net())
+    np.testing.assert_allclose(still.predict(X), 3.5, atol=1e-6)
+
+
+def test_several_outputs_share_one_choice():
+    Y = np.column_stack([np.sin(3 * X[:, 0]), X[:, 1], X[:, 0] * X[:, 1]])
+    model = fitted(RVFLRegressor, y=Y, network=net())
+    one = fitted(RVFLRegressor, y=Y)
+    assert model.predict(X).shape == Y.shape
+    assert model.score(X, Y) > 0.99
+    np.testing.assert_allclose(model.predict(X), one.predict(X), atol=1e-5)
+
+
+def test_messages_that_get_lost():
+    lossy = SimulatedNetwork(graphs.ring(4), faults=Faults(loss=0.2, seed=0))
+    model = fitted(network=lossy, solver=ConjugateGradient(1e-4), n_hidden=20)
+    one = fitted(n_hidden=20)
+    np.testing.assert_allclose(model.alpha_, one.alpha_[0], rtol=1e-4)
+    assert model.features_.activation == one.features_.activation
+    assert abs(model.score(X, y) - one.score(X, y)) < 0.02
+
+
 def test_agents_that_send_nothing_have_fixed_features_and_an_alpha_each():
     network = net()
     shares = partition.stratified(X, y, 5, seed=0)
@@ -143,13 +203,48 @@ def test_the_choice_of_alpha_for_given_features():
     assert again.report_.sent.bytes < model.report_.sent.bytes
 
 
-def test_the_cost_of_the_choice_is_reported():
-    model = fitted(network=net(), solver="gram")
-    note = model.report_.note
-    sent = float(note.split("which sent ")[1].split(" MB")[0])
-    fixed = fitted(network=net(), solver="gram", alpha=1.0, activation="sigmoid")
-    rest = model.report_.sent.megabytes - sent
-    assert 0 < rest < 2 * fixed.report_.sent.megabytes
+def sent_by_the_choice(model):
+    return float(model.report_.note.split("which sent ")[1].split(" MB")[0])
+
+
+def test_the_cost_of_a_chosen_alpha_is_what_a_given_one_saves():
+    model = fitted(activation="tanh", network=net(), solver="gram")
+    given = fitted(activation="tanh", alpha=float(model.alpha_[0]), network=net(), solver="gram")
+    saved = model.report_.sent.megabytes - given.report_.sent.megabytes
+    assert sent_by_the_choice(model) == pytest.approx(saved, abs=0.0005)
+
+
+def test_the_cost_of_the_choice_is_that_of_its_sums():
+    model = fitted(network=net(), solver="gram", probability=False)
+    hidden = 60
+    shared = 1 + 1 + 2  # the constant, one output, two columns
+    moments = 2 * (2 + 2) + 3 * 2 * (2 + 2)  # up and down the tree
+    candidate = shared * hidden + hidden * (hidden + 1) // 2  # 64 units, if there are as many
+    compared = shared * (shared + 1) // 2 + 7 * candidate
+    chosen = 2 * 3 // 2 + 2 * (hidden + 2) + (hidden + 2) * (hidden + 3) // 2
+    choices = 2 * 2
+    numbers = moments + 5 * compared + 5 * chosen + choices
+    assert sent_by_the_choice(model) == pytest.approx(8e-6 * 4 * numbers, abs=0.0005)
+
+
+@pytest.mark.parametrize("given", [{"features": "fixed"}, {"activation": "sigmoid"}])
+def test_fixed_features_and_alpha_cost_what_they_did_before_there_was_a_choice(given):
+    sent = fitted(network=net(), solver="gram", alpha=1.0, **given).report_.sent
+    assert (sent.rounds, sent.messages) == (14, 66)
+    # `features` and `probability` are two more settings to compare, by two rounds on ten links. For
+    # the bound of the intercept, the sum of means has one more number, up and down a tree.
+    more = 2 * (2 * 10 * 2 * 8) + 8 * 8
+    assert sent.bytes == 75_760 + more
+
+
+def test_the_cost_of_probabilities_is_that_of_readouts_and_small_sums():
+    with_them = fitted(network=net(), solver="gram")
+    without = fitted(network=net(), solver="gram", probability=False)
+    readouts = 5 * (1 + 60 + 2)  # down the tree: constant, hidden units, two columns
+    first = 2 * (2 + 1)  # up and down: weights of two classes, and squares
+    numbers = (with_them.report_.sent.bytes - without.report_.sent.bytes) / 8 / 4
+    steps = (numbers - readouts - first) / (2 * 2)
+    assert steps in range(4, 9)
 
 
 def test_the_number_of_units_follows_the_rows():

@@ -17,7 +17,7 @@ from peerlearn.algorithms.filtering.diffusion import outputs
 from peerlearn.data import wiener
 from peerlearn.errors import NetworkError
 from peerlearn.local.splines import Spline
-from tests.support.filters_by_hand import by_hand, close, learned, wave
+from tests.support.filters_by_hand import alone_by_hand, by_hand, close, learned, wave
 
 GRAPH = graphs.erdos_renyi(6, 0.5, seed=2)
 BEFORE, AFTER = "combine-then-adapt", "adapt-then-combine"
@@ -152,7 +152,8 @@ class TestDefaults:
         model = filter_of(update, spline, **settings)
         run = model.run(x, d)
         spline = Spline(2.2, 0.2) if spline else None
-        y, theta = by_hand(x, d, update, steps=STEPS[update], spline=spline, **settings)
+        expected = alone_by_hand if spline else by_hand
+        y, theta = expected(x, d, update, steps=STEPS[update], spline=spline, **settings)
         close(run.outputs / factors[1], y / factors[1], 1e-5)
         alike(learned(model), theta)
 
@@ -199,12 +200,13 @@ class TestDefaults:
         close(runs[0].outputs, runs[1].outputs)
         assert runs[0].sent == runs[1].sent
 
-    def test_blocks_of_any_length_are_one_recording(self):
+    @pytest.mark.parametrize("cooperation", [AFTER, "none"])
+    def test_blocks_of_any_length_are_one_recording(self, cooperation):
         x, d = changing(6)
-        model = SplineFilter(network=SimulatedNetwork(GRAPH))
+        model = SplineFilter(network=SimulatedNetwork(GRAPH), cooperation=cooperation)
         whole = model.run(x, d)
         live = clone(model)
-        edges = [0, 1, 40, 40, 127, 128, 129, 300, 600]
+        edges = [0, 1, 40, 40, 127, 128, 129, 300, 511, 511, 513, 600]
         parts = [live.step(x[:, a:b], d[:, a:b]) for a, b in pairwise(edges)]
         assert np.array_equal(np.hstack(parts), whole.outputs)
         assert np.array_equal(learned(live), learned(model))

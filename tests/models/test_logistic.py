@@ -314,6 +314,31 @@ def test_a_file_with_wrong_standard_errors_is_refused(tmp_path):
         archive.load(tmp_path / "model.npz")
 
 
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two classes", "three"])
+@pytest.mark.parametrize("given", ["balanced", {1: 3.0}], ids=str)
+def test_class_weights_as_scikit_learn(y, given):
+    model = LogisticClassifier(0.5, class_weight=given, network=net())
+    model.fit(shares_of(y, Z), sample_weight=by_site(WEIGHTS))
+    factors = given
+    if given == "balanced":  # scikit-learn counts rows, and does so before their weights
+        labels, counts = np.unique(y, return_counts=True)
+        factors = dict(zip(labels.tolist(), len(y) / (len(labels) * counts), strict=True))
+    wanted = LogisticRegression(C=2.0, class_weight=factors, tol=1e-10, max_iter=1000)
+    wanted.fit(Z, y, WEIGHTS)
+    np.testing.assert_allclose(model.predict_proba(Z), wanted.predict_proba(Z), atol=1e-6)
+
+
+@pytest.mark.parametrize("given", ["even", {1: -1.0}, {1: "a"}], ids=str)
+def test_wrong_class_weights_are_refused(given):
+    with pytest.raises((InputError, TypeError), match="class_weight"):
+        LogisticClassifier(class_weight=given).fit(X, TWO)
+
+
+def test_a_class_without_weight_is_named():
+    with pytest.raises(DataError, match="all rows of class 1 have weight 0"):
+        LogisticClassifier(class_weight={1: 0.0}, network=net()).fit(X, TWO)
+
+
 def test_ten_classes_take_few_sums():
     table = data.load("digits")
     model = LogisticClassifier(network=net(10), random_state=0).fit(table.X, table.y)

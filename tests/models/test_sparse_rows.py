@@ -1,4 +1,4 @@
-"""Sparse inputs of RVFL models: the answer of dense ones, and no dense copy of X."""
+"""Sparse inputs: the answer of dense ones, and no dense copy of X."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from peerlearn import RVFLClassifier, RVFLRegressor, SimulatedNetwork, graphs
+from peerlearn import (
+    GLMRegressor,
+    LogisticClassifier,
+    RVFLClassifier,
+    RVFLRegressor,
+    SimulatedNetwork,
+    graphs,
+)
 from peerlearn.algorithms.readout.auto import solvers
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.streaming.learner import learners
@@ -139,3 +146,25 @@ def test_values_that_are_no_numbers_are_named():
     bad.data[0] = np.nan
     with pytest.raises(DataError, match=r"NaN or inf .* in 1 of 240 rows"):
         RVFLRegressor(network=net(), alpha=1.0, activation="sigmoid").fit(bad, Y)
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array, sp.coo_array])
+def test_linear_models_have_the_answer_of_dense_rows(form):
+    labels = np.digitize(Y, [0.05, 0.5])
+    dense = LogisticClassifier(network=net(), random_state=0).fit(X, labels)
+    sparse = LogisticClassifier(network=net(), random_state=0).fit(form(X), labels)
+    np.testing.assert_allclose(sparse.predict_proba(form(X)), dense.predict_proba(X), atol=1e-9)
+    shares = [(form(X[k::4]), Y[k::4]) for k in range(4)]
+    model = GLMRegressor(alpha=1e-3, network=net()).fit(shares)
+    wanted = GLMRegressor(alpha=1e-3).fit(X, Y)
+    np.testing.assert_allclose(model.coefficients_[0], wanted.coefficients_[0], atol=1e-7)
+
+
+def test_linear_models_never_have_all_rows_dense():
+    wide = sp.random_array((20_000, 400), density=0.002, rng=RNG, format="csr")
+    labels = np.arange(20_000) % 2
+    tracemalloc.start()
+    LogisticClassifier(100.0, network=net(), random_state=0).fit(wide, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000 * 400 * 8 / 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -402,3 +403,20 @@ class TestWrongFiles:
         except PeerlearnError:
             return
         assert len(again.predict(X)) == len(X)
+
+
+def test_a_stream_of_0_6_with_a_threshold_goes_on():
+    """stream-0.6.npz was saved by release 0.6.0, after 60 rows of this target."""
+    network = SimulatedNetwork(graphs.ring(3))
+    model = resume_stream(Path(__file__).parent / "stream-0.6.npz", network)
+    rows = np.random.default_rng(0).standard_normal((60, 3))
+    target = rows[:, 0] - rows[:, 1]
+    # What 0.6.0 predicted before it saved the stream.
+    expected = [-0.18741352, -0.21147033, -0.06451266]
+    np.testing.assert_allclose(model.predict(rows[:3]), expected, atol=1e-8)
+    before = np.mean((model.predict(rows) - target) ** 2)
+    for _ in range(5):
+        model.partial_fit(rows, target)
+    assert np.mean((model.predict(rows) - target) ** 2) < before
+    assert "agents kept silent" in model.report_.note
+    assert model.report_.note.startswith("a stream of 360 rows so far")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 
 from peerlearn import (
@@ -14,8 +17,9 @@ from peerlearn import (
     graphs,
 )
 from peerlearn.algorithms.agreement import union
-from peerlearn.errors import DataError, WireError
+from peerlearn.errors import DataError, NetworkError, WireError
 from peerlearn.models.unlabelled import is_labelled, is_unlabelled
+from peerlearn.testing import run_in_threads
 from tests.support.split_network import run_apart
 
 
@@ -146,3 +150,24 @@ def test_a_wrapper_that_makes_minus_one_a_class_is_refused(model, wrapper):
     if wrapper is not OutputCodeClassifier:  # its codes are -1 and 1
         assert wrapper(model).fit(X, truth).score(X, truth) > 0.5  # with all labels it may
     assert model.fit(X, y).score(X, truth) > 0.5
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("wrapper", [OneVsRestClassifier, OneVsOneClassifier, OutputCodeClassifier])
+def test_such_a_wrapper_is_seen_from_other_processes(wrapper):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    y = np.where(np.arange(60) % 2 == 0, np.argmax(X, axis=1), -1)
+    with pytest.raises(DataError, match=r"takes -1, which marks rows .*, for a class: train "):
+        wrapper(AnchorLapClassifier(), n_jobs=2).fit(X, y)
+
+
+def test_agents_in_several_processes_are_not_sent_to_others():
+    """Every wrapper with n_jobs would send the estimator, and its network with it."""
+
+    def fit(network):
+        model = AnchorLapClassifier(network=network)
+        with pytest.raises(NetworkError, match=r"belongs to this process .* n_jobs=None"):
+            pickle.dumps(model)
+        return clone(model).network is network
+
+    assert all(run_in_threads(graphs.ring(3), fit))

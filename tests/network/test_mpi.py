@@ -153,7 +153,7 @@ with MPINetwork(graphs.ring(5)) as network:
 def test_the_demo_over_mpi_has_the_results_of_a_simulation(tmp_path):
     small = (
         "from peerlearn.cli.demo import run; "
-        "run.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0}}; "
+        "run.PROBLEMS = {'g50c': {'n_hidden': 30, 'alpha': 8.0, 'activation': 'tanh'}}; "
     )
     command = (
         "from peerlearn.cli import main; main(['demo', '--agents', '5', '--output', {!r}, "

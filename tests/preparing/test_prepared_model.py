@@ -105,7 +105,10 @@ def test_predict_takes_raw_rows_of_a_file(fitted, tmp_path):
         columns=data.HOSPITAL_COLUMNS,
     )
     wanted = fitted.predict(rows)
-    assert done.text == f"outcome\n{wanted[0]}\n{wanted[1]}\n"
+    p = fitted.predict_proba(rows)
+    header, *lines = done.text.splitlines()
+    assert header == "outcome,probability_0,probability_1"
+    assert lines == [f"{wanted[k]},{p[k, 0]},{p[k, 1]}" for k in range(2)]
     assert done.score == f"accuracy {np.mean(wanted == [1, 0]):.4f} on 2 rows"
 
 

@@ -4,18 +4,21 @@ alone.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from peerlearn import SimulatedNetwork, graphs
+from peerlearn import NetworkSearchCV, SimulatedNetwork, graphs
 from peerlearn.algorithms import ConjugateGradient
 from peerlearn.algorithms.smooth import LBFGS, NEXT, GradientTracking, StepRule
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
 from peerlearn.errors import InputError
 from peerlearn.models import archive
+from peerlearn.network.peers import certificates
 from peerlearn.sites.plan import read_plan
 from peerlearn.sites.training import (
     classifies,
@@ -134,6 +137,65 @@ def test_models_that_cannot_be_used(tmp_path, settings, said):
         read_model(TomlTable(settings, tmp_path / "site.toml", "model."))
     assert f"[model] in {tmp_path / 'site.toml'} cannot be used: " in str(raised.value)
     assert said in str(raised.value)
+
+
+SEARCH = {"kind": "RVFLClassifier", "random_state": 0, "n_hidden": 15, "activation": "tanh"}
+GRID = {"grid": {"alpha": [0.1, 50.0]}, "cv": 3}
+
+
+def test_a_search_is_made_from_its_table():
+    search = make_model({**SEARCH, "search": {**GRID, "scoring": "accuracy"}})
+    assert isinstance(search, NetworkSearchCV)
+    assert (search.estimator.n_hidden, search.cv, search.random_state) == (15, 3, 0)
+    search.check_settings()
+    assert classifies({**SEARCH, "search": GRID})
+    told = settings_to_compare({**SEARCH, "search": GRID})
+    assert told["model.kind"] == "RVFLClassifier"
+    assert told["model.search"] == '{"cv": 3, "grid": {"alpha": [0.1, 50.0]}}'
+    assert "model.search" not in settings_to_compare(SEARCH)
+
+
+@pytest.mark.parametrize(
+    ("model", "search", "said"),
+    [
+        (SEARCH, {"cv": 3}, "search needs a table grid with lists of values"),
+        (SEARCH, {"grid": 3}, "search needs a table grid"),
+        (SEARCH, {**GRID, "folds": 3}, "folds is not a setting of search"),
+        (SEARCH, {"grid": {"alpha": 3.0}}, "param_grid cannot be used"),
+        (SEARCH, {"grid": {"alpha": [-3.0]}}, "alpha"),
+        (SEARCH, {**GRID, "scoring": "r2"}, "scoring is 'r2'"),
+        ({**SEARCH, "solver": "admm"}, GRID, "needs training by sums"),
+        (S3VM, {"grid": {"C1": [1.0, 2.0]}}, "S3VMClassifier is none"),
+    ],
+)
+def test_searches_that_cannot_be_used(tmp_path, model, search, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        read_model(TomlTable({**model, "search": search}, tmp_path / "site.toml", "model."))
+
+
+@pytest.mark.processes
+def test_sites_search_for_settings(tmp_path):
+    labels = np.where(ILL, "ill", "well")
+    for name, own in SHARES.items():
+        table = pd.DataFrame(X[own], columns=COLUMNS)
+        table.assign(state=labels[own]).to_csv(tmp_path / f"{name}.csv", index=False)
+    certificates.make(tmp_path / "papers", NAMES)
+    rows = {name: {"file": f"{name}.csv", "target": "state"} for name in NAMES}
+    write_sites(tmp_path, NAMES, {**SEARCH, "search": GRID}, data=rows)
+    done = run(*(("agent", f"{name}.toml") for name in NAMES), folder=tmp_path)
+    assert [code for code, _ in done] == [0, 0, 0], done
+    assert all("by 3-fold cross-validation of 2 candidates" in said for _, said in done)
+    scale = X.std(axis=0)
+    rows_here = (X - X.mean(axis=0)) / scale
+    search = make_model({**SEARCH, "search": GRID}, SimulatedNetwork(graphs.complete(3))).fit(
+        [(rows_here[own], labels[own]) for own in SHARES.values()]
+    )
+    for name in NAMES:
+        saved = archive.load(tmp_path / name / "model.npz")
+        assert saved.model.alpha == search.best_params_["alpha"]
+        np.testing.assert_allclose(
+            saved.model.coefficients_[0], search.coefficients_[0], rtol=1e-6, atol=1e-9
+        )
 
 
 def test_settings_that_sites_compare():

@@ -11,6 +11,16 @@ from peerlearn.local.splines import Spline
 
 OPENING = 128  # samples of which the scale is taken
 REFINED = (512, 1024, 2048)  # samples after which it is taken again
+ALONE = 512  # samples after which an agent alone starts once more
+
+
+def alone_by_hand(x, d, update, **settings):
+    """As `by_hand`, of scaled filters of agents alone: after 512 samples they start once more."""
+    y, theta = by_hand(x[:, :ALONE], d[:, :ALONE], update, **settings)
+    if x.shape[1] < ALONE:
+        return y, theta
+    later, theta = by_hand(x, d, update, opening=ALONE, **settings)
+    return np.hstack([y, later[:, ALONE:]]), theta
 
 
 def by_hand(
@@ -29,6 +39,7 @@ def by_hand(
     bias=False,
     scale=False,
     robust=False,
+    opening=OPENING,
 ):
     """Outputs and [w, bias, q] of every agent. C: the weights, None for agents alone. steps: of
     w and q.
@@ -38,7 +49,9 @@ def by_hand(
     taps = order + bias
     begin = np.concatenate([np.eye(taps)[0], spline.knots if spline else []])
     variances = np.repeat([0.3, 0.1, 0.1] if spline else [100.0, 100.0, 0.0], [order, int(bias), Q])
-    scales = scales_by_hand(x, d, C is not None) if scale else [(1.0, 0.0, 1.0, 0.0, 1.0)] * agents
+    scales = [(1.0, 0.0, 1.0, 0.0, 1.0)] * agents
+    if scale:
+        scales = scales_by_hand(x[:, :opening], d[:, :opening], C is not None)
     start, units, priors = [], [], []
     for A, m_x, D, m_d, *_ in scales:
         own = begin.copy()
@@ -126,7 +139,7 @@ def by_hand(
                 theta[k] += np.repeat(steps, [taps, Q]) * units[k] * h * e / size
         if C is not None and not before and (n + 1) % every == 0:
             combine(n)
-        if scale and n + 1 in REFINED:
+        if scale and n + 1 in REFINED and n + 1 > opening:
             spreads = [(r_x, m_x) for _, m_x, _, _, r_x in scales]
             now = sizes_by_hand(x[:, : n + 1], spreads, C is not None)
             for k, (A, m_x, D, m_d, r_x) in enumerate(scales):
@@ -153,10 +166,11 @@ def by_hand(
 def scales_by_hand(x, d, together):
     """A, the offset of x, D, the offset of d and the spread of x, of every agent."""
     found = []
-    for signal in (x[:, :OPENING], d[:, :OPENING]):
-        middle = np.sort(signal, axis=1)[:, OPENING // 2]
+    samples = x.shape[1]
+    for signal in (x, d):
+        middle = np.sort(signal, axis=1)[:, samples // 2]
         spread = np.sort(np.abs(signal - middle[:, None]), axis=1)[
-            :, int(0.8 * OPENING)
+            :, int(0.8 * samples)
         ] / norm.ppf(0.9)
         low, high = middle, middle
         if together:
@@ -165,7 +179,7 @@ def scales_by_hand(x, d, together):
         offset = (low + high) / 2
         found += [spread, np.where(np.abs(offset) > 2 * spread, offset, 0.0)]
     r_x, m_x, r_d, m_d = found
-    A = sizes_by_hand(x[:, :OPENING], list(zip(r_x, m_x, strict=True)), together)
+    A = sizes_by_hand(x, list(zip(r_x, m_x, strict=True)), together)
     D = A * 10.0 ** np.round(np.log10(r_d / r_x))
     return list(zip(A, m_x, D, m_d, r_x, strict=True))
 

@@ -29,7 +29,12 @@ def simulate(graph, work, **options):
 
 
 class TestOurs:
+    @pytest.mark.processes  # one thread per agent, and all cases
+    def test_threads(self):
+        check_engine(run_in_threads)
+
     @pytest.mark.parametrize("graph", [FOUR, SEVEN], ids=str)
+    @pytest.mark.processes  # all cases
     def test_simulation_in_any_order_is_close(self, graph):
         # S3VM of three classes by NEXT enlarges differences of rounding to 4e-10.
         check_engine(simulate, graph, tolerance=1e-9)
@@ -79,6 +84,10 @@ class TestCasesAreFound:
             *(f"distances {name}" for name in DISTANCES.kinds()),
             *(f"completion {name}" for name in COMPLETION.kinds()),
             *models(),
+            "NetworkScaler",
+            "NetworkImputer",
+            "NetworkEncoder",
+            "TablePreparer",
         ],
     )
     def test_others(self, words):

@@ -147,7 +147,7 @@ ROW_FAULTS = {
 READOUT_FAULTS = {
     LearnsFromOwnRowsOnly: "train on the rows of all agents",
     ForgetsAlpha: "alpha has no effect",
-    PenalisesPerAgent: "away from those of all rows in one place",
+    PenalisesPerAgent: "those of all rows in one place",
     NeedsRows: "has no rows, and predictions are not finite",
 }
 

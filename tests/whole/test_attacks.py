@@ -20,6 +20,7 @@ from peerlearn import (
     average,
     data,
     graphs,
+    total,
 )
 from peerlearn.algorithms.distances import Landmarks
 from peerlearn.algorithms.distances.landmarks import orthonormal
@@ -28,6 +29,7 @@ from peerlearn.arrays import one_blas_thread
 from peerlearn.errors import NotConverged
 from peerlearn.local.anchor_graph import AnchorGraph, projection
 from peerlearn.local.normal_equations import NormalEquations
+from peerlearn.privacy import audit
 from peerlearn.secret.fixed_point import (
     decode_entries,
     encode_diagonal,
@@ -112,6 +114,36 @@ def test_six_rounds_of_gossip_give_values_of_agents_that_are_not_neighbors():
         assert np.allclose(found[certain], x[certain], rtol=0, atol=1e-9)
         computed.append(np.count_nonzero(certain) - 1)  # of 19 others
     assert sorted(computed) == [1, 1, 2, 2, *[17] * 15, 19]
+
+
+def test_the_auditor_names_the_values_that_recorded_messages_give():
+    """Least squares on recorded messages: right for the values that it names, wrong for others."""
+    x = np.random.default_rng(0).standard_normal(20)
+    found = audit(GRAPH, method="plain", rounds=6)
+    for curious, view in enumerate(found.views):
+        network = Tapped(curious)
+        with pytest.warns(NotConverged):
+            average(network, x, method="plain", max_rounds=6)
+        C, neighbors = network.mixing.toarray(), sorted(GRAPH[curious])
+        seen = [np.eye(20)[curious]]
+        seen += [row for n in range(6) for row in np.linalg.matrix_power(C, n)[neighbors]]
+        guess = np.linalg.lstsq(np.array(seen), [x[curious], *network.of("mix")], rcond=1e-10)[0]
+        named = sorted(view)
+        others = sorted(set(range(20)) - {curious} - set(view))
+        assert np.allclose(guess[named], x[named], rtol=0, atol=1e-9)
+        assert np.all(abs(guess - x)[others] > 1e-3)
+        assert len(named) + len(others) == 19
+
+
+def test_the_auditor_names_the_leaves_whose_rows_a_parent_reads():
+    """A leaf's first message over the tree is its own value, and no other agent gets it so."""
+    x = np.random.default_rng(0).standard_normal(20)
+    found = audit(GRAPH, method="tree")
+    for curious, view in enumerate(found.views):
+        network = Tapped(curious)
+        total(network, x, method="tree")
+        received = network.of("pass_on")
+        assert {i for i in range(20) if i != curious and x[i] in received} == set(view)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

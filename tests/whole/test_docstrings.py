@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import peerlearn
-from peerlearn import data, graphs, partition, testing, weights
+from peerlearn import data, graphs, partition, privacy, testing, weights
 
 
 def modules_with_examples():
@@ -26,7 +26,7 @@ def modules_with_examples():
 def public_objects():
     """Return every public class and function by its name; those of public modules too."""
     found = {name: getattr(peerlearn, name) for name in peerlearn.__all__}
-    for module in (data, graphs, partition, testing, weights):
+    for module in (data, graphs, partition, privacy, testing, weights):
         listed = getattr(module, "__all__", None) or vars(module)
         found |= {
             f"{module.__name__}.{name}": getattr(module, name)

@@ -318,7 +318,10 @@ def test_nothing_reduces_over_the_agent_axis_but_the_network():
     )
     one_agents_own = (
         "X.sum(axis=0)",
+        "H.sum(axis=0)",
+        "Y.sum(axis=0)",
         "H.mean(axis=0)",
+        "np.sum(Z, axis=0)",  # over folds
         "np.isnan(X)",
         "np.nansum(X",
         "ranks_wanted",

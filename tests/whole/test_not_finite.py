@@ -213,6 +213,7 @@ with MPINetwork(graphs.ring(4), ranks=[0, 1, 0, 1]) as network:
         mpi_jobs.run(2, "-c", work)
 
 
+@pytest.mark.processes  # servers
 class TestPeers:
     """By name, and the neighbors are told."""
 

@@ -52,7 +52,7 @@ def test_agents_over_tls_have_the_bits_of_a_simulation_and_keep_no_keys(tmp_path
 # Settings are compared in calls 0 and 1; then there are keys, signatures, a vote, the diagonal,
 # scales, the Gram matrix and coefficients.
 @pytest.mark.parametrize(
-    ("end_at", "save_every"), [(4, 60.0), (8, 60.0), (13, 60.0), (16, 0.001), (19, 60.0)]
+    ("end_at", "save_every"), [(6, 60.0), (10, 60.0), (15, 60.0), (19, 0.001), (21, 60.0)]
 )
 def test_an_agent_that_is_killed_goes_on_to_the_same_bits(tmp_path, end_at, save_every):
     kept = str(tmp_path / "kept")

@@ -50,7 +50,7 @@ def test_the_site_is_built_without_a_warning_and_lacks_nothing(tmp_path):
         assert (site / page.relative_to(ROOT / "docs")).with_suffix(".html").exists()
     assert (site / "_images/sphx_glr_02_train_together_001.png").exists()
     model = (site / "reference/peerlearn.RVFLClassifier.html").read_text()
-    assert '<span class="classifier">int, default 200</span>' in model
+    assert '<span class="classifier">int or None, default None</span>' in model
     assert "<th>solver</th><td>Gram</td>" in (site / "tutorials/first-steps.html").read_text()
     assert links_that_lead_nowhere(site) == []
     if BROWSER:

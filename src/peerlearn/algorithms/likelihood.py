@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from scipy.sparse import issparse
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.sums import sum_alike
-from peerlearn.arrays import Array, sendable
+from peerlearn.arrays import Array, map_agents, sendable
 from peerlearn.local.families import OutputFamily
 from peerlearn.local.glm_losses import GLMLosses, GLMRows
 from peerlearn.local.inference import Inference, covariance_by_sites
@@ -26,6 +27,7 @@ from peerlearn.network.base import Network
 
 SUMS = Averaging(tolerance=1e-9)  # exact, except where messages get lost
 CONSTANT = 1e-13  # variance relative to the squared mean
+BLOCK = 1024  # rows whose squares lie in memory at a time
 ON_THE_LINE = 1e-6  # margin relative to |v| |z| that counts as 0
 
 
@@ -59,7 +61,8 @@ class Moments:
 
 def moments(network: Network, rows: Sequence[GLMRows]) -> Moments:
     """Sum the moments of all agents' columns."""
-    own = [_own_moments(each) for each in rows]
+    numbers = sum(each.X.shape[0] * each.X.shape[1] for each in rows)
+    own = map_agents(lambda k: _own_moments(rows[k]), len(rows), numbers)
     sums = sum_alike(network, sendable(np.stack(own)), SUMS)[0]  # the same at all agents
     count, weight, exposure = sums[:3].tolist()
     T = rows[0].y.shape[1]
@@ -84,8 +87,14 @@ def _own_moments(rows: GLMRows) -> Array:
     count = float(np.count_nonzero(a))
     weight = float(a @ np.ones(len(a)))
     exposure = float(a @ np.exp(np.minimum(rows.offsets, 100.0)))
-    squares = np.einsum("i,ij,ij->j", a, rows.X, rows.X)
-    return np.concatenate([[count, weight, exposure], a @ rows.y, a @ rows.X, squares])
+    sums = np.zeros((2, rows.X.shape[1]))
+    if issparse(rows.X):
+        sums += a @ rows.X, a @ rows.X.power(2)
+    else:
+        for first in range(0, len(a), BLOCK):
+            part = slice(first, first + BLOCK)
+            sums += a[part] @ rows.X[part], a[part] @ rows.X[part] ** 2
+    return np.concatenate([[count, weight, exposure], a @ rows.y, *sums])
 
 
 @dataclass(frozen=True)

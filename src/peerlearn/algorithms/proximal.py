@@ -80,8 +80,9 @@ def minimise_with_lasso(
 
 def _evaluate(network: Network, losses: Losses, w: Array) -> Array:
     rows, columns = np.triu_indices(losses.dimension)
-    slopes = slopes_and_values(network, losses, w)
-    return np.column_stack([slopes, hessians(losses, w)[:, rows, columns]])
+    # Hessians first: some losses compute values and gradients on the way.
+    upper = hessians(losses, w)[:, rows, columns]
+    return np.column_stack([slopes_and_values(network, losses, w), upper])
 
 
 def _tell(search: ProximalNewton, sums: Array, d: int) -> None:

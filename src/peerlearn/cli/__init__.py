@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import click
 
-from peerlearn.cli import data_sets, lab, predict, reproduce, sites
+from peerlearn.cli import data_sets, lab, predict, reproduce, sites, summary
 from peerlearn.cli.demo import command as demo_command
 from peerlearn.cli.graph import command as graph_command
+from peerlearn.cli.privacy import command as privacy_command
 from peerlearn.cli.shared import CommandGroup
 
 
@@ -32,6 +33,9 @@ def main() -> None:
       peerlearn reproduce     the experiments of the thesis, its numbers beside ours
       peerlearn up FILE       a network of real processes on this machine
       peerlearn agent FILE    one real agent, at its site
+      peerlearn privacy FILE  who could compute whose values, before anything runs
+      peerlearn predict       predictions of a saved model for the rows of a file
+      peerlearn summary       its coefficients with standard errors and p-values
       peerlearn demo --help   options and examples of a command
 
     The thesis is S. Scardapane, Distributed Supervised Learning using Neural Networks, 2016.
@@ -44,11 +48,13 @@ for command in (
     graph_command.graph,
     data_sets.data,
     predict.predict,
+    summary.summary,
     lab.run,
     lab.report,
     reproduce.reproduce,
     sites.certs,
     sites.agent,
     sites.up,
+    privacy_command.privacy,
 ):
     main.add_command(command)

@@ -1,4 +1,4 @@
-"""Commands for data sets: data lists them, data fetch gets one."""
+"""Commands for data sets: data lists them, data fetch gets one, data sites makes tables of one."""
 
 from __future__ import annotations
 
@@ -73,3 +73,61 @@ def fetch(names: tuple[str, ...]) -> None:
 
     for name in names:
         click.echo(f"{name} is in {fetched(name)}")
+
+
+@data.command()
+@click.argument("name")
+@click.argument("output", metavar="DIR", type=PATH)
+@click.option("--folder", type=PATH, metavar="DIR", help="Folder of NAME.npz.")
+@click.option(
+    "--target", default="y", show_default=True, metavar="COLUMN", help="Name of the target."
+)
+@click.option(
+    "--test-fraction",
+    type=float,
+    metavar="P",
+    help="Part of each site's rows for SITE-test.csv, drawn by class.",
+)
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Seed of that draw.")
+@click.option(
+    "--complete",
+    metavar="COLUMNS",
+    default="",
+    help="Leave out rows with a gap in one of these columns: names with commas between them.",
+)
+def sites(
+    name: str,
+    output: Path,
+    folder: Path | None,
+    target: str,
+    test_fraction: float | None,
+    seed: int,
+    complete: str,
+) -> None:
+    """Write one CSV file per site of a data set.
+
+    The file NAME.npz has the rows of all sites in X, with NaN for gaps, targets in y, and the
+    number of each row's site in center. DIR gets SITE.csv for each site, as the site could have it:
+    with the names of columns, and empty cells for gaps.
+
+    \b
+    Examples:
+      peerlearn data sites FedHeart heart --target disease
+      peerlearn data sites FedHeart heart --target disease --test-fraction 0.34 --seed 43
+    """
+    from peerlearn.data.site_tables import site_tables
+    from peerlearn.system.files import result_folder, write
+
+    names = [each.strip() for each in complete.split(",") if each.strip()]
+    texts = site_tables(
+        name,
+        folder=folder,
+        target=target,
+        test_fraction=test_fraction,
+        seed=seed,
+        complete=names,
+    )
+    for stem, text in texts.items():
+        path = result_folder(output) / f"{stem}.csv"
+        write(path, text)
+        click.echo(path)

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -30,28 +31,32 @@ class Predictions:
 def predict(model: str | os.PathLike[str], file: str | os.PathLike[str]) -> Predictions:
     """Predict the rows of a file that has the model's columns, in any order and beside others.
 
+    A classifier with probabilities adds a column for each class after that of the prediction.
     If the model was saved with the preparation of its tables, rows may have gaps and categories.
     """
     saved = load(model)
     target = saved.target if saved.target in table_file.read_header(file) else None
     raw = "preparation" in saved.about
     table = table_file.read(file, target, partly_labelled=saved.model.partly_labelled, raw=raw)
-    if raw:
-        prepared = PreparedModel.load(model)
-        columns = prepared.columns
-        found = prepared.predict(table.select(columns) if columns else table.X)
-    else:
-        found = saved.predict(table.select(saved.columns) if saved.columns else table.X)
+    predictor: PreparedModel | Saved = PreparedModel.load(model) if raw else saved
+    X = table.select(predictor.columns) if predictor.columns else table.X
+    found = predictor.predict(X)
     score = None if table.y is None else _score(saved, table.y, found)
-    return Predictions(_csv(found, saved.target or "prediction"), len(found), score)
+    name = saved.target or "prediction"
+    outputs = found.reshape(len(found), -1)
+    columns = outputs.T.tolist()
+    header = [name] if len(columns) == 1 else [f"{name}_{k}" for k in range(len(columns))]
+    if hasattr(saved.model, "predict_proba"):
+        columns += predictor.predict_proba(X).T.tolist()
+        header += [f"probability_{label}" for label in saved.model.classes_.tolist()]
+    return Predictions(_csv(header, columns), len(found), score)
 
 
-def _csv(found: AnyArray, name: str) -> str:
+def _csv(header: list[str], columns: list[list[Any]]) -> str:
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    rows = found.reshape(len(found), -1)
-    lines.writerow([name] if rows.shape[1] == 1 else [f"{name}_{k}" for k in range(rows.shape[1])])
-    lines.writerows(rows.tolist())
+    lines.writerow(header)
+    lines.writerows(zip(*columns, strict=True))
     return text.getvalue()
 
 

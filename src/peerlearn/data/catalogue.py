@@ -120,6 +120,16 @@ def load(name: str, folder: Folder = None, *, seed: int = 0, scaled: bool = True
     raise _missing_error(name, resolve_folder(folder), found)
 
 
+def find_file(name: str, folder: Folder = None) -> Path:
+    """Return the file that `load` reads for a name; raise DataError if there is none."""
+    _check_name(name)
+    found = _find_files(folder)
+    path = match(name, found)
+    if path is None:
+        raise _missing_error(name, resolve_folder(folder), found)
+    return path
+
+
 def is_at_hand(name: str) -> bool:
     """Return whether `load` finds the name without a folder.
 

@@ -104,14 +104,17 @@ class AnchorGraph:
             H = np.hstack([Phi, Z])
             HH += H.T @ H
         graph = NormalEquations((r + m, 0), G=HH, P=np.zeros((r + m, 0)))
-        Phi_l = self.features(X[labelled])
-        readout = NormalEquations(
-            (r, Y.shape[1]),
-            G=Phi_l.T @ Phi_l,
-            P=Phi_l.T @ Y[labelled],
-        )
         counts = [X.shape[0], len(labelled)]
-        return np.concatenate([counts, graph.numbers(), readout.numbers()])
+        return np.concatenate([counts, graph.numbers(), self.label_numbers(X, Y, labelled)])
+
+    def label_numbers(self, X: Any, Y: Array, labelled: Indices) -> Array:
+        """Return the last of these numbers, about labels: the triangle of Phi_l'Phi_l, and Phi_l'Y.
+
+        labelled: which rows have a label that counts.
+        """
+        Phi_l = self.features(X[labelled])
+        shape = (self.P.shape[1], Y.shape[1])
+        return NormalEquations(shape, G=Phi_l.T @ Phi_l, P=Phi_l.T @ Y[labelled]).numbers()
 
     def coefficients(
         self,

@@ -1,6 +1,6 @@
 """Candidates for the features of a readout, and the folds by which they are compared.
 
-    z = (x - m) / s                                   columns with mean 0 and deviation 1
+    z = (x - m) / s, limited to [-3, 3]               columns with mean 0 and deviation 1
     fourier: h(x) = sin(V'z / w + p)                  Rahimi and Recht, Random features for
                                                       large-scale kernel machines, 2007
     tanh:    h(x) = tanh(V'z / w + p / pi - 1)        random features whose scale follows the data
@@ -77,22 +77,17 @@ class Directions:
         units = 0 if candidate.kind == "linear" else hidden
         columns = max(int(np.count_nonzero(scale)), 1)
         width = candidate.width * np.sqrt(2.0 * columns)
-        W = self.V[:, :units] * (scale / width)[:, None]
         b = self.p[:units]
         if candidate.kind == "tanh":
             b = b / np.pi - 1.0
-        return RandomFeatures(W, b - mean @ W, ACTIVATION_OF[candidate.kind])
+        W = self.V[:, :units] / width
+        return RandomFeatures(W, b, ACTIVATION_OF[candidate.kind], False, None, mean, scale)
 
 
 def direct_links(mean: Array, scale: Array) -> RandomFeatures:
     """Return standardised inputs as features, without hidden units."""
-    nothing = RandomFeatures(np.empty((len(mean), 0)), np.empty(0), "sine")
-    return with_direct_links(nothing, mean, scale)
-
-
-def with_direct_links(layer: RandomFeatures, mean: Array, scale: Array) -> RandomFeatures:
-    """Return the features of a layer and, after them, the standardised inputs."""
-    return RandomFeatures(layer.W, layer.b, layer.activation, True, None, mean, scale)
+    W = np.empty((len(mean), 0))
+    return RandomFeatures(W, np.empty(0), "sine", True, None, mean, scale)
 
 
 def first_sums(X: Any, w: Array) -> Array:
@@ -100,12 +95,17 @@ def first_sums(X: Any, w: Array) -> Array:
     return np.concatenate([[np.count_nonzero(w), w.sum()], w @ X])
 
 
-def second_sums(X: Any, w: Array, mean: Array) -> Array:
-    """Return sum w (x - m) and sum w (x - m)^2. X may be sparse."""
+def second_sums(X: Any, w: Array, mean: Array, most: Array | None = None) -> Array:
+    """Return sum w (x - m) and sum w (x - m)^2. X may be sparse.
+
+    most: what a deviation x - m counts at most, for each column; None counts it as it is.
+    """
     sums = np.zeros((2, X.shape[1]))
     for start in range(0, X.shape[0], BLOCK):
         rows = slice(start, start + BLOCK)
         x = _dense(X[rows]) - mean
+        if most is not None:
+            np.clip(x, -most, most, out=x)
         sums += [w[rows] @ x, w[rows] @ x**2]
     return sums.ravel()
 

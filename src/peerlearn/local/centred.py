@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from peerlearn.arrays import Array, product
+from peerlearn.arrays import Array, map_agents, product
 from peerlearn.local.features import FeatureMap, RandomFeatures
 from peerlearn.local.least_squares import LeastSquares, Lengths, Tall, Wide, mirror
 from peerlearn.local.normal_equations import UNIT, sum_of_squares
@@ -203,16 +203,20 @@ class UncentredProblems:
         """
         B = features.width
         M = Y[0].shape[1]
-        agents: list[FewRows | ManyRows] = []
-        for k, (x, y) in enumerate(zip(X, Y, strict=True)):
+
+        def of_agent(k: int) -> FewRows | ManyRows:
             w = None if weights is None else weights[k]
-            if x.shape[0] < B:
-                agents.append(FewRows(features(x), y, w))
-                continue
+            if X[k].shape[0] < B:
+                return FewRows(features(X[k]), Y[k], w)
             sums = ManyRows(B, M)
-            for block, H in features.blocks(x):
-                sums.add(H, y[block], None if w is None else w[block])
-            agents.append(sums)
+            for block, H in features.blocks(X[k]):
+                sums.add(H, Y[k][block], None if w is None else w[block])
+            return sums
+
+        # Features that a user gives need not be safe to call from several threads.
+        ours = isinstance(features, RandomFeatures)
+        numbers = sum(x.shape[0] for x in X) * B if ours else 0
+        agents = map_agents(of_agent, len(X), numbers)
 
         def read() -> Iterable[tuple[int, Array, Array | None]]:
             for k, (x, y) in enumerate(zip(X, Y, strict=True)):
@@ -251,20 +255,29 @@ class UncentredProblems:
     def about(self, means: Means) -> LeastSquares:
         """Return the problems about these means."""
         centre = means.centre
-        tall: dict[int, Pair] = {}
-        wide: dict[int, Pair] = {}
-        for k, agent in enumerate(self.agents):
-            kind = tall if isinstance(agent, ManyRows) else wide
-            kind[k] = agent.about(centre[k])
+        B, M = self.shape
+        tall = [k for k, agent in enumerate(self.agents) if isinstance(agent, ManyRows)]
+        # One array for all agents from the beginning, so that no Gram matrix is there twice.
+        G = np.empty((len(tall), B, B))
+        HY = np.empty((len(tall), B, M))
+        for i, k in enumerate(tall):
+            G[i], HY[i] = self.agents[k].about(centre[k])
+        few = {k: agent for k, agent in enumerate(self.agents) if isinstance(agent, FewRows)}
+        wide = {k: agent.about(centre[k]) for k, agent in few.items()}
+        groups = group_problems({}, wide)
+        if tall:
+            groups.insert(0, Tall(np.array(tall), G, HY))
+
+        read = self._read  # not self, whose sums can be forgotten
 
         def read_again() -> Iterable[tuple[int, Array]]:
-            for k, rows, w in self._read():
+            for k, rows, w in read():
                 shifted = rows - centre[k]
                 yield k, shifted if w is None else shifted * np.sqrt(w)[:, None]
 
         own = np.array([_own_squares(agent, centre[k]) for k, agent in enumerate(self.agents)])
         problems = LeastSquares(
-            group_problems(tall, wide),
+            groups,
             self.rows,
             self.shape,
             own[:, 1],

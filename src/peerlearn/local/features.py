@@ -4,7 +4,8 @@
 
 Pao, Park and Sobajic, Learning and generalization characteristics of the random vector
 functional-link net, 1994; thesis, section 4.1. With direct links the readout also sees x itself, as
-in the original network; standardised, (x - m) / s, if the features were chosen from the data.
+in the original network. Features that were chosen from the data see standardised inputs, which are
+limited: a value that is far from all others would spoil predictions through the direct links.
 
 A large fit spends a third of its time in the activation. So the product X W is computed at once,
 and the activation passes over IN_CACHE rows at a time, in place, while they are in the cache.
@@ -26,6 +27,7 @@ from peerlearn.errors import InputError
 
 BLOCK = 1024  # rows whose features are in memory at a time if there are many rows
 IN_CACHE = 128  # rows that stay in the cache while the activation passes over them
+MOST = 3.0  # deviations from the mean that a standardised input can be away from it
 
 
 def _sigmoid(z: Array, b: Array) -> None:
@@ -67,6 +69,17 @@ def check_activation(activation: str) -> None:
         )
 
 
+def standardise(X: Any, mean: Array, scale: Array | None) -> Array:
+    """Return z = (x - m) / s, limited to [-MOST, MOST], so that no row is far from all others.
+
+    X may be sparse. The result is dense. scale: 1 / s; None stands for 1.
+    """
+    z: Array = (X.toarray() if issparse(X) else X) - mean
+    if scale is not None:
+        z *= scale
+    return np.clip(z, -MOST, MOST, out=z)
+
+
 class FeatureMap(Protocol):
     """A map x -> h(x) from rows to features, which all agents have alike."""
 
@@ -93,8 +106,8 @@ class RandomFeatures:
     activation: str = "sigmoid"
     direct_links: bool = False
     center: Array | None = None  # subtracted from all features; None subtracts nothing
-    mean: Array | None = None  # m of the direct links; None stands for 0
-    scale: Array | None = None  # 1 / s of the direct links; None stands for 1
+    mean: Array | None = None  # m of the inputs; None leaves the inputs as they are
+    scale: Array | None = None  # 1 / s of the inputs
 
     @classmethod
     def draw(
@@ -122,6 +135,8 @@ class RandomFeatures:
         hidden = len(self.b)
         rows = X.shape[0]
         H = np.empty((rows, self.width)) if out is None else out
+        if self.mean is not None:
+            X = standardise(X, self.mean, self.scale)
         if issparse(X):
             H[:, :hidden] = X @ self.W
         else:
@@ -130,7 +145,6 @@ class RandomFeatures:
             ACTIVATIONS[self.activation](H[start : start + IN_CACHE, :hidden], self.b)
         if self.direct_links:
             H[:, hidden:] = X.toarray() if issparse(X) else X
-            self._standardise(H[:, hidden:])
         if self.center is not None:
             H -= self.center
         return H
@@ -143,23 +157,17 @@ class RandomFeatures:
         hidden = len(self.b)
         rows = X.shape[1]
         H = np.empty((*X.shape[:2], self.width))
+        if self.mean is not None:
+            X = standardise(X, self.mean, self.scale)
         np.matmul(X, self.W, out=H[..., :hidden])
         at_once = max(IN_CACHE // max(rows, 1), 1)
         for start in range(0, len(X), at_once):
             ACTIVATIONS[self.activation](H[start : start + at_once, :, :hidden], self.b)
         if self.direct_links:
             H[..., hidden:] = X
-            self._standardise(H[..., hidden:])
         if self.center is not None:
             H -= self.center
         return H
-
-    def _standardise(self, direct: Array) -> None:
-        """Standardise direct links in place."""
-        if self.mean is not None:
-            direct -= self.mean
-        if self.scale is not None:
-            direct *= self.scale
 
     def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Yield h(X), some rows at a time, all in the same memory: use or copy them."""

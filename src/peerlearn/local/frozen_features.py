@@ -32,7 +32,7 @@ class FrozenFeatures:
     compute: Callable[[Any], Any]
     name: str
     probed: Array  # features of the rows on which the map was tried
-    center: None = None
+    center: Array | None = None  # subtracted from all features; None subtracts nothing
 
     @classmethod
     def of(cls, given: Any, rows: Array) -> FrozenFeatures:
@@ -88,8 +88,10 @@ class FrozenFeatures:
             rows = slice(start, min(start + BLOCK, N))
             part = X[rows]
             # A copy, so that a map which changes its input in place changes nothing here.
-            H = self.compute(part.toarray() if issparse(part) else part.copy())
-            yield rows, _checked(H, rows.stop - start, self.width, f"features ({self.name})", start)
+            computed = self.compute(part.toarray() if issparse(part) else part.copy())
+            what = f"features ({self.name})"
+            H = _checked(computed, rows.stop - start, self.width, what, start)
+            yield rows, H if self.center is None else H - self.center
 
 
 def are_same(H: Array, other: Array) -> bool:

@@ -12,7 +12,7 @@ distribution.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -154,6 +154,24 @@ def summarise(found: Inference, names: tuple[str, ...], errors: Errors, level: f
         deviance=found.deviance,
         log_likelihood=found.log_likelihood,
         aic=2.0 * (len(b) - found.log_likelihood),
+    )
+
+
+def in_units(found: Inference, center: Array, scale: Array, intercept: bool) -> Inference:
+    """Return what is known about the coefficients of x, from those of (x - center) / scale.
+
+    intercept: whether the first coefficients are those of a constant, which center needs.
+    """
+    constants = int(intercept)
+    T = np.diag(np.concatenate([np.ones(constants), 1.0 / scale]))
+    T[:constants, constants:] = -center / scale
+    outputs = len(found.coefficients) // len(T)
+    T = np.kron(T, np.eye(outputs))
+    return replace(
+        found,
+        coefficients=T @ found.coefficients,
+        by_model=T @ found.by_model @ T.T,
+        by_sites=T @ found.by_sites @ T.T,
     )
 
 

@@ -122,6 +122,29 @@ class NormalEquations:
             return self.ridge(0.0), 0.0
         return lasso(*self.gram(), alpha)
 
+    def lasso_gap(self, b: Array, alpha: float) -> float:
+        """Return how far the lasso objective at b may be above the least one, relative to that.
+
+        By duality: for r = Y - H b and any s with  s |H'r| <= alpha  entry by entry, the least
+        objective is at least  s Y'r - s^2 |r|^2 / 2.  Rounding is added. Infinite if |Y|^2 is not
+        known, or nothing can be said.
+        """
+        squares = self.squares_of_targets
+        G, P = self.gram()
+        d = np.sqrt(np.diagonal(G))
+        # Errors of the products below are relative to these sizes.
+        size = float(np.linalg.norm(d @ np.abs(b))) + math.sqrt(squares)
+        error = UNIT * (self.gram_units + product_units(len(G)))
+        slopes = np.abs(P - G @ b) + error * size * d[:, None]
+        s = min(1.0, alpha / float(slopes.max(initial=alpha)))
+        fitted = float(np.vdot(P, b))
+        left = max(squares - 2 * fitted + float(np.vdot(b, G @ b)), 0.0)
+        penalty = alpha * float(np.abs(b).sum())
+        gap = left * (1 + s * s) / 2 + penalty - s * (squares - fitted)
+        gap = max(gap, 0.0) + 4 * error * size**2
+        least = left / 2 + penalty - gap
+        return gap / least if squares > 0 and least > 0 else math.inf
+
     def pack(self) -> dict[str, Array]:
         """Return the arrays to send: upper triangles only."""
         if self.R is not None:

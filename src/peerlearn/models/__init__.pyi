@@ -10,5 +10,6 @@ from peerlearn.models.logistic import LogisticClassifier as LogisticClassifier
 from peerlearn.models.rvfl import RVFLClassifier as RVFLClassifier
 from peerlearn.models.rvfl import RVFLRegressor as RVFLRegressor
 from peerlearn.models.s3vm import S3VMClassifier as S3VMClassifier
+from peerlearn.models.search import NetworkSearchCV as NetworkSearchCV
 from peerlearn.models.vertical import VerticalRVFLClassifier as VerticalRVFLClassifier
 from peerlearn.models.vertical import VerticalRVFLRegressor as VerticalRVFLRegressor

@@ -40,7 +40,7 @@ from peerlearn.local.anchor_graph import AnchorGraph
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import DEALING, Answer, RandomState, Setup, number_between
 from peerlearn.models.targets import LARGEST, check_finite_rows
-from peerlearn.models.unlabelled import PartlyLabelled, is_labelled
+from peerlearn.models.unlabelled import Marks, PartlyLabelled, is_labelled
 from peerlearn.network import Network
 
 __all__ = ["AnchorLapClassifier"]
@@ -85,6 +85,11 @@ class AnchorLapClassifier(PartlyLabelled):
         anchors if there are fewer.
     rank : int or None, default None
         Number of features. None is the number of directions that the anchors span.
+    probability : bool, default False
+        Whether to fit `predict_proba`, on scores of labelled rows by models that were trained
+        without the labels of their fold. It costs 5 more sums, each of as many numbers as a
+        triangle of the features' Gram matrix. With fewer than 5 labels of a class there are fewer
+        folds; one label is refused.
     network : Network or None, default None
         The graph of agents. None trains on all rows in one place, the centralised baseline.
     random_state : int, RandomState or None, default None
@@ -102,6 +107,9 @@ class AnchorLapClassifier(PartlyLabelled):
     coefficients_ : ndarray of shape (n_hosted_agents, n_features, M)
         Coefficients of each hosted agent. M is 1 for two classes (targets -1 and +1), else one
         output per class.
+    probability_scale_ : ndarray or None
+        The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
+        None without probability.
     report_ : Report
         What was sent, and the numbers of anchors and features. It prints as a small table.
 
@@ -136,6 +144,7 @@ class AnchorLapClassifier(PartlyLabelled):
         n_local: int | None = None,
         n_nearest: int | None = None,
         rank: int | None = None,
+        probability: bool = False,
         network: Network | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -147,10 +156,12 @@ class AnchorLapClassifier(PartlyLabelled):
         self.n_local = n_local
         self.n_nearest = n_nearest
         self.rank = rank
+        self.probability = probability
         self.network = network
         self.random_state = random_state
 
     def check_parameters(self) -> None:
+        super().check_parameters()
         if self.width is not None:
             number_between(self.width, "width", 1 / LARGEST, LARGEST)
         number_between(self.gamma_A, "gamma_A", 1 / LARGEST, LARGEST)
@@ -191,6 +202,18 @@ class AnchorLapClassifier(PartlyLabelled):
         gamma_I = min(20 * labels / N, 2.0) if self.gamma_I is None else self.gamma_I
         b = graph.coefficients(sums, self.gamma_A, gamma_I, self.power)
         self._keep(graph)
+
+        def score(without: list[Array], held: list[Marks]) -> list[Array]:
+            """Return scores of rows held out: their labels are subtracted from the sums."""
+            rows = [np.flatnonzero(marks) for marks in held]
+            agents = list(zip(inputs, outputs, rows, strict=True))
+            of_fold = total(network, np.stack([graph.label_numbers(*one) for one in agents]))[0]
+            fewer = sums.copy()
+            fewer[-len(of_fold) :] -= of_fold
+            b = graph.coefficients(fewer, self.gamma_A, gamma_I, self.power)
+            return [graph.features(X[held_out]) @ b for X, _, held_out in agents]
+
+        self.calibrate(setup, outputs, score)
         note = f"{graph.P.shape[0]} anchors, {graph.P.shape[1]} features"
         report = Report("one sum on anchors", True, 1, (), note=note)
         return Solution(np.tile(b, (len(network.hosted), 1, 1)), report, SOLVED_ALIKE)
@@ -209,7 +232,8 @@ class AnchorLapClassifier(PartlyLabelled):
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         graph = self._graph
         arrays = {"anchors": graph.A, "projection": graph.P}
-        return arrays, {"width": float(graph.width), "nearest": int(graph.nearest)}
+        entries = {"width": float(graph.width), "nearest": int(graph.nearest)}
+        return arrays, entries | self.target_entries()
 
     def from_archive(self, reader: ArchiveReader) -> None:
         A = reader.numbers("anchors", None, self.n_features_in_, largest=LARGEST)

@@ -77,6 +77,18 @@ class Saved:
 
     def predict(self, X: ArrayLike) -> Any:
         """Return predictions for rows as they were measured. They are standardised here."""
+        return self.model.predict(self._inputs(X))
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return the probability of each class for rows as they were measured.
+
+        Raises AttributeError if the model has no probabilities.
+        """
+        probabilities: Array = self.model.predict_proba(self._inputs(X))
+        return probabilities
+
+    def _inputs(self, X: ArrayLike) -> Any:
+        """Return rows as the model takes them, after a check that they have its columns."""
         inputs = self.model.n_features_in_
         table: Any = X
         try:
@@ -100,11 +112,11 @@ class Saved:
             rows = rows - self.center
         if self.scale is not None:
             rows = rows / self.scale
-        return self.model.predict(rows[:, 0] if self.model.takes == "signals" else rows)
+        return rows[:, 0] if self.model.takes == "signals" else rows
 
 
 def save(
-    model: NetworkModel,
+    model: Any,
     path: str | os.PathLike[str],
     *,
     columns: Sequence[str] = (),
@@ -119,7 +131,8 @@ def save(
     Parameters
     ----------
     model : NetworkModel
-        The fitted model, or an adaptive filter after `run` or `step`.
+        The fitted model, a search whose best model is saved, or an adaptive filter after `run` or
+        `step`.
     path : str or path
         The file, by convention with the ending .npz.
     columns : sequence of str, default ()
@@ -133,6 +146,7 @@ def save(
     preparation : mapping, default None
         How raw tables become the model's columns, as plain values: see `PreparedModel`.
     """
+    model = getattr(model, "best_estimator_", model)  # of a search
     known = saved_models()
     if type(model) not in known.values():
         raise InputError(
@@ -141,8 +155,7 @@ def save(
     if hasattr(model, "fit"):  # filters have none, and refuse by themselves
         check_is_fitted(model)
     own, entries = model.to_archive()
-    fitted: Any = model
-    arrays = {"coefficients": fitted.coefficients_[0], **own}
+    arrays = {"coefficients": model.coefficients_[0], **own}
     if hasattr(model, "classes_"):
         arrays["classes"] = model.classes_
     for name, numbers in (("center", center), ("scale", scale)):
@@ -242,6 +255,8 @@ def _restore(reader: ArchiveReader, features: Any = None) -> Saved:
     kind = known[reader.one_of("class", known)]
     model = kind(**{**kind.before_files, **reader.parameters(kind().get_params(deep=False))})
     inputs = reader.entry("n_features", int)
+    if inputs < 1:
+        raise reader.wrong(f"its n_features is {inputs}")
     model.n_features_in_ = inputs
     give_features(model, reader, features)
     model.from_archive(reader)

@@ -62,7 +62,8 @@ class ArchiveReader:
     def entry(self, name: str, kind: type[Kind]) -> Kind:
         """Return an entry of the text, if it has that type."""
         value = self.about.get(name)
-        if not isinstance(value, kind):
+        is_flag = isinstance(value, bool) and kind is not bool  # a bool is an int for Python
+        if not isinstance(value, kind) or is_flag:
             raise self.wrong(f"its {name} is {_short(value)}, which is no {kind.__name__}")
         return value
 

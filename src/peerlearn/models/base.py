@@ -82,6 +82,7 @@ class NetworkModel(ABC, BaseEstimator):
     only_in_streams: parts that `fit` does not use.
     own: parameters that may differ between agents.
     before_files: parameters that older files lack, with the values that older releases meant.
+    sum_solvers: classes of solvers with which training is sums over the network.
     """
 
     parts: ClassVar[Mapping[str, Family[Any]]] = {}
@@ -94,6 +95,7 @@ class NetworkModel(ABC, BaseEstimator):
     only_in_streams: ClassVar[tuple[str, ...]] = ()
     own: ClassVar[tuple[str, ...]] = ("network", "random_state")
     before_files: ClassVar[Mapping[str, Any]] = {}
+    sum_solvers: ClassVar[tuple[type[Any], ...]] = ()
 
     network: Network | None
     random_state: Any

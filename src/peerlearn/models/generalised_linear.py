@@ -30,13 +30,13 @@ from sklearn.utils.validation import check_is_fitted
 from peerlearn.algorithms.likelihood import Moments, infer, moments, separates
 from peerlearn.algorithms.proximal import minimise_with_lasso
 from peerlearn.algorithms.registry import Family
-from peerlearn.algorithms.smooth import NEXT, Minimum, Newton, SmoothSolver
+from peerlearn.algorithms.smooth import LBFGS, NEXT, Minimum, Newton, SmoothSolver
 from peerlearn.arrays import Array, is_real
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.families import OutputFamily
 from peerlearn.local.glm_losses import Design, GLMLosses, GLMRows
-from peerlearn.local.inference import Errors, Inference, Summary, summarise
+from peerlearn.local.inference import Errors, Inference, Summary, in_units, summarise
 from peerlearn.local.proximal_newton import ProximalNewton
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import DEALING, Answer, Setup, number_between
@@ -83,6 +83,7 @@ class GeneralisedLinear(RowModel):
     """Base class of generalised linear models. They have the parameters below."""
 
     parts: ClassVar = {"solver": SOLVERS}
+    sum_solvers: ClassVar = (Newton, LBFGS)
     same_coordinates: ClassVar = True
 
     alpha: float
@@ -91,6 +92,7 @@ class GeneralisedLinear(RowModel):
     coefficients_: Array
     intercept_: Array
     inference_: Inference | None
+    _names: tuple[str, ...] | None = None
 
     def check_parameters(self) -> None:
         number_between(self.alpha, "alpha", 0.0, LARGEST)
@@ -119,10 +121,10 @@ class GeneralisedLinear(RowModel):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
+        X : array-like or sparse matrix of shape (n_rows, n_columns), or list of (X_k, y_k)
             The rows. If all agents are hosted here, the rows are dealt to them. A process that
             hosts one agent gives that agent's rows. A list of shares, as `peerlearn.partition`
-            makes it, has one (X_k, y_k) per hosted agent.
+            makes it, has one (X_k, y_k) per hosted agent. Sparse rows become dense some at a time.
         y : array-like of shape (n_rows,), default None
             The targets of the rows; None if X is a list of shares.
         sample_weight : array-like of shape (n_rows,), list of them, or None, default None
@@ -160,11 +162,11 @@ class GeneralisedLinear(RowModel):
                     "rows, if fit is called with shares"
                 )
             return [
-                check_offset(own, len(X), f"the share of agent {agent}: ")
+                check_offset(own, X.shape[0], f"the share of agent {agent}: ")
                 for agent, own, X in zip(network.hosted, offset, inputs, strict=True)
             ]
         if len(inputs) == 1:
-            return [check_offset(offset, len(inputs[0]), "")]
+            return [check_offset(offset, inputs[0].shape[0], "")]
         targets = np.asarray(y)
         whole = check_offset(offset, len(targets), "")
         labels = targets if is_classifier(self) else None
@@ -188,10 +190,11 @@ class GeneralisedLinear(RowModel):
         offsets: list[Array] | None = None,
     ) -> Answer:
         network = setup.network
+        weights = self.weigh_rows(network, outputs, weights)
         if weights is None:
-            weights = [np.ones(len(X)) for X in inputs]
+            weights = [np.ones(X.shape[0]) for X in inputs]
         if offsets is None:
-            offsets = [np.zeros(len(X)) for X in inputs]
+            offsets = [np.zeros(X.shape[0]) for X in inputs]
         rows = [GLMRows(*own) for own in zip(inputs, outputs, weights, offsets, strict=True)]
         family = self.family_of_targets()
         M = family.outputs(outputs[0].shape[1])
@@ -216,6 +219,12 @@ class GeneralisedLinear(RowModel):
             self.inference_ = self._infer(network, rows, family, losses, design, answer)
         W = np.stack([design.to_columns() @ own for own in losses.shaped(answer.coefficients)])
         return self._keep(W, answer)
+
+    def weigh_rows(
+        self, network: Network, outputs: list[Array], weights: list[Array] | None
+    ) -> list[Array] | None:
+        """Return the weights of all rows, from those that were given; None if all are 1."""
+        return weights
 
     def _minimise(self, setup: Setup, losses: GLMLosses, design: Design, start: Array) -> Minimum:
         """Return the best w of all agents. A ridge penalty is part of the losses."""
@@ -293,13 +302,7 @@ class GeneralisedLinear(RowModel):
                 f"{self._name_columns(columns)} a linear combination of other columns, so that no "
                 "coefficients are best without a penalty: leave a column out, or set alpha above 0"
             )
-        T = np.kron(design.to_columns(), np.eye(len(w[0]) // design.width))
-        return replace(
-            sums.inference,
-            coefficients=T @ sums.inference.coefficients,
-            by_model=T @ sums.inference.by_model @ T.T,
-            by_sites=T @ sums.inference.by_sites @ T.T,
-        )
+        return in_units(sums.inference, design.centre, design.scale, design.intercept)
 
     def _separation(self, direction: Array, design: Design) -> DataError:
         """Return the error about rows along which losses fall without end."""
@@ -319,9 +322,13 @@ class GeneralisedLinear(RowModel):
             return f"column {listed} is"
         return f"columns {listed}{more} are"
 
+    def name_columns(self, names: Sequence[str]) -> None:
+        """Keep names of columns for messages and `summary`, where X is an array without names."""
+        self._names = tuple(names)
+
     def _column_names(self) -> list[str]:
         """Return the names of the columns, or x0, x1 and so on if they have none."""
-        names = getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", self._names)
         if names is None:
             return [f"x{j}" for j in range(self.n_features_in_)]
         return [str(name) for name in names]
@@ -348,6 +355,11 @@ class GeneralisedLinear(RowModel):
             for b, c in zip(self.coefficients_[agents], self.intercept_[agents], strict=True)
         ]
         return np.stack(outputs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def summary(self, errors: Errors = "model", level: float = 0.95) -> Summary:
         """Return coefficients with standard errors, intervals and p-values; alpha must be 0.

@@ -51,7 +51,7 @@ from peerlearn.models.base import (
     one_agent,
 )
 from peerlearn.models.targets import LARGEST, check_finite_rows
-from peerlearn.models.unlabelled import PartlyLabelled, is_labelled
+from peerlearn.models.unlabelled import Marks, PartlyLabelled, is_labelled
 from peerlearn.network import Network
 
 __all__ = ["LapKRRClassifier"]
@@ -92,6 +92,10 @@ class LapKRRClassifier(PartlyLabelled):
     privacy : Privacy or None, default None
         Transform of rows before anything about them is shared: RandomProjection(m) or
         TanhTransform(m, t). See docs/privacy.md for how little it hides.
+    probability : bool, default False
+        Whether to fit `predict_proba`, on scores of labelled rows by models that were trained
+        without the labels of their fold. It costs 5 more sums of coefficients; distances are not
+        sent again. With fewer than 5 labels of a class there are fewer folds; one label is refused.
     network : Network or None, default None
         The graph of agents. None trains on all rows in one place, the centralised baseline.
     random_state : int, RandomState or None, default None
@@ -109,6 +113,9 @@ class LapKRRClassifier(PartlyLabelled):
         The rows of each hosted agent, transformed if privacy is given.
     widths_ : ndarray of shape (n_hosted_agents,)
         Width of the kernel of each hosted agent, the same unless each learned alone.
+    probability_scale_ : ndarray or None
+        The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
+        None without probability.
     report_ : Report
         What was sent, and how well distances were completed. It prints as a small table.
 
@@ -149,6 +156,7 @@ class LapKRRClassifier(PartlyLabelled):
         distances: Distances | str | None = "landmarks",
         completion: Completion | str = "diffusion",
         privacy: Privacy | None = None,
+        probability: bool = False,
         network: Network | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -160,6 +168,7 @@ class LapKRRClassifier(PartlyLabelled):
         self.distances = distances
         self.completion = completion
         self.privacy = privacy
+        self.probability = probability
         self.network = network
         self.random_state = random_state
 
@@ -173,6 +182,7 @@ class LapKRRClassifier(PartlyLabelled):
         return setup
 
     def check_parameters(self) -> None:
+        super().check_parameters()
         check_scalar(self.n_neighbors, "n_neighbors", Integral, min_val=1)
         check_scalar(self.power, "power", Integral, min_val=1)
         if self.width is not None:
@@ -223,13 +233,20 @@ class LapKRRClassifier(PartlyLabelled):
         self._agents = network.size
         self._hosted = network.hosted
         if self._learned_alone:
-            self.widths_ = np.empty(len(inputs))
-            coefficients = []
-            for k, (own, Y) in enumerate(zip(self.patterns_, outputs, strict=True)):
-                D = squared_distances(own)
-                self.widths_[k] = self.width or _half_median(D)
-                coefficients.append(self._solve_alone(self._manifold(self.widths_[k]), D, Y))
-            return OwnAnswer(coefficients, Report("LapKRR of each agent alone", True, 0, ()))
+            distances = [squared_distances(own) for own in self.patterns_]
+            self.widths_ = np.array([self.width or _half_median(D) for D in distances])
+
+            def solve(outputs: list[Array]) -> list[Array]:
+                agents = zip(self.widths_, distances, outputs, strict=True)
+                return [self._solve_alone(self._manifold(width), D, Y) for width, D, Y in agents]
+
+            def score(without: list[Array], held: list[Marks]) -> list[Array]:
+                agents = zip(self.widths_, distances, held, solve(without), strict=True)
+                return [gaussian(D[rows], width) @ a for width, D, rows, a in agents]
+
+            self.calibrate(setup, outputs, score, alone=True)
+            report = Report("LapKRR of each agent alone", True, 0, ())
+            return OwnAnswer(solve(outputs), report)
         return OwnAnswer(*self._solve_together(setup, self.patterns_, outputs))
 
     def _manifold(self, width: float) -> Manifold:
@@ -272,19 +289,31 @@ class LapKRRClassifier(PartlyLabelled):
         D, report = self._all_distances(setup, patterns)
         width = self.width or _agree_on_width(network, D)
         self.widths_ = np.full(len(D), width)
-        J = np.zeros((len(D), places.N))
-        y = np.zeros((len(D), places.N, outputs[0].shape[1]))
-        for k, agent in enumerate(network.hosted):
-            J[k, places.of(agent)] = is_labelled(outputs[k])
-            y[k, places.of(agent)] = outputs[k]
-        J = np.rint(total(network, J))  # zeros and ones, also if the sum is inexact
-        a = total(network, _solve_each(self._manifold(width), D, J, y))
-        if np.abs(a[0]).max() >= HUGE:  # all agents see the same a, and stop together
-            raise DataError(
-                f"the rows do not determine a model with width={width:g}, "
-                f"gamma_A={self.gamma_A:g} and power={self.power}: raise gamma_A, or lower power"
-            )
-        return [a[k, places.of(agent)] for k, agent in enumerate(network.hosted)], report
+        own_rows = [places.of(agent) for agent in network.hosted]
+
+        def solve(outputs: Sequence[Array]) -> Array:
+            J = np.zeros((len(D), places.N))
+            y = np.zeros((len(D), places.N, outputs[0].shape[1]))
+            for k, rows in enumerate(own_rows):
+                J[k, rows] = is_labelled(outputs[k])
+                y[k, rows] = outputs[k]
+            J = np.rint(total(network, J))  # zeros and ones, also if the sum is inexact
+            a = total(network, _solve_each(self._manifold(width), D, J, y))
+            if np.abs(a[0]).max() >= HUGE:  # all agents see the same a, and stop together
+                raise DataError(
+                    f"the rows do not determine a model with width={width:g}, "
+                    f"gamma_A={self.gamma_A:g} and power={self.power}: raise gamma_A, or lower "
+                    "power"
+                )
+            return a
+
+        def score(without: list[Array], held: list[Marks]) -> list[Array]:
+            agents = zip(D, own_rows, held, solve(without), strict=True)
+            return [gaussian(known[rows][marks], width) @ a for known, rows, marks, a in agents]
+
+        a = solve(outputs)
+        self.calibrate(setup, list(outputs), score)
+        return [a[k, rows] for k, rows in enumerate(own_rows)], report
 
     def _all_distances(self, setup: Setup, patterns: Sequence[Array]) -> tuple[list[Array], Report]:
         """Return the squared distances between all rows, as each hosted agent knows them."""

@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
+from peerlearn.algorithms.likelihood import SUMS
 from peerlearn.algorithms.smooth import SmoothSolver
+from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError
 from peerlearn.local.families import Logistic, Multinomial, OutputFamily
 from peerlearn.models.base import RandomState
+from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
 from peerlearn.models.generalised_linear import GeneralisedLinear
 from peerlearn.models.targets import LabelTargets
 from peerlearn.network import Network
@@ -43,6 +46,11 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
         which makes some of them 0. A lasso needs the solver "newton".
     fit_intercept : bool, default True
         Whether f(x) has a constant.
+    class_weight : "balanced", dict of label: weight, or None, default None
+        Factors of the log-likelihoods of each class's rows. With "balanced", all classes have the
+        same weight together: a class weighs the more the fewer rows the whole network has of it.
+        That costs one more sum, of as many numbers as there are classes. Standard errors are then
+        those of weighted rows: see `fit`.
     solver : str or SmoothSolver, default "newton"
         How agents minimise together: "newton", which is exact to 1e-8 and takes up to 1000
         coefficients, "lbfgs", "tracking", "diffusion", or an object with settings.
@@ -87,6 +95,7 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
         *,
         penalty: str = "ridge",
         fit_intercept: bool = True,
+        class_weight: ClassWeight = None,
         solver: SmoothSolver | str = "newton",
         network: Network | None = None,
         random_state: RandomState = None,
@@ -94,9 +103,25 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
         self.alpha = alpha
         self.penalty = penalty
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.solver = solver
         self.network = network
         self.random_state = random_state
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_class_weight(self.class_weight)
+
+    def weigh_rows(
+        self, network: Network, outputs: list[Array], weights: list[Array] | None
+    ) -> list[Array] | None:
+        return weigh_classes(
+            self.class_weight,
+            self.classes_.tolist(),
+            outputs,
+            weights,
+            lambda counts: sum_alike(network, counts, SUMS),
+        )
 
     def family_of_targets(self) -> OutputFamily:
         if len(self.classes_) == 2:
@@ -133,7 +158,13 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        f = self.agent_outputs(X, slice(1))[0]
+        return self._probabilities(self.agent_outputs(X, slice(1))[0])
+
+    def agent_probabilities(self, X: ArrayLike) -> Array:
+        """Return the probabilities of every hosted agent: agents x rows x classes."""
+        return np.stack([self._probabilities(f) for f in self.agent_outputs(X)])
+
+    def _probabilities(self, f: Array) -> Array:
         if len(self.classes_) == 2:
             second: Array = expit(f)
             return np.hstack([1.0 - second, second])

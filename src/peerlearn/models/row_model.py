@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import (
@@ -32,7 +33,7 @@ from sklearn.utils.validation import (
 )
 
 from peerlearn import partition
-from peerlearn.arrays import Array, Indices
+from peerlearn.arrays import Array, Indices, map_agents
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
 from peerlearn.models.base import DEALING, Answer, FittedModel, Setup
@@ -127,7 +128,10 @@ def shares_of(
         return [X], [y], None if w is None else [w]
     rows = deal_rows(network, len(y), y if is_classifier(model) else None, seed)
     dealt = None if w is None else [w[own] for own in rows]
-    return [X[own] for own in rows], [y[own] for own in rows], dealt
+    if issparse(X):
+        return [X[own] for own in rows], [y[own] for own in rows], dealt
+    inputs = map_agents(lambda k: X.take(rows[k], axis=0), len(rows), X.size)
+    return inputs, [y[own] for own in rows], dealt
 
 
 def deal_rows(network: Network, count: int, labels: Any, seed: int) -> list[Indices]:

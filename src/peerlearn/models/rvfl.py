@@ -9,7 +9,7 @@ and 4). Features and penalty are chosen first, by cross-validation from sums, un
 so it has the features and the penalty that the thesis uses. A saved model has the arrays
 
     W, b            the hidden layer: inputs x hidden units, and hidden units
-    link_mean, link_scale   of direct links to standardised inputs; missing if there are none
+    input_mean, input_scale   of standardised inputs; missing if inputs are not standardised
     coefficients    features x outputs
     intercept       outputs; missing in files of models that had none
 
@@ -24,8 +24,10 @@ the kind of target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
@@ -37,21 +39,25 @@ from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.averaging import total
-from peerlearn.algorithms.readout.auto import READOUT
+from peerlearn.algorithms.calibration import fit_scales
+from peerlearn.algorithms.readout.auto import READOUT, Auto
 from peerlearn.algorithms.readout.chosen_features import (
     FOLDS,
     MOST_LINKS,
     Rows,
     choose_alpha,
     choose_features,
+    sum_folds,
 )
+from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.readout.means import common_means, common_sums
+from peerlearn.algorithms.readout.ridge_paths import FoldRows, ridge_paths
 from peerlearn.algorithms.readout.secret_gram import solve_in_secret
 from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, Indices
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.candidates import Directions
@@ -71,8 +77,8 @@ from peerlearn.models.base import (
     Setup,
     check_intercept,
     network_of,
-    number_between,
 )
+from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
 from peerlearn.models.given_features import (
     ENTRY,
     check_features,
@@ -82,10 +88,11 @@ from peerlearn.models.given_features import (
     freeze,
 )
 from peerlearn.models.labels import stream_classes
+from peerlearn.models.probabilities import Probabilities, check_probability
 from peerlearn.models.row_model import RowModel, chunk_of, encode_shares
 from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.models.streams import Rows as StreamRows
-from peerlearn.models.targets import LARGEST, LabelTargets, NumberTargets
+from peerlearn.models.targets import NumberTargets
 from peerlearn.network import Network
 
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
@@ -101,6 +108,7 @@ class _RVFL(StreamModel, RowModel):
     """Common part of the classifier and the regressor: features, solver and prediction."""
 
     parts: ClassVar = {"solver": READOUT, "stream": STREAMING}
+    sum_solvers: ClassVar = (Auto, Gram, ConjugateGradient)
     seeds: ClassVar = (FEATURES, DEALING)
     same_coordinates: ClassVar = True
 
@@ -150,9 +158,12 @@ class _RVFL(StreamModel, RowModel):
                 self.features != "auto" or self.activation is not None
             ),
             "all classes given as classes=[..], because labels are not sent": (
-                not isinstance(self, LabelTargets) or getattr(self, "classes", None) is not None
+                getattr(self, "classes", ()) is not None  # regressors have none
             ),
             "no class_weight": getattr(self, "class_weight", None) is None,
+            "no probability=True, which would need more sums": (
+                getattr(self, "probability", None) is not True
+            ),
         }
         for need, is_met in needs.items():
             if not is_met:
@@ -292,6 +303,7 @@ class _RVFL(StreamModel, RowModel):
             else:
                 means = uncentred.zero_means()
             problems = uncentred.about(means)
+            del uncentred  # as large as the problems
         answer = solver.solve(network, problems, Ridge(float(self.alpha_[0])))
         if isinstance(solver, Local) and self.alpha == "auto":  # each agent has its own alpha
             answer = replace(answer, coefficients=problems.ridge(self.alpha_))
@@ -317,7 +329,44 @@ class _RVFL(StreamModel, RowModel):
             tolerance=solver.tolerance,
             intercept=bool(self.fit_intercept),
         )
+        if isinstance(self, Probabilities):
+            self.keep_scales(None)
         return answer
+
+    def fit_folds(
+        self,
+        shares: Sequence[tuple[Any, Any]],
+        folds: Sequence[Indices],
+        count: int,
+        alphas: Sequence[Any],
+    ) -> Iterator[tuple[int, int, Self]] | None:
+        """Train on the rows outside each fold with each alpha, from one sum per fold.
+
+        Return a fold, the place of an alpha, and a fitted copy, for all of them; None if training
+        is not a sum here, because features or alpha are chosen, classes are weighed, or there are
+        to be probabilities.
+
+        shares: of each hosted agent. folds: the fold of each of its rows, of so many.
+        """
+        setup = self.check_settings()
+        weighs = getattr(self, "class_weight", None) is not None
+        calibrates = getattr(self, "probability", False) is True
+        if "auto" in alphas or weighs or calibrates or self._chooses_features(setup):
+            return None
+        inputs, outputs, _ = self.checked_rows(setup, list(shares), None)
+        rows = FoldRows(self.features_, inputs, outputs, folds, bool(self.fit_intercept))
+        found = ridge_paths(setup.network, setup.parts["solver"], rows, count, alphas)
+        return self._copies(found, alphas)
+
+    def _copies(self, found: Array, alphas: Sequence[Any]) -> Iterator[tuple[int, int, Self]]:
+        for fold in range(found.shape[1]):
+            for place, alpha in enumerate(alphas):
+                model = copy.copy(self)
+                model.alpha = alpha
+                model.alpha_ = np.full(len(found), float(alpha))
+                model.intercept_ = found[:, fold, place, 0]
+                model.coefficients_ = found[:, fold, place, 1:]
+                yield fold, place, model
 
     def _choose_settings(
         self,
@@ -332,7 +381,8 @@ class _RVFL(StreamModel, RowModel):
         alpha = None if self.alpha == "auto" else float(self.alpha)
         self.alpha_ = np.full(len(inputs), np.nan if alpha is None else alpha)
         chooses_features = self._chooses_features(setup)
-        if alpha is not None and not chooses_features:
+        calibrates = self.asks_probabilities(alpha is None)
+        if alpha is not None and not chooses_features and not calibrates:
             return ""
         mark = network.ledger.mark()
         rows = Rows(network, solver, inputs, outputs, weights, self._seed, bool(self.fit_intercept))
@@ -347,12 +397,24 @@ class _RVFL(StreamModel, RowModel):
                 rows, directions, alpha, links=bool(links), units=self.n_hidden
             )
             chosen.append(f"{kind} features")
+        if alpha is None or calibrates:
+            folds = sum_folds(rows, self.features_)
         if alpha is None:
-            self.alpha_ = choose_alpha(rows, self.features_)
+            self.alpha_ = choose_alpha(rows, self.features_, folds)
             chosen.append(f"alpha {self.alpha_[0]:.3g}")
+        if calibrates:
+            self.calibrate(rows, folds)
+            chosen.append("probabilities")
         sent = network.ledger.since(mark).megabytes
         how = f"by {FOLDS}-fold cross-validation from sums, which sent {sent:,.3f} MB"
-        return f"{' and '.join(chosen)} {how}"
+        return f"{', '.join(chosen)} {how}"
+
+    def asks_probabilities(self, has_folds: bool) -> bool:
+        """Return whether to fit probabilities. has_folds: whether sums by fold are made anyway."""
+        return False
+
+    def calibrate(self, rows: Rows, folds: list[Array]) -> None:
+        """Fit probabilities on the scores of rows held out, from the sums of each fold."""
 
     def weigh_rows(
         self,
@@ -455,7 +517,7 @@ class _RVFL(StreamModel, RowModel):
             return features_to_archive(layer)
         arrays: dict[str, AnyArray] = {"W": layer.W, biases: layer.b} if layer.W.size else {}
         if layer.mean is not None and layer.scale is not None:
-            arrays |= {"link_mean": layer.mean, "link_scale": layer.scale}
+            arrays |= {"input_mean": layer.mean, "input_scale": layer.scale}
         entries = {"activation": layer.activation, "direct_links": bool(layer.direct_links)}
         return arrays, entries
 
@@ -498,13 +560,13 @@ class _RVFL(StreamModel, RowModel):
         links = reader.entry("direct_links", bool)
         mean = None
         scale = None
-        if "link_mean" in reader.arrays:
-            mean = reader.numbers("link_mean", self.n_features_in_)
-            scale = reader.numbers("link_scale", self.n_features_in_)
+        if "input_mean" in reader.arrays:
+            mean = reader.numbers("input_mean", self.n_features_in_)
+            scale = reader.numbers("input_scale", self.n_features_in_)
         self.features_ = RandomFeatures(W, b, activation, links, None, mean, scale)
 
 
-class RVFLClassifier(LabelTargets, _RVFL):
+class RVFLClassifier(Probabilities, _RVFL):
     """Random-feature classifier that agents train together; rows stay at their agents.
 
     Parameters
@@ -516,14 +578,15 @@ class RVFLClassifier(LabelTargets, _RVFL):
         Ridge penalty on the coefficients, lambda in the thesis. "auto" chooses it by 5-fold
         cross-validation from sums over all agents; for streams it is 1. With the solver "local",
         each agent chooses from its own rows.
-    features : {"auto", "fixed", "columns"}, function, or fitted transformer, default "auto"
+    features : str, function or fitted transformer, default "auto"
         "auto" chooses kind and width of the features by 5-fold cross-validation from sums over all
         agents: random Fourier features, random features with tanh, or none. Columns are
-        standardised. "fixed" draws the features of the thesis, whatever the data are. Models that
-        are given an activation have fixed features, and so have streams and the solver "local"
-        over several agents, which have no sums to choose by. The report says what was chosen and
-        what the choice sent: 6 to 12 times as much as one sum of Gram matrices. "columns" takes
-        the columns of X themselves. A function gets up to 1,024 rows at a time and returns one row
+        standardised, and what is more than three deviations away counts as three. "fixed" draws
+        the features of the thesis, whatever the data are. Models that are given an activation have
+        fixed features, and so have streams and the solver "local" over several agents, which have
+        no sums to choose by. The report says what was chosen and what the choice sent: 3 to 12
+        times as much as one sum of Gram matrices with all hidden units. "columns" takes the
+        columns of X themselves. A function gets up to 1,024 rows at a time and returns one row
         of features for each; it stands for a trained network without its last layer, and so does
         a fitted scikit-learn transformer. All agents must give the same one. Its features are
         computed once, and twice with alpha="auto"; those of all rows are never in memory together.
@@ -544,6 +607,12 @@ class RVFLClassifier(LabelTargets, _RVFL):
         Factors of the squared errors of each class's rows. With "balanced", all classes have the
         same weight together: a class weighs the more the fewer rows the whole network has of it.
         That costs one more sum, of as many numbers as there are classes. Streams take no weights.
+    probability : bool or "auto", default "auto"
+        Whether to fit `predict_proba`, on scores of rows by readouts of the other folds. "auto" is
+        True if alpha is chosen: its cross-validation has the sums of each fold already, and 5 times
+        the coefficients and some 10 small sums are sent in addition. With a given alpha, True also
+        sends one Gram matrix per fold. "auto" is False for features that are given, because True
+        computes them once more. Streams have no probabilities.
     solver : str or Solver, default "auto"
         How agents compute the coefficients together: "auto", "local", "consensus", "admm", "gram",
         "cg", or an object with settings such as ADMM(tolerance=1e-6).
@@ -569,6 +638,9 @@ class RVFLClassifier(LabelTargets, _RVFL):
         The constant of each hosted agent; 0 without fit_intercept.
     features_ : RandomFeatures or FrozenFeatures
         The hidden layer, or the features that were given: the same at every agent.
+    probability_scale_ : ndarray or None
+        The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
+        None if there are none.
     report_ : Report
         What the solver did and what was sent. It prints as a small table.
 
@@ -581,6 +653,8 @@ class RVFLClassifier(LabelTargets, _RVFL):
     >>> model = model.fit(digits.X[:1500], digits.y[:1500])
     >>> bool(model.score(digits.X[1500:], digits.y[1500:]) > 0.9)
     True
+    >>> model.predict_proba(digits.X[1500:]).max(axis=1).mean().round(1)
+    np.float64(0.9)
     """
 
     def __init__(
@@ -593,7 +667,8 @@ class RVFLClassifier(LabelTargets, _RVFL):
         direct_links: bool | Literal["auto"] = "auto",
         fit_intercept: Intercept = "auto",
         classes: Sequence[Any] | None = None,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        class_weight: ClassWeight = None,
+        probability: bool | Literal["auto"] = "auto",
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
         network: Network | None = None,
@@ -613,20 +688,33 @@ class RVFLClassifier(LabelTargets, _RVFL):
         )
         self.classes = classes
         self.class_weight = class_weight
+        self.probability = probability
 
     def check_parameters(self) -> None:
         super().check_parameters()
         if self.classes is not None:
             stream_classes(self.classes)
-        given = self.class_weight
-        if given is None or given == "balanced":
-            return
-        if not isinstance(given, Mapping):
-            raise InputError(
-                f"class_weight is {given!r:.60}: give 'balanced', None, or a dict of label: weight"
-            )
-        for label, weight in given.items():
-            number_between(weight, f"class_weight of {label!r:.60}", 0.0, LARGEST)
+        check_class_weight(self.class_weight)
+        check_probability(self.probability, auto=True)
+
+    def promises_probabilities(self) -> bool:
+        if self.probability != "auto":
+            return bool(self.probability)
+        return self.alpha == "auto" and isinstance(self.features, str)
+
+    def asks_probabilities(self, has_folds: bool) -> bool:
+        asks = bool(self.probability)
+        if self.probability == "auto":
+            # Features that were given may be expensive, and would be computed once more.
+            asks = has_folds and not isinstance(self.features_, FrozenFeatures)
+        if not asks:
+            self.keep_scales(None)
+        return asks
+
+    def calibrate(self, rows: Rows, folds: list[Array]) -> None:
+        held_out = rows.score_held_out(self.features_, folds, self.alpha_)
+        sum_up = partial(common_sums, rows.network, rows.solver)
+        self.keep_scales(fit_scales(held_out, sum_up))
 
     def weigh_rows(
         self,
@@ -635,24 +723,14 @@ class RVFLClassifier(LabelTargets, _RVFL):
         outputs: list[Array],
         weights: list[Array] | None,
     ) -> list[Array] | None:
-        """Return the given weights, times those of classes.
-
-        If balanced, a class with n of all N rows of the network weighs N / (C n), C classes.
-        """
-        if self.class_weight is None:
-            return weights
-        members = [np.hstack([Y < 0, Y > 0]) if Y.shape[1] == 1 else Y > 0 for Y in outputs]
-        if isinstance(self.class_weight, Mapping):
-            of_classes = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
-            factors = np.tile(np.array(of_classes, dtype=np.float64), (len(members), 1))
-        else:
-            counts = np.stack([own.sum(axis=0).astype(np.float64) for own in members])
-            rows = common_sums(network, solver, counts)
-            factors = rows.sum(axis=1, keepdims=True) / (rows.shape[1] * np.maximum(rows, 1.0))
-        own_weights = [member @ w for member, w in zip(members, factors, strict=True)]
-        if weights is None:
-            return own_weights
-        return [own * w for own, w in zip(own_weights, weights, strict=True)]
+        """Return the given weights, times those of classes."""
+        return weigh_classes(
+            self.class_weight,
+            self.classes_.tolist(),
+            outputs,
+            weights,
+            lambda counts: common_sums(network, solver, counts),
+        )
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None
@@ -681,7 +759,16 @@ class RVFLClassifier(LabelTargets, _RVFL):
             raise InputError(
                 "class_weight is set, and streams take no weights: leave it out, or use fit"
             )
+        if self.probability is True:
+            raise InputError(
+                "probability=True needs rows that are held out, and a stream keeps none: set it to "
+                "'auto' or False, or use fit"
+            )
         return self.learn_chunk(X, y, classes)
+
+    def continue_from(self, stream: Stream) -> Self:
+        self.keep_scales(None, "it learned from a stream, which keeps no rows to hold out; use fit")
+        return super().continue_from(stream)
 
 
 class RVFLRegressor(NumberTargets, _RVFL):
@@ -698,14 +785,15 @@ class RVFLRegressor(NumberTargets, _RVFL):
         Ridge penalty on the coefficients, lambda in the thesis. "auto" chooses it by 5-fold
         cross-validation from sums over all agents; for streams it is 1. With the solver "local",
         each agent chooses from its own rows.
-    features : {"auto", "fixed", "columns"}, function, or fitted transformer, default "auto"
+    features : str, function or fitted transformer, default "auto"
         "auto" chooses kind and width of the features by 5-fold cross-validation from sums over all
         agents: random Fourier features, random features with tanh, or none. Columns are
-        standardised. "fixed" draws the features of the thesis, whatever the data are. Models that
-        are given an activation have fixed features, and so have streams and the solver "local"
-        over several agents, which have no sums to choose by. The report says what was chosen and
-        what the choice sent: 6 to 12 times as much as one sum of Gram matrices. "columns" takes
-        the columns of X themselves. A function gets up to 1,024 rows at a time and returns one row
+        standardised, and what is more than three deviations away counts as three. "fixed" draws
+        the features of the thesis, whatever the data are. Models that are given an activation have
+        fixed features, and so have streams and the solver "local" over several agents, which have
+        no sums to choose by. The report says what was chosen and what the choice sent: 3 to 12
+        times as much as one sum of Gram matrices with all hidden units. "columns" takes the
+        columns of X themselves. A function gets up to 1,024 rows at a time and returns one row
         of features for each; it stands for a trained network without its last layer, and so does
         a fitted scikit-learn transformer. All agents must give the same one. Its features are
         computed once, and twice with alpha="auto"; those of all rows are never in memory together.

@@ -54,7 +54,9 @@ and, in its text, the entry positive_share for two classes and outputs, M, for m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -103,6 +105,10 @@ class S3VMClassifier(PartlyLabelled):
         over the network: a machine of the labelled rows alone classifies the unlabelled rows, and
         they are counted. That costs a second training, of fewer rows. Give r if it is known. With
         more than two classes it is not needed.
+    probability : bool, default False
+        Whether to fit `predict_proba`, on scores of labelled rows by models that were trained
+        without the labels of their fold: 5 more trainings. With fewer than 5 labels of a class
+        there are fewer folds; one label is refused.
     solver : str or SmoothSolver, default "lbfgs"
         How agents minimise together: "lbfgs", "newton", "next", "tracking", "diffusion", or an
         object with settings. All except "diffusion" need a network that delivers every message.
@@ -124,6 +130,9 @@ class S3VMClassifier(PartlyLabelled):
         b of each hosted agent; (n_hosted_agents, n_classes) for more than two classes.
     positive_share_ : float or None
         r; None for more than two classes.
+    probability_scale_ : ndarray or None
+        The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
+        None without probability.
     report_ : Report
         What the solver did and what was sent. It prints as a small table.
 
@@ -156,6 +165,7 @@ class S3VMClassifier(PartlyLabelled):
         *,
         s: float = 5.0,
         positive_share: float | None = None,
+        probability: bool = False,
         solver: SmoothSolver | str = "lbfgs",
         network: Network | None = None,
         random_state: RandomState = None,
@@ -164,11 +174,13 @@ class S3VMClassifier(PartlyLabelled):
         self.C2 = C2
         self.s = s
         self.positive_share = positive_share
+        self.probability = probability
         self.solver = solver
         self.network = network
         self.random_state = random_state
 
     def check_parameters(self) -> None:
+        super().check_parameters()
         for name, least in (("C1", "above 0"), ("C2", "of 0 or more"), ("s", "above 0")):
             value = _as_number(getattr(self, name))
             may_be_zero = name == "C2"
@@ -213,8 +225,24 @@ class S3VMClassifier(PartlyLabelled):
             below = labels.L - labels.P + (1 - r) * labels.U
             t = threshold(network, f, below, count=labels.L + labels.U)
             self.intercept_ = np.full(len(m), 2 * r - 1 - t)
+        self.calibrate(setup, outputs, partial(self._score_again, setup, inputs))
         answer: Answer = replace(found, coefficients=w, apart=None)
         return answer
+
+    def _score_again(
+        self, setup: Setup, inputs: list[Any], without: list[Array], held: list[Marks]
+    ) -> list[Array]:
+        """Return scores of the rows held out, by a model trained without their labels."""
+        other = copy(self)
+        other.probability = False
+        if hasattr(other, "feature_names_in_"):
+            del other.feature_names_in_  # rows have no names any more
+        other.coefficients_ = other.train(setup, inputs, without).coefficients
+        scores = [np.zeros((0, Y.shape[1])) for Y in without]
+        for k, (X, rows) in enumerate(zip(inputs, held, strict=True)):
+            if rows.any():
+                scores[k] = other.agent_outputs(X[rows], slice(k, k + 1))[0]
+        return scores
 
     def _share(
         self, network: Network, solver: SmoothSolver, inputs: list[Any], labels: Labels
@@ -265,8 +293,8 @@ class S3VMClassifier(PartlyLabelled):
     def to_archive(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         arrays = {"mean": self.mean_[0], "intercept": np.asarray(self.intercept_[0])}
         if self.positive_share_ is None:
-            return arrays, {"outputs": len(self.classes_)}
-        return arrays, {"positive_share": self.positive_share_}
+            return arrays, {"outputs": len(self.classes_), **self.target_entries()}
+        return arrays, {"positive_share": self.positive_share_, **self.target_entries()}
 
     def from_archive(self, reader: ArchiveReader) -> None:
         inputs = self.n_features_in_

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,10 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
-from peerlearn.arrays import HUGE
+from peerlearn.arrays import HUGE, Array
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError
+from peerlearn.local.recursive import State
 from peerlearn.models.adaptive_filter import AdaptiveFilter
 from peerlearn.models.archive import describe, read_archive, write_arrays
 from peerlearn.models.archive_reader import ArchiveReader
@@ -40,6 +42,13 @@ from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.network.base import Counts, Network
 
 WAY_OUT = "give the file that save_stream wrote for these agents, and the network that they had"
+# What stands for arrays that files of 0.6 do not have. Their streams have no bound, and thresholds
+# that have not begun to decay.
+MISSING_BEFORE: dict[str, Callable[[State, tuple[int, ...]], Array]] = {
+    "accuracy": lambda _, axes: np.full(axes, HUGE),
+    "before": lambda state, _: state["b"].copy(),
+    "factors": lambda _, axes: np.ones(axes),
+}
 
 
 def save_stream(model: StreamModel | AdaptiveFilter, path: str | os.PathLike[str]) -> None:
@@ -147,10 +156,10 @@ def _resume(
         model.feature_names_in_ = np.array(columns, dtype=object)
     shape = model.stream_from_archive(reader, len(here.hosted))
     shapes = _state_shapes(model, learner, here, *shape)
-    state = {}
+    state: State = {}
     for name, axes in shapes.items():
-        if name == "accuracy" and f"state {name}" not in reader.arrays:
-            state[name] = np.full(axes, HUGE)  # 0.6 saved streams without it: there is no bound
+        if name in MISSING_BEFORE and f"state {name}" not in reader.arrays:
+            state[name] = MISSING_BEFORE[name](state, axes)
             continue
         # Learners change arrays in place, and expect them in C order.
         state[name] = np.ascontiguousarray(reader.numbers(f"state {name}", *axes))

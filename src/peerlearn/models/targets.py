@@ -172,6 +172,8 @@ class LabelTargets(ClassifierMixin, Targets):
     def begin_stream(
         self, targets: Sequence[Any], classes: Any, *, may_grow: bool = False
     ) -> Mapping[str, Any]:
+        if classes is None:
+            classes = getattr(self, "classes", None)
         if classes is None and hasattr(self, "classes_"):
             classes = self.classes_  # from an earlier fit
         self._takes_new_classes = classes is None and may_grow
@@ -286,6 +288,9 @@ def check_finite_rows(X: Any, whose: str) -> None:
     whose: the beginning of the error message.
     """
     values = X.data if scipy.sparse.issparse(X) else X
+    # One look at the rows is enough where the sum of squares is small.
+    if values.flags.c_contiguous and np.vdot(values, values) <= LARGEST**2:
+        return
     largest = np.maximum(values.max(initial=0.0), -values.min(initial=0.0))
     if largest <= LARGEST:
         return

@@ -1,13 +1,15 @@
 """Targets in which some rows have no label. They are marked -1, as in scikit-learn.
 
 Classes are found from the labelled rows of all agents. An agent may have only labelled rows, or
-only unlabelled ones.
+only unlabelled ones. For probabilities the model is trained once more without the labels of each
+fold in turn; the rows of the fold stay, as rows without a label.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,17 +18,31 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from peerlearn.algorithms.agreement import union
-from peerlearn.arrays import Array
+from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.calibration import fit_scales
+from peerlearn.algorithms.readout.chosen_features import FOLDS
+from peerlearn.algorithms.sums import sum_alike
+from peerlearn.arrays import Array, Indices
 from peerlearn.errors import DataError, WireError
+from peerlearn.local.held_out import HeldOutScores
 from peerlearn.models.archive_reader import ArchiveReader
+from peerlearn.models.base import DEALING, Setup
 from peerlearn.models.labels import NUMBERS, as_one_kind
+from peerlearn.models.probabilities import (
+    Probabilities,
+    check_probability,
+    deal_folds,
+    number_of_folds,
+)
 from peerlearn.models.row_model import RowModel
-from peerlearn.models.targets import LabelTargets
 from peerlearn.network.base import Network
 
 Marks = NDArray[np.bool_]
 WRAPPERS = ("OneVsRestClassifier", "OneVsOneClassifier", "OutputCodeClassifier")
 NO_LABEL = (-1, "-1", "-1.0", b"-1")
+SUMS = Averaging(tolerance=1e-12)  # exact, except where messages get lost
+# Returns the scores of rows that are held out, by agent, from all targets without theirs.
+Score = Callable[[list[Array], list[Marks]], list[Array]]
 
 
 def is_unlabelled(y: Any) -> Marks:
@@ -39,10 +55,15 @@ def is_unlabelled(y: Any) -> Marks:
     return np.array([label in NO_LABEL for label in y.tolist()], dtype=np.bool_)
 
 
-class PartlyLabelled(LabelTargets, RowModel):
+class PartlyLabelled(Probabilities, RowModel):
     """Base class of semi-supervised classifiers."""
 
     partly_labelled: ClassVar = True
+
+    probability: bool
+
+    def check_parameters(self) -> None:
+        check_probability(self.probability)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Train on rows, some of which have no label.
@@ -88,10 +109,76 @@ class PartlyLabelled(LabelTargets, RowModel):
             outputs[marks] = self._encode_codes(np.searchsorted(self.classes_, known))
         return outputs
 
+    def calibrate(
+        self, setup: Setup, outputs: list[Array], score: Score, *, alone: bool = False
+    ) -> None:
+        """Fit probabilities on scores of labelled rows that were held out, if they are asked for.
+
+        alone: whether agents do not work together.
+        """
+        self.keep_scales(None)
+        if not self.probability:
+            return
+        sum_up: Callable[[Array], Array] = np.asarray
+        if not alone:
+            sum_up = partial(sum_alike, setup.network, averaging=SUMS)
+        count, folds = self._deal_labels(setup, outputs, sum_up, alone=alone)
+        scores = [np.zeros(Y.shape) for Y in outputs]
+        for fold in range(count):
+            held = [own == fold for own in folds]
+            without = [np.where(own[:, None], 0.0, Y) for Y, own in zip(outputs, held, strict=True)]
+            for own, rows, found in zip(scores, held, score(without, held), strict=True):
+                own[rows] = found
+        marks = [own >= 0 for own in folds]
+        agents = zip(scores, outputs, marks, strict=True)
+        held_out = [HeldOutScores(f[own], Y[own]) for f, Y, own in agents]
+        self.keep_scales(fit_scales(held_out, sum_up))
+
+    def _deal_labels(
+        self,
+        setup: Setup,
+        outputs: list[Array],
+        sum_up: Callable[[Array], Array],
+        *,
+        alone: bool,
+    ) -> tuple[int, list[Indices]]:
+        """Return the number of folds, and the fold of each row, -1 for rows without a label.
+
+        Agents deal their own rows. They deal a class again if all its labels would be in one fold.
+        """
+        C = len(self.classes_)
+        codes = [np.where(is_labelled(Y), self._choose(Y), -1) for Y in outputs]
+        count = FOLDS
+        if not alone:
+            own_counts = np.stack([_count_by_fold(own * 0, own, 1, C) for own in codes])
+            count = number_of_folds(np.rint(sum_up(own_counts)[0]), self.classes_)
+        attempts = np.zeros(C, dtype=np.intp)
+        while True:
+            folds = []
+            for agent, own in zip(setup.network.hosted, codes, strict=True):
+                seed = (setup.seeds[DEALING], agent)
+                seeds = [(*seed, c, int(attempt)) for c, attempt in enumerate(attempts)]
+                folds.append(deal_folds(own, count, seeds))
+            pairs = zip(folds, codes, strict=True)
+            own_counts = np.stack([_count_by_fold(*pair, count, C) for pair in pairs])
+            in_folds = np.rint(sum_up(own_counts)[0]).reshape(count, C)
+            again = np.count_nonzero(in_folds, axis=0) < 2
+            if alone or not again.any():
+                return count, folds
+            attempts += again
+
     def restore_targets(self, reader: ArchiveReader, outputs: int) -> None:
         super().restore_targets(reader, outputs)
         if is_unlabelled(self.classes_).any():
             raise reader.wrong("-1 is among its classes, which marks rows without a label")
+
+
+def _count_by_fold(folds: Indices, codes: Indices, count: int, classes: int) -> Array:
+    """Return the number of rows of each fold and class, in one row."""
+    counts = np.zeros((count, classes))
+    known = codes >= 0
+    np.add.at(counts, (folds[known], codes[known]), 1.0)
+    return counts.ravel()
 
 
 def is_labelled(outputs: Array) -> Marks:
@@ -103,21 +190,29 @@ def _refuse_wrappers(name: str) -> None:
     """Refuse to be trained by a wrapper of scikit-learn that made -1 a class.
 
     Such a wrapper, OneVsRestClassifier for one, hands over 0 and 1 instead of the labels, so y does
-    not show what happened. The wrapper itself is found among the callers; not if it trains in other
-    processes (n_jobs).
+    not show what happened. The wrapper itself is found among the callers. If it trains in other
+    processes (n_jobs), one of its functions is, which knows the class, all labels or codes of -1.
     """
     multiclass = sys.modules.get("sklearn.multiclass")  # if not imported, no wrapper was made
     frame = None if multiclass is None else sys._getframe(1)
     while frame is not None:
         caller = frame.f_locals.get("self")
-        y = frame.f_locals.get("y")
-        wrappers = [getattr(multiclass, kind) for kind in WRAPPERS]
-        if isinstance(caller, tuple(wrappers)) and y is not None:
-            labels = column_or_1d(y)
-            if is_unlabelled(labels).any():
+        wrappers = tuple(getattr(multiclass, kind) for kind in WRAPPERS)
+        known: list[Any] = []
+        who = "a wrapper of scikit-learn"
+        if isinstance(caller, wrappers):
+            known.append(frame.f_locals.get("y"))
+            who = type(caller).__name__
+        elif frame.f_globals.get("__name__") == "sklearn.multiclass" and (
+            frame.f_code.co_name.startswith("_fit")
+        ):
+            known.append(frame.f_locals.get("y"))
+            known.append((frame.f_locals.get("classes") or [None])[-1:])
+        for labels in known:
+            if labels is not None and is_unlabelled(column_or_1d(labels)).any():
                 raise DataError(
-                    f"{type(caller).__name__} takes -1, which marks rows without a label, for a "
-                    f"class: train {name} without it, it takes any number of classes"
+                    f"{who} takes -1, which marks rows without a label, for a class: train "
+                    f"{name} without it, it takes any number of classes"
                 )
         frame = frame.f_back
 

@@ -21,19 +21,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from peerlearn.algorithms.agreement import Drawn, check_same_settings
 from peerlearn.algorithms.averaging import total
+from peerlearn.algorithms.calibration import fit_scales
 from peerlearn.algorithms.columns import COLUMNS, ColumnSolver
 from peerlearn.algorithms.columns.solver import Prediction
+from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.row_identity import (
     checksum,
     common_rows,
@@ -46,6 +49,7 @@ from peerlearn.arrays import Array, Indices, one_blas_thread
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.column_blocks import ColumnBlocks, FeatureMaps, subtract_means
 from peerlearn.local.features import RandomFeatures, check_activation
+from peerlearn.local.held_out import HeldOutScores
 from peerlearn.local.penalties import Ridge
 from peerlearn.models.base import (
     DEALING,
@@ -60,7 +64,14 @@ from peerlearn.models.base import (
     one_agent,
 )
 from peerlearn.models.column_shares import ColumnShares, Given, column_shares, row_texts
-from peerlearn.models.targets import LabelTargets, NumberTargets, Targets
+from peerlearn.models.probabilities import (
+    Probabilities,
+    check_probability,
+    deal_folds,
+    has_probabilities,
+    number_of_folds,
+)
+from peerlearn.models.targets import NumberTargets, Targets
 from peerlearn.network import Network
 
 __all__ = ["VerticalRVFLClassifier", "VerticalRVFLRegressor"]
@@ -70,6 +81,15 @@ FEATURES = "the features"
 HASHES = "the hashes of identifiers"
 TIES = "ties of votes"
 SAME_ORDER = "give all agents the same rows in the same order"
+
+
+@dataclass(frozen=True)
+class Readout:
+    """Features and coefficients of each hosted agent, and the intercept."""
+
+    features: list[RandomFeatures]
+    coefficients: list[Array]
+    intercept: Array
 
 
 class _Vertical(Targets, FittedModel):
@@ -181,23 +201,36 @@ class _Vertical(Targets, FittedModel):
         if network.size > 1:
             shares = self._agree(setup, shares, maps)
         (Y,) = self.encode(one_agent(), shares.targets[:1])
-        blocks = ColumnBlocks.of_inputs(maps, network.hosted, shares.inputs)
-        inputs = zip(network.hosted, shares.inputs, strict=True)
-        features = [maps.draw(agent, own.shape[1]) for agent, own in inputs]
-        self.intercept_ = np.zeros(Y.shape[1])
+        self._prediction = solver.prediction if network.size > 1 else "own"
+        readout, report = self._solve(setup, maps, shares.inputs, Y)
+        self.calibrate(setup, maps, shares.inputs, Y)
+        self.features_ = readout.features
+        self.intercept_ = readout.intercept
+        self.columns_ = shares.given.columns
+        self._given = shares.given
+        self._agents = network.size
+        return OwnAnswer(readout.coefficients, report)
+
+    def _solve(
+        self, setup: Setup, maps: FeatureMaps, inputs: Sequence[Array], Y: Array
+    ) -> tuple[Readout, Report]:
+        """Return the hosted agents' parts of f, learned from these rows, and the report."""
+        network = setup.network
+        blocks = ColumnBlocks.of_inputs(maps, network.hosted, inputs)
+        agents = zip(network.hosted, inputs, strict=True)
+        features = [maps.draw(agent, own.shape[1]) for agent, own in agents]
+        intercept = np.zeros(Y.shape[1])
         if self.fit_intercept:
             centers = blocks.centre()
             pairs = zip(features, centers, strict=True)
             features = [replace(h, center=center) for h, center in pairs]
             Y = Y.copy()
-            self.intercept_ = subtract_means(Y)
-        solution = solver.solve_columns(network, blocks, Y, self.alpha)
-        self.features_ = features
-        self.columns_ = shares.given.columns
-        self._given = shares.given
-        self._agents = network.size
-        self._prediction = solver.prediction if network.size > 1 else "own"
-        return OwnAnswer(solution.coefficients, solution.report)
+            intercept = subtract_means(Y)
+        solution = setup.parts["solver"].solve_columns(network, blocks, Y, self.alpha)
+        return Readout(features, solution.coefficients, intercept), solution.report
+
+    def calibrate(self, setup: Setup, maps: FeatureMaps, inputs: Sequence[Array], Y: Array) -> None:
+        """Fit probabilities, if they are asked for."""
 
     def _units(self, network: Network) -> tuple[int, ...]:
         """Return the number of hidden units of each agent of the network."""
@@ -231,6 +264,7 @@ class _Vertical(Targets, FittedModel):
                 "activation": self.activation,
                 "direct_links": float(self.direct_links),
                 "fit_intercept": float(self.fit_intercept),
+                **self.compared_settings(),
                 "the seed of the features": maps.seed,
                 **setup.parts,
                 "rows": self.rows,
@@ -255,6 +289,10 @@ class _Vertical(Targets, FittedModel):
         same_rows(network, own_texts, key, "y", "give all agents the same targets")
         return shares
 
+    def compared_settings(self) -> dict[str, Any]:
+        """Return further settings that all agents must share, by name."""
+        return {}
+
     def agent_outputs(
         self, X: ArrayLike, agents: slice = slice(None), ids: ArrayLike | None = None
     ) -> Array:
@@ -275,16 +313,21 @@ class _Vertical(Targets, FittedModel):
                 f"tables of {min(lengths)} to {max(lengths)} rows were given to predict: "
                 f"{SAME_ORDER}"
             )
+        readout = Readout(self.features_, self.coefficients_, self.intercept_)
         with one_blas_thread():
-            agents = zip(self.features_, inputs, self.coefficients_, strict=True)
-            parts = np.stack([h(own) @ b for h, own, b in agents])
+            return self._combine(network, readout, inputs)
+
+    def _combine(self, network: Network, readout: Readout, inputs: Sequence[Array]) -> Array:
+        """Return f of rows, agents x rows x M, from the parts of all agents."""
+        agents = zip(readout.features, inputs, readout.coefficients, strict=True)
+        parts = np.stack([h(own) @ b for h, own, b in agents])
         if self._prediction == "own":
-            return parts + self.intercept_
+            return parts + readout.intercept
         if self._prediction == "sum":
-            return total(network, parts) + self.intercept_
+            return total(network, parts) + readout.intercept
         # An agent without columns abstains.
-        voting = np.array([float(len(b) > 0) for b in self.coefficients_])
-        return self._vote(network, parts + voting[:, None, None] * self.intercept_, voting)
+        voting = np.array([float(len(b) > 0) for b in readout.coefficients])
+        return self._vote(network, parts + voting[:, None, None] * readout.intercept, voting)
 
     def _network_to_predict(self) -> Network:
         """Return the network to predict over, which must be the one of the training."""
@@ -305,7 +348,7 @@ class _Vertical(Targets, FittedModel):
         """
 
 
-class VerticalRVFLClassifier(LabelTargets, _Vertical):
+class VerticalRVFLClassifier(Probabilities, _Vertical):
     """Random-feature classifier for agents that have different columns of the same rows.
 
     Agents train and predict together; columns stay at their agents. All agents know y.
@@ -322,6 +365,9 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
         Whether the readout sees the inputs as well as the hidden units.
     fit_intercept : bool, default True
         Whether f(x) has a constant that is not penalised. It costs no message.
+    probability : bool, default False
+        Whether to fit `predict_proba`, on scores of rows by models of the other folds: 5 more
+        trainings, or fewer if a class has fewer rows.
     solver : str or ColumnSolver, default "auto"
         How agents compute the coefficients together: "auto", "dual", "sketched", "sharing", the
         baselines "local" and "ensemble", or an object with settings such as
@@ -354,6 +400,9 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
     kept_rows_ : list of ndarray, or None
         With rows="intersection", the rows of each hosted agent that were used, in their common
         order.
+    probability_scale_ : ndarray or None
+        The factor s of probabilities softmax(s f(x)), or 1 / (1 + exp(-s f(x))) for two classes;
+        None without probability.
     report_ : Report
         What the solver did and what was sent. It prints as a small table.
 
@@ -368,6 +417,62 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
     True
     """
 
+    def __init__(
+        self,
+        n_hidden: int | Sequence[int] = 50,
+        alpha: float = 1.0,
+        *,
+        activation: str = "sigmoid",
+        direct_links: bool = False,
+        fit_intercept: bool = True,
+        probability: bool = False,
+        solver: ColumnSolver | str = "auto",
+        network: Network | None = None,
+        rows: str = "refuse",
+        row_key: str | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            n_hidden,
+            alpha,
+            activation=activation,
+            direct_links=direct_links,
+            fit_intercept=fit_intercept,
+            solver=solver,
+            network=network,
+            rows=rows,
+            row_key=row_key,
+            random_state=random_state,
+        )
+        self.probability = probability
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_probability(self.probability)
+
+    def compared_settings(self) -> dict[str, Any]:
+        return {"probability": float(self.probability)}
+
+    def calibrate(self, setup: Setup, maps: FeatureMaps, inputs: Sequence[Array], Y: Array) -> None:
+        """Fit probabilities on scores of rows held out, which all agents know: nothing is summed.
+
+        Every agent has the same rows and the same folds.
+        """
+        self.keep_scales(None)
+        if not self.probability:
+            return
+        codes = self._choose(Y)
+        count = number_of_folds(np.bincount(codes).astype(np.float64), self.classes_)
+        seeds = [(self._tie_seed, code) for code in range(len(self.classes_))]
+        folds = deal_folds(codes, count, seeds)
+        scores = np.zeros((len(inputs), *Y.shape))
+        for fold in range(count):
+            held = folds == fold
+            readout, _ = self._solve(setup, maps, [X[~held] for X in inputs], Y[~held])
+            held_inputs = [X[held] for X in inputs]
+            scores[:, held] = self._combine(setup.network, readout, held_inputs)
+        self.keep_scales(fit_scales([HeldOutScores(own, Y) for own in scores], np.asarray))
+
     def decision_function(self, X: ArrayLike, ids: ArrayLike | None = None) -> Array:
         """Return f(x) for each row. All agents call it together, each with its own columns.
 
@@ -379,6 +484,21 @@ class VerticalRVFLClassifier(LabelTargets, _Vertical):
     def predict(self, X: ArrayLike, ids: ArrayLike | None = None) -> Any:
         """Return the class of each row. All agents call it together, each with its columns."""
         return self.decode(self._all_outputs(X, ids)[0])
+
+    @available_if(has_probabilities)
+    def predict_proba(self, X: ArrayLike, ids: ArrayLike | None = None) -> Array:
+        """Return the probability of each class, rows x classes. All agents call it together.
+
+        Needs probability=True. The class with the largest probability is the one that `predict`
+        returns.
+        """
+        probabilities: Array = self._probabilities(self._all_outputs(X, ids))[0]
+        return probabilities
+
+    @available_if(has_probabilities)
+    def agent_probabilities(self, X: ArrayLike, ids: ArrayLike | None = None) -> Array:
+        """Return the probabilities of every hosted agent: agents x rows x classes."""
+        return self._probabilities(self._all_outputs(X, ids))
 
     def _row_texts(self, y: Any) -> list[str]:
         return texts_of(np.ravel(y), "labels")

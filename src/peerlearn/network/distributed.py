@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import networkx as nx
 import numpy as np
@@ -65,6 +65,13 @@ class DistributedNetwork(Network):
 
     checks_every_round = False
     compiled = True
+
+    def __reduce__(self) -> NoReturn:
+        # Wrappers of scikit-learn with n_jobs send estimators, and with them networks, elsewhere.
+        raise NetworkError(
+            f"a {type(self).__name__} belongs to this process and cannot be sent to another one: "
+            "train with n_jobs=None, as all agents must take part in every fit in the same order"
+        )
 
     def __init__(
         self, graph: nx.Graph, weights: npt.ArrayLike | sp.sparray, place: Indices, here: int

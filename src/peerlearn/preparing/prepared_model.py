@@ -64,15 +64,26 @@ class PreparedModel:
 
         A table without names has the columns of the preparer, in their order.
         """
+        return self.model.predict(self._prepare(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each class for raw rows, as `predict` takes them.
+
+        Raises AttributeError if the model has no probabilities.
+        """
+        return self.model.predict_proba(self._prepare(X))
+
+    def _prepare(self, X: Any) -> Any:
+        """Return what the preparer makes of raw rows."""
         if hasattr(X, "columns") or not self.columns:
-            return self.model.predict(self.preparer.transform(X))
+            return self.preparer.transform(X)
         cells = np.array(X, dtype=object)
         if cells.ndim != 2 or cells.shape[1] != len(self.columns):
             raise DataError(
                 f"rows of shape {cells.shape} do not fit the model: give a table with the columns "
                 f"{', '.join(self.columns)}"
             )
-        return self.model.predict(self.preparer.transform_rows(cells))
+        return self.preparer.transform_rows(cells)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write model and preparer to one file. The file appears only when it is complete."""

@@ -71,13 +71,14 @@ def preparer_from(entries: Any) -> TablePreparer:
     preparer.kinds_ = dict(zip(preparer.column_names(), kinds, strict=True))
     numbers = [name for name, kind in preparer.kinds_.items() if kind in ("number", "date")]
     categories = [name for name, kind in preparer.kinds_.items() if kind == "category"]
-    preparer.imputer_ = _imputer(entries, numbers) if numbers else None
-    preparer.scaler_ = _scaler(entries, numbers) if numbers else None
-    preparer.encoder_ = _encoder(entries, categories) if categories else None
+    preparer.imputer_ = imputer_from(entries, numbers) if numbers else None
+    preparer.scaler_ = scaler_from(entries, numbers) if numbers else None
+    preparer.encoder_ = encoder_from(entries, categories) if categories else None
     return preparer
 
 
-def _imputer(entries: dict[str, Any], names: list[str]) -> NetworkImputer:
+def imputer_from(entries: dict[str, Any], names: list[str]) -> NetworkImputer:
+    """Return the imputer of these entries, for columns of these names."""
     imputer: NetworkImputer = _with_columns(NetworkImputer(add_indicator=True), names)
     imputer.statistics_ = _numbers(entries, "fill", len(names))
     indicated = entries.get("indicated")
@@ -90,7 +91,8 @@ def _imputer(entries: dict[str, Any], names: list[str]) -> NetworkImputer:
     return imputer
 
 
-def _scaler(entries: dict[str, Any], names: list[str]) -> NetworkScaler:
+def scaler_from(entries: dict[str, Any], names: list[str]) -> NetworkScaler:
+    """Return the scaler of these entries, for columns of these names."""
     scaler: NetworkScaler = _with_columns(NetworkScaler(), names)
     scaler.center_ = _numbers(entries, "center", len(names))
     scaler.scale_ = _numbers(entries, "scale", len(names))
@@ -99,7 +101,8 @@ def _scaler(entries: dict[str, Any], names: list[str]) -> NetworkScaler:
     return scaler
 
 
-def _encoder(entries: dict[str, Any], names: list[str]) -> NetworkEncoder:
+def encoder_from(entries: dict[str, Any], names: list[str]) -> NetworkEncoder:
+    """Return the encoder of these entries, for columns of these names."""
     encoder: NetworkEncoder = _with_columns(NetworkEncoder(drop_first=entries["drop_first"]), names)
     categories = entries.get("categories")
     if not isinstance(categories, list) or len(categories) != len(names):

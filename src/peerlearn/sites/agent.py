@@ -16,7 +16,7 @@ import logging
 import math
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -36,11 +36,16 @@ from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.link import Left
 from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.preparing.prepared_model import PreparedModel
-from peerlearn.preparing.table_preparer import TablePreparer
 from peerlearn.private_files import open_private
 from peerlearn.sites.description import Site, read_site
 from peerlearn.sites.refusals import refusals_in_the_log
-from peerlearn.sites.training import make_model, may_lack_labels, settings_to_compare
+from peerlearn.sites.training import (
+    fit_model,
+    make_model,
+    make_preparer,
+    may_lack_labels,
+    settings_to_compare,
+)
 from peerlearn.system.files import result_folder, write
 from peerlearn.system.folder_lock import lock_folder
 from peerlearn.system.stop_signals import stop_on_signals
@@ -67,7 +72,7 @@ def run_agent(
         if give_up_after is not None:
             site = replace(site, patience=replace(site.patience, give_up_after=give_up_after))
         identity = None if insecure_loopback else _identity(site, file)
-        table = _rows(site)
+        table = read_rows(site)
         output = result_folder(site.output, private=True)
         with (
             lock_folder(output, f"agent {site.name}", private=True),
@@ -147,9 +152,11 @@ def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output
     X = table.X
     center = scale = None
     preparer = None
+    names: Sequence[str] = table.columns
     if site.columns is not None:
-        preparer = TablePreparer(site.columns, names=table.columns, network=network)
+        preparer = make_preparer(site.model, site.columns, names, network)
         X = preparer.fit_transform(X)
+        names = preparer.get_feature_names_out().tolist()
     elif site.scale:
         mean, deviation = mean_and_deviation(network, [X])
         center = mean[0]
@@ -157,7 +164,7 @@ def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output
         X = (X - center) / scale
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NotConverged)
-        model = make_model(site.model, network).fit(X, table.y)
+        model = fit_model(make_model(site.model, network), X, table.y, names)
     for each in caught:
         log.warning("%s", each.message)
     report = model.report_
@@ -198,7 +205,7 @@ def _identity(site: Site, file: Path) -> Identity:
     return Identity.load(*site.certificates, site.name)
 
 
-def _rows(site: Site) -> table_file.DataTable:
+def read_rows(site: Site) -> table_file.DataTable:
     """Read the site's table. In .npz files the target may be y, whatever its name elsewhere."""
     is_npz = site.data.suffix.lower() == ".npz"
     called_y = is_npz and site.target not in table_file.read_header(site.data)

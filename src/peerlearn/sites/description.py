@@ -28,6 +28,9 @@
     random_state = 0
     solver = "auto"                 or a table [model.solver] with a name and settings
 
+    [model.search]                  only if settings are to be chosen by cross-validation
+    grid = { alpha = [0.1, 1.0] }   lists of values; cv and scoring as in NetworkSearchCV
+
     [columns]                       prepares the table: gaps are filled, categories encoded; it may
     ward = "category"               be empty, or say what cannot be guessed from a column's cells:
     notes = "drop"                  number, date, category, drop, or a list of its categories

@@ -18,9 +18,8 @@ from peerlearn.errors import NotConverged
 from peerlearn.models import archive
 from peerlearn.network import SimulatedNetwork
 from peerlearn.preparing.prepared_model import PreparedModel
-from peerlearn.preparing.table_preparer import TablePreparer
 from peerlearn.sites.plan import Plan
-from peerlearn.sites.training import make_model
+from peerlearn.sites.training import make_model, make_preparer
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,8 @@ def _train_and_score(plan: Plan, X: Array, y: AnyArray) -> float:
 
 def _prepare_and_score(plan: Plan, X: AnyArray, y: AnyArray) -> float:
     """Train the plan's model on these raw rows, prepared by themselves, and return its score."""
-    preparer = TablePreparer(plan.columns, names=plan.rows.columns)
+    assert plan.columns is not None
+    preparer = make_preparer(plan.model, plan.columns, plan.rows.columns)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # the score shows how good it is
         model = make_model(plan.model).fit(preparer.fit_transform(X), y)

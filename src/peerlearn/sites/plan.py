@@ -16,6 +16,14 @@
     split = "stratified"            how the others are dealt: even, stratified or dirichlet
     seed = 0
 
+    [data]                          or a file for each agent, whose rows are its own
+    target = "outcome"
+    test_fraction = 0.25            part of each file's rows; or files of test rows:
+    test_files = ["new.csv"]
+    [data.files]
+    north = "north.csv"
+    south = "south.csv"
+
 [columns], [model] and [patience] are as in a site's file.
 """
 
@@ -33,6 +41,7 @@ from sklearn.model_selection import train_test_split
 
 from peerlearn import data, graphs, partition, toml_reader
 from peerlearn.data import table_file
+from peerlearn.data.site_tables import split_rows
 from peerlearn.errors import InputError
 from peerlearn.models.unlabelled import is_unlabelled
 from peerlearn.network.peers.timeouts import Timeouts
@@ -106,7 +115,11 @@ def read_plan(file: Path) -> Plan:
     model = read_model(top.table("model"))
     patience = read_patience(top.table("patience", needed=False))
     columns = read_columns(top)
-    rows = _rows(data_table, file, len(agents), model, raw=columns is not None)
+    raw = columns is not None
+    if "files" in data_table.values:
+        rows = _rows_of_files(data_table, file, agents, model, raw=raw)
+    else:
+        rows = _rows(data_table, file, len(agents), model, raw=raw)
     return Plan(run, output, agents, graph, weights, rows, model, patience, columns)
 
 
@@ -160,7 +173,7 @@ def _rows(
     table: toml_reader.TomlTable, file: Path, agents: int, model: dict[str, Any], *, raw: bool
 ) -> DealtRows:
     """Read [data], load the rows, and deal them to the agents."""
-    source = ("name",) if "name" in table.values else ("name", "file", "target")
+    source = ("name",) if "name" in table.values else ("name", "file", "files", "target")
     table.only(*source, "test_fraction", "split", "seed")
     fraction = table.take("test_fraction", NUMBER, 0.25)
     seed = table.take("seed", int, 0)
@@ -199,6 +212,60 @@ def _rows(
             f"[data] in {table.path} cannot be dealt to {agents} agents: {error}"
         ) from None
     return DealtRows(columns, target, shares, (X[test], y[test]))
+
+
+def _rows_of_files(
+    table: toml_reader.TomlTable,
+    plan: Path,
+    agents: Sequence[str],
+    model: dict[str, Any],
+    *,
+    raw: bool,
+) -> DealtRows:
+    """Read [data] with one file per agent, and keep some rows of each for testing."""
+    test_keys = ("test_files",) if "test_files" in table.values else ("test_fraction", "seed")
+    table.only("files", "target", *test_keys)
+    target = table.take("target", str, what="the name of the column to predict")
+    fraction = table.take("test_fraction", NUMBER, 0.25)
+    if not 0 < fraction < 1:
+        raise table.wrong("test_fraction", f"is {fraction}: give a number between 0 and 1")
+    seed = table.take("seed", int, 0)
+    files = table.table("files").only(*agents)
+    partly = may_lack_labels(model)
+
+    def read(name: str, key: str) -> table_file.DataTable:
+        with table.about(key):
+            path = path_beside(plan, name)
+            return table_file.read(path, target, partly_labelled=partly, raw=raw)
+
+    own = [read(files.take(agent, str, what="its file"), "files") for agent in agents]
+    columns = own[0].columns
+    for agent, each in zip(agents[1:], own[1:], strict=True):
+        if set(each.columns) != set(columns):
+            odd = sorted(set(each.columns) ^ set(columns))
+            raise table.wrong(
+                "files",
+                f"are of different columns: only one of {agents[0]} and {agent} has {odd[0]!r}, so "
+                "add or rename it",
+            )
+    shares = [_share(each, columns) for each in own]
+    if "test_files" in table.values:
+        tests = [read(name, "test_files") for name in table.take("test_files", list)]
+        if not tests:
+            raise table.wrong("test_files", "is empty: name a file, or give test_fraction instead")
+        parts = [_share(each, columns) for each in tests]
+    else:
+        splits = [split_rows(y, fraction, seed) for _, y in shares]
+        parts = [(X[test], y[test]) for (X, y), (_, test) in zip(shares, splits, strict=True)]
+        shares = [(X[train], y[train]) for (X, y), (train, _) in zip(shares, splits, strict=True)]
+    X, y = (np.concatenate(each) for each in zip(*parts, strict=True))
+    labelled = ~is_unlabelled(y) if partly else np.ones(len(y), dtype=bool)
+    return DealtRows(columns, target, shares, (X[labelled], y[labelled]))
+
+
+def _share(table: table_file.DataTable, columns: Sequence[str]) -> partition.Share:
+    assert table.y is not None  # a target was named
+    return table.select(columns), table.y
 
 
 def _load_table(

@@ -1,7 +1,13 @@
-"""Estimators from the [model] table of a file."""
+"""Estimators from the [model] table of a file.
+
+A table [model.search] has the model chosen by `NetworkSearchCV`: `grid`, and if wanted `cv` and
+`scoring`.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -9,8 +15,11 @@ from sklearn.base import is_classifier
 from peerlearn import graphs
 from peerlearn.errors import InputError
 from peerlearn.models.base import NetworkModel
+from peerlearn.models.generalised_linear import GeneralisedLinear
 from peerlearn.models.registry import models, part, saved_models, with_parts
-from peerlearn.network import SimulatedNetwork
+from peerlearn.models.search import NetworkSearchCV
+from peerlearn.network import Network, SimulatedNetwork
+from peerlearn.preparing.table_preparer import TablePreparer
 from peerlearn.toml_reader import TomlTable, near
 
 
@@ -28,8 +37,11 @@ def read_model(table: TomlTable) -> dict[str, Any]:
 
 
 def make_model(settings: dict[str, Any], network: Any = None) -> Any:
-    """Return the estimator that [model] describes."""
+    """Return the estimator that [model] describes, or a search for the best one."""
     given = dict(settings)
+    search = given.pop("search", None)
+    if search is not None:
+        return _make_search(search, make_model(given, network))
     kind = _kind_of(settings)
     given.pop("kind", None)
     defaults = kind().get_params(deep=False)
@@ -49,6 +61,44 @@ def make_model(settings: dict[str, Any], network: Any = None) -> Any:
     if "solver" in kind.parts:
         given["solver"] = part(kind, "solver", given.get("solver", defaults["solver"]))
     return kind(**with_parts(kind, given), network=network)
+
+
+def _make_search(table: Any, model: Any) -> NetworkSearchCV:
+    """Return the search that [model.search] describes."""
+    known = ("grid", "cv", "scoring")
+    if not isinstance(table, dict) or not isinstance(table.get("grid"), dict):
+        raise InputError(
+            "search needs a table grid with lists of values, such as grid = { alpha = [0.1, 1.0] }"
+        )
+    unknown = sorted(set(table) - set(known))
+    if unknown:
+        raise InputError(f"{unknown[0]} is not a setting of search{near(unknown[0], known)}")
+    settings = {key: value for key, value in table.items() if key != "grid"}
+    return NetworkSearchCV(model, table["grid"], random_state=model.random_state, **settings)
+
+
+def make_preparer(
+    settings: dict[str, Any],
+    columns: dict[str, Any],
+    names: Sequence[str],
+    network: Network | None = None,
+) -> TablePreparer:
+    """Return the preparer of tables for the model that [model] describes.
+
+    Columns of all categories add up to the constant. Without a penalty a linear model then has no
+    best coefficients, so that the first category has no column.
+    """
+    model = make_model({key: value for key, value in settings.items() if key != "search"})
+    unpenalised = isinstance(model, GeneralisedLinear) and model.alpha == 0
+    drop_first = unpenalised and bool(model.fit_intercept)
+    return TablePreparer(columns, names=names, drop_first=drop_first, network=network)
+
+
+def fit_model(model: Any, X: Any, y: Any, names: Sequence[str]) -> Any:
+    """Train the model on an array whose columns have these names, for messages about them."""
+    if isinstance(model, GeneralisedLinear):
+        model.name_columns(names)
+    return model.fit(X, y)
 
 
 def classifies(settings: dict[str, Any]) -> bool:
@@ -94,9 +144,13 @@ def settings_to_compare(settings: dict[str, Any]) -> dict[str, Any]:
 
     There is one entry per parameter, so that error messages can name it.
     """
-    model = make_model(settings)
+    given = dict(settings)
+    search = given.pop("search", None)
+    model = make_model(given)
     parameters = {"kind": type(model).__name__, **model.get_params(deep=False)}
     del parameters["network"]
+    if search is not None:
+        parameters["search"] = json.dumps(search, sort_keys=True)
     return {f"model.{key}": _plain(value) for key, value in parameters.items()}
 
 

@@ -57,8 +57,13 @@ def check_engine(run: Run, graph: nx.Graph | None = None, *, tolerance: float = 
 
     Examples
     --------
-    >>> from peerlearn.testing import check_engine, run_in_threads
-    >>> check_engine(run_in_threads)
+    An engine whose one network hosts all agents, compared with itself:
+
+    >>> from peerlearn import SimulatedNetwork
+    >>> from peerlearn.testing import check_engine
+    >>> check_engine(lambda graph, work: [work(SimulatedNetwork(graph, exact_order=True))])
+
+    `run_in_threads` is an engine with one network per agent: check_engine(run_in_threads).
     """
     graph = GRAPH if graph is None else graph
     _check_size(graph)

@@ -49,6 +49,7 @@ OTHERS: Mapping[str, Settings] = {  # further cases of models that have all thes
     "linked": {"direct_links": True},
     "without intercept": {"fit_intercept": False},
     "balanced": {"class_weight": "balanced"},
+    "with probabilities": {"probability": True},
     "chosen from the data": {"alpha": "auto", "features": "auto"},
     "fixed": {"features": "fixed"},
     "columns": {"features": "columns", "n_hidden": None},

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import networkx as nx
@@ -22,7 +21,7 @@ import numpy as np
 from sklearn.base import clone
 
 from peerlearn import SimulatedNetwork, graphs
-from peerlearn.arrays import Array
+from peerlearn.arrays import Array, is_real
 from peerlearn.errors import NetworkError, PeerlearnError
 from peerlearn.models.base import NetworkModel
 from peerlearn.testing import model_data as data
@@ -101,7 +100,7 @@ def model_checks(model: NetworkModel | type[NetworkModel]) -> Iterator[tuple[str
     yield "report", partial(_check_report, small)
     yield "as it was after an error", partial(_check_restored, small)
     yield "other settings are refused", partial(_check_other_settings, small)
-    if "alpha" in signature(type(small)).parameters:
+    if is_real(getattr(small, "alpha", None)):
         yield "alpha has an effect", partial(_check_alpha, small)
     if small.takes in ("rows", "sequences"):
         yield "everybody counts", partial(_check_everybody_counts, small)
@@ -241,6 +240,10 @@ def _check_close(what: str, model: Any, fitted: Any, agents: Any) -> None:
         answer = data.fit_in_one_place(clone(model).set_params(network=None), agents).coefficients_
     allowed = max([CLOSE, *(10 * float(getattr(part, "tolerance", 0.0)) for part in parts)])
     for agent, own in enumerate(fitted.coefficients_):
+        assert own.shape == answer[0].shape, (
+            f"{what} gives agent {agent} coefficients of shape {own.shape}, not "
+            f"{answer[0].shape} as those of all rows in one place"
+        )
         away = float(np.linalg.norm(own - answer[0]) / np.linalg.norm(answer[0]))
         assert away <= allowed, (
             f"{what} gives agent {agent} coefficients that are {away:.1e} away from those of all "

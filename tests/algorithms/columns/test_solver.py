@@ -435,3 +435,20 @@ def test_no_penalty():
 def test_bad_settings_get_their_sentence(make, sentence):
     with pytest.raises(InputError, match=sentence):
         make()
+
+
+def test_auto_goes_over_to_dual_where_a_sketch_cannot_certify():
+    """Targets that columns fit: the residual is small, and that of the dual bounds the distance."""
+    H = 100 * np.random.default_rng(0).standard_normal((400, 12))
+    Y = H @ np.ones((12, 1))
+    network = SimulatedNetwork(graphs.ring(4))
+    blocks = ColumnBlocks.of_features(np.array_split(H, 4, axis=1))
+    solver = SketchedConjugateGradient()
+    with pytest.warns(NotConverged):
+        report = solver.solve_columns(network, blocks, Y, 1e-6).report
+    assert report.bound > 1e-6
+    found = AutoColumns().solve_columns(network, blocks, Y, 1e-6)
+    assert found.report.solver == "DualConjugateGradient"
+    assert found.report.converged
+    assert "but its bound was" in found.report.note
+    np.testing.assert_allclose(np.vstack(found.coefficients), 1.0, rtol=1e-6)

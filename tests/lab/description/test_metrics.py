@@ -110,8 +110,11 @@ def test_only_mcc_grows_with_how_good_it_is():
         "classification": (y, y, said[0]),
         "regression": (numbers, numbers + 0.1, numbers + 1.0),
     }
+    codes, p = probabilities(3)
     for name, metric in metrics.METRICS.items():
         truth, better, worse = answers[metric.task]
+        if metric.of_probabilities:
+            truth, better, worse = codes, np.eye(3)[codes], p[0]
         assert (metric.of(truth, better) > metric.of(truth, worse)) == metric.larger_is_better, name
 
 
@@ -145,3 +148,48 @@ def test_disagreement_is_of_coefficients_where_agents_learn_the_same_ones():
     assert metrics.disagreement(b, labels) == metrics.spread(b)
     assert metrics.disagreement([b[0], b[1]], labels) == pytest.approx(1 / 4)
     assert metrics.disagreement(None, numbers) == metrics.spread(numbers)
+
+
+def probabilities(classes, agents=3, rows=200):
+    y = RNG.integers(0, classes, rows)
+    scores = np.eye(classes)[y] + RNG.standard_normal((agents, rows, classes))
+    p = np.exp(scores) / np.exp(scores).sum(axis=2, keepdims=True)
+    return y, p
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_metrics_of_probabilities_are_scikit_learns(count):
+    y, p = probabilities(count)
+    labels = np.arange(count)
+    found = metrics.ClassProbabilities.of([(labels, own) for own in p], y)
+    asked = ("error", "log_loss", "brier")
+    said = p.argmax(axis=2)
+    values, agents = metrics.measure(asked, "classification", y, said, probabilities=found)
+    assert agents["log_loss"] == pytest.approx([reference.log_loss(y, own) for own in p])
+    scores = [own[:, 1] for own in p] if count == 2 else p
+    assert agents["brier"] == pytest.approx(
+        [reference.brier_score_loss(y, own, labels=labels) for own in scores]
+    )
+    assert values["log_loss"] == pytest.approx(np.mean(agents["log_loss"]))
+    assert metrics.needs_probabilities(asked)
+    assert not metrics.needs_probabilities(("error", "bytes"))
+
+
+def test_without_probabilities_there_are_no_metrics_of_them():
+    y, p = probabilities(3)
+    values, _ = metrics.measure(("error", "brier"), "classification", y, p.argmax(axis=2))
+    assert list(values) == ["error"]
+
+
+def test_agents_that_know_other_classes():
+    y = np.array(["a", "b", "c", "b"])
+    first = (np.array(["a", "b"]), np.tile([0.25, 0.75], (4, 1)))
+    second = (np.array(["b"]), np.ones((4, 1)))
+    found = metrics.ClassProbabilities.of([first, second], y)
+    assert found.of_agents.shape == (2, 4, 3)
+    _, agents = metrics.measure(
+        ("log_loss",), "classification", y, np.array([y, y]), probabilities=found
+    )
+    least = np.log(metrics.LEAST_PROBABILITY)
+    wanted = -(np.log(0.25) + 2 * np.log(0.75) + least) / 4
+    assert agents["log_loss"] == pytest.approx([wanted, -2 * least / 4])

@@ -18,6 +18,7 @@ With dual.py coefficients stay with their agents.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -102,6 +103,17 @@ class SketchedConjugateGradient:
         self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
     ) -> ColumnSolution:
         """Return each hosted agent's part of the centralised coefficients, to the tolerance."""
+        return self._solve(network, blocks, Y, alpha, warn=True)
+
+    def attempt(
+        self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float
+    ) -> ColumnSolution:
+        """Solve without a warning, for a caller that can try another solver."""
+        return self._solve(network, blocks, Y, alpha, warn=False)
+
+    def _solve(
+        self, network: Network, blocks: ColumnBlocks, Y: Array, alpha: float, *, warn: bool
+    ) -> ColumnSolution:
         positive(alpha, "SketchedConjugateGradient")
         loop = Iterations(
             network, "SketchedConjugateGradient", self.tolerance, self.max_iterations, recovers=True
@@ -118,7 +130,7 @@ class SketchedConjugateGradient:
         buckets = sketch.buckets(blocks.rows, layout)
         note = f"{buckets} sums of {blocks.rows // buckets} rows' {self.sketch}, "
         change = "raise max_iterations, alpha or the averaging's max_rounds, or use solver='dual'"
-        report = krylov.report(note, change, certificate)
+        report = krylov.report(note, change, certificate, warn=warn)
         return ColumnSolution(blocks.separate(system.own(b)), report)
 
 
@@ -165,13 +177,20 @@ class _Primal:
         v, errors, _ = sum_with_errors(self.network, outputs, rounding, averaging, sum_everywhere)
         left = self.Y - v
         parts = self._place_parts(self.blocks.moments(left))
-        # A sum that was cut off has an infinite error, which cannot be sent.
         units = product_units(len(self.Y)) + in_columns
-        by_targets = U * in_columns * float(np.linalg.norm(self.Y))
-        errors = sendable(errors + U * units * norms(left) + by_targets)
+        own_errors = lengths * U * units * norms(left)
+        errors = errors + U * in_columns * float(np.linalg.norm(self.Y))
+        common: Array = np.zeros_like(errors)
+        if averaging.exact_on(self.network):
+            # All agents have the same v. Its error e moves the answer by |A^-1 H'e|.
+            common = math.sqrt(self.alpha) / 2 * errors
+        else:
+            own_errors = own_errors + lengths * errors
+        # A sum that was cut off has an infinite error, which cannot be sent.
         sums, errors, reason = sum_with_errors(
-            self.network, parts, lengths * errors, averaging, sum_alike
+            self.network, parts, sendable(own_errors), averaging, sum_alike
         )
+        errors = errors + common
         r = sums - self.alpha * b
         errors = errors + 4 * U * self.alpha * norms(b)
         found = certify_each(norms(r) + errors, self.alpha, b, reason)

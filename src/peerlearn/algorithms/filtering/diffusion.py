@@ -15,7 +15,8 @@ Both give the same numbers.
 
 A filter that is scaled waits for its first samples, the opening. Until then it learns nothing.
 Agents then agree on the scale of the signals, and learn from the opening as if it came only now.
-The scale is estimated again a few times while they learn (opening.py).
+The scale is estimated again a few times while they learn (opening.py). Agents that learn alone keep
+more samples, and start once more when they have them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from peerlearn.algorithms.filtering.divergence import bounds_of
 from peerlearn.algorithms.filtering.kernels import LMS, SOUND, advance, visit
 from peerlearn.algorithms.filtering.opening import adapt_to_opening, refine, until_refinement
-from peerlearn.algorithms.filtering.shape import BEFORE, Cooperation, Shape
+from peerlearn.algorithms.filtering.shape import BEFORE, OPENING, Cooperation, Shape
 from peerlearn.algorithms.filtering.spans import count_mixed_spans, mix_spans
 from peerlearn.algorithms.filtering.task import Rounds, Task
 from peerlearn.algorithms.streaming import combining
@@ -64,26 +65,48 @@ def proceed(
     state["largest"] = np.maximum(state["largest"], largest)
     opening = state["opening"]
     begun = int(state["clock"][0])
-    now = min(max(opening.shape[2] - begun, 0), d.shape[1])  # samples of the opening among these
+    first = min(OPENING, opening.shape[2])
+    now = min(max(first - begun, 0), d.shape[1])  # samples before anything is learned
+    sends = how.sends_on(network)
+
+    def learn_again(kept: Array) -> None:
+        adapt_to_opening(network, shape, sends, state, kept)
+        state["clock"][:] = 0.0
+        _learn(network, shape, how, state, (kept[:, 0], kept[:, 1], steps), truth, stop)
+
     records = []
     if now > 0:
-        opening[:, :, begun : begun + now] = np.stack([x, d], axis=1)[:, :, :now]
+        _keep_samples(opening, begun, x[:, :now], d[:, :now])
         heard = opening[:, 0, : begun + now]
         records.append(_run_still(shape, state["theta"], heard, truth)[:, :, begun:])
         state["clock"] += now
-        if begun + now == opening.shape[2]:
-            adapt_to_opening(network, shape, how.sends_on(network), state)
-            state["clock"][:] = 0.0
-            _learn(network, shape, how, state, (opening[:, 0], opening[:, 1], steps), truth, stop)
+        if begun + now == first:
+            learn_again(opening[:, :, :first])
     while now < d.shape[1]:
         wait = until_refinement(shape, state)
         last = min(d.shape[1], now + wait) if wait > 0 else d.shape[1]
         part = (x[:, now:last], d[:, now:last], steps)
+        clock = int(state["clock"][0])
+        _keep_samples(opening, clock, part[0], part[1])
         records.append(_learn(network, shape, how, state, part, truth, stop))
-        if wait > 0:
-            refine(network, shape, how.sends_on(network), state, part[0])
+        if clock < opening.shape[2] == clock + last - now:
+            state |= _forgotten(shape.start(network, how))
+            learn_again(opening)
+        elif wait > 0:
+            refine(network, shape, sends, state, part[0])
         now = last
     return state, np.concatenate(records, axis=2) if records else _new_record(d, truth)
+
+
+def _keep_samples(opening: Array, clock: int, x: Array, d: Array) -> None:
+    """Keep samples that come after the first `clock` ones, in place, as far as there is room."""
+    room = opening[:, :, clock : clock + x.shape[1]]
+    room[:] = np.stack([x, d], axis=1)[:, :, : room.shape[2]]
+
+
+def _forgotten(start: State) -> State:
+    """Return the part of a first state that replaces what a filter has learned."""
+    return {name: array for name, array in start.items() if name not in ("opening", "largest")}
 
 
 def _learn(

@@ -23,9 +23,14 @@ After 512, 1024 and 2048 samples, with p_k of all samples so far:
     A' as A above,   f = A' / A                                         over the network: one sum
     w <- w / f,   bias <- bias / f,   phi(s) <- phi(f s),   P alike     alone
 
-This changes outputs only as far as the spline cannot follow. It is needed because (a w, phi(s / a))
-is the same filter for any a, D decides which one is found, and the fit depends on how the knots
-fall on the nonlinearity: 5 % of A may cost 5 dB, and 128 samples of 10 agents give A to about 3 %.
+An agent that learns alone has fewer samples to estimate from, and pays for a wrong A with what it
+learned. So it keeps 512 samples, and starts anew from all of them instead of the first of these
+refinements. Agents that talk cannot: what they learned contains what others sent.
+
+A refinement changes outputs only as far as the spline cannot follow. It is needed because
+(a w, phi(s / a)) is the same filter for any a, D decides which one is found, and the fit depends on
+how the knots fall on the nonlinearity: 5 % of A may cost 5 dB, and 128 samples of 10 agents give A
+to about 3 %.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.filtering.kernels import FADE, LEARNED, RLS
-from peerlearn.algorithms.filtering.shape import OPENING, Shape
+from peerlearn.algorithms.filtering.shape import Shape
 from peerlearn.algorithms.sums import maximum, sum_alike
 from peerlearn.arrays import Array
 from peerlearn.local.recursive import State
@@ -54,9 +59,15 @@ UNKNOWN = np.finfo(np.float64).min  # instead of -inf, which is never sent
 A_NOW, GAIN, R_X, M_X, SQUARES = range(5)  # columns of state["scale"]: A, D/A, r_x, m_x, sum of u^2
 
 
-def adapt_to_opening(network: Network, shape: Shape, sends: bool, state: State) -> None:
-    """Scale the start of the filters in place. sends: whether agents agree on the scale."""
-    largest = np.stack([_measure(own) for own in state["opening"]])
+def adapt_to_opening(
+    network: Network, shape: Shape, sends: bool, state: State, opening: Array
+) -> None:
+    """Scale the start of the filters in place.
+
+    sends: whether agents agree on the scale. opening: the first samples of x and d, hosted agents
+    x 2 x samples.
+    """
+    largest = np.stack([_measure(own) for own in opening])
     if sends:
         largest = maximum(network, largest)
     spreads = [_read(row) for row in largest]
@@ -67,8 +78,8 @@ def adapt_to_opening(network: Network, shape: Shape, sends: bool, state: State) 
         A = _limit(r_x / size)
         D = _limit(A * 10.0**power)
         scale[k] = np.array([A, D / A, r_x, m_x, 0.0])
-    _add_squares(scale, state["opening"][:, 0])
-    scale[:, A_NOW] = _estimate(network, shape, sends, scale, OPENING)
+    _add_squares(scale, opening[:, 0])
+    scale[:, A_NOW] = _estimate(network, shape, sends, scale, opening.shape[2])
     order = shape.design.order
     taps = order + shape.design.bias
     for k, (_, m_x, _, m_d) in enumerate(spreads):

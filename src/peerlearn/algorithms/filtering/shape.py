@@ -18,6 +18,7 @@ from peerlearn.network.base import Network
 
 BEFORE, AFTER, NONE = "combine-then-adapt", "adapt-then-combine", "none"
 OPENING = 128  # samples from which the scale is first estimated
+ALONE = 512  # samples from which an agent that learns alone starts once more
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ class Shape:
         agents = len(network.hosted)
         recursive = self.design.update == RLS
         width = len(self.theta)
+        kept = 0
+        if self.scaled is not None:
+            kept = OPENING if how.sends_on(network) else ALONE
         state = {
             "theta": np.tile(self.theta, (agents, 1)),
             "start": np.tile(self.theta, (agents, 1)),
@@ -79,7 +83,7 @@ class Shape:
             "tail": np.zeros((agents, self.design.order - 1)),
             "largest": np.zeros((agents, 2)),
             "clock": np.zeros(agents),
-            "opening": np.zeros((agents, 2, OPENING if self.scaled else 0)),
+            "opening": np.zeros((agents, 2, kept)),
             "scale": np.ones((agents, 5 if self.scaled else 0)),
         }
         if recursive:

@@ -148,8 +148,10 @@ class ADMM:
                 g = problems.normal(z - b) - rho * (z - old + (1 - w) * (b - old))
                 total = averaging.total(network, g)
                 distances = self._bound_distance(total, b, z, u, penalty.convexity or rho * L)
-                effects = [intercept_effect(problems.lengths, own) for own in z]
-                loop.vote(distances * [factor for factor, _ in effects])
+                effects = np.array([intercept_effect(problems.lengths, own) for own in z])
+                # What inexact means add does not shrink: it must not keep agents from stopping.
+                added = np.minimum(effects[:, 1], self.tolerance / 2)
+                loop.vote(distances * effects[:, 0] + added)
         change = (
             "raise max_iterations, tolerance or the averaging's max_rounds, "
             "or set rho or relaxation=1.0"

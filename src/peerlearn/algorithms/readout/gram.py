@@ -54,7 +54,7 @@ from peerlearn.algorithms.sums import (
     sum_everywhere,
 )
 from peerlearn.algorithms.unexpected import unexpected_message
-from peerlearn.arrays import Array, norms, sendable
+from peerlearn.arrays import HUGE, Array, norms, sendable
 from peerlearn.errors import DataError
 from peerlearn.local.lasso import TOLERANCE
 from peerlearn.local.least_squares import LeastSquares, Lengths
@@ -237,9 +237,17 @@ class _Answer:
         missed, bound = rows[0, -2:].tolist()
         if missed == NO_ANSWER:  # all agents raise the error that the root found
             raise undetermined_error(penalty.alpha)
-        reason = NOT_STRONGLY_CONVEX if isinstance(penalty, Lasso) else TOO_CLOSE_TO_SINGULAR
         b = rows[:, :-2].reshape(-1, *shape)
-        return cls(b, max(missed, 0.0), receive_bound(bound, reason))
+        if isinstance(penalty, Lasso):
+            return cls(b, max(missed, 0.0), Certificate(math.inf, describe_gap(bound)))
+        return cls(b, max(missed, 0.0), receive_bound(bound, TOO_CLOSE_TO_SINGULAR))
+
+
+def describe_gap(gap: float) -> str:
+    """Return what is known of a lasso answer with this relative duality gap."""
+    if gap >= HUGE:
+        return NOT_STRONGLY_CONVEX
+    return f"{NOT_STRONGLY_CONVEX}; its objective is within {gap:.1e} of the least one"
 
 
 def _ask_root(
@@ -273,7 +281,7 @@ def _solve_or_mark(
     try:
         if isinstance(penalty, Lasso):
             b, missed = equations.lasso(penalty.alpha)
-            return _row(b, missed, Certificate(math.inf))
+            return _row(b, missed, Certificate(equations.lasso_gap(b, penalty.alpha)))
         b, certificate = solve_certified(equations, penalty.alpha, tolerance, lengths)
     except DataError:
         return _row(np.zeros(equations.shape), mark, Certificate(math.inf))

@@ -23,7 +23,7 @@ import numpy as np
 
 from peerlearn.algorithms.certificate import solve_in_one_place
 from peerlearn.algorithms.iteration import IN_ONE_PLACE, OF_OWN_DATA, Iterations, Report
-from peerlearn.algorithms.readout.gram import CONDITION_CHANGE, LASSO_CHANGE
+from peerlearn.algorithms.readout.gram import CONDITION_CHANGE, LASSO_CHANGE, describe_gap
 from peerlearn.algorithms.readout.solver import Solution, ridge_or_lasso
 from peerlearn.local.lasso import TOLERANCE
 from peerlearn.local.least_squares import LeastSquares
@@ -63,9 +63,13 @@ class Local:
             return Solution(b, report)
         loop = Iterations(network, "Local", TOLERANCE, max_iterations=1, measure="gradient")
         next(loop)
-        pairs = [equations.lasso(penalty.alpha) for equations in problems.normal_equations()]
+        own = problems.normal_equations()
+        pairs = [equations.lasso(penalty.alpha) for equations in own]
         loop.record(max(missed for _, missed in pairs))
-        report = replace(loop.report(LASSO_CHANGE), bound_reason=OF_OWN_DATA)
+        reason = OF_OWN_DATA
+        if network.size == 1:
+            reason = describe_gap(own[0].lasso_gap(pairs[0][0], penalty.alpha))
+        report = replace(loop.report(LASSO_CHANGE), bound_reason=reason)
         return Solution(np.stack([b for b, _ in pairs]), report)
 
 

@@ -73,7 +73,6 @@ def check_start(network: Network, losses: Losses, alpha: float, start: Any) -> A
             f"there are losses of {losses.agents} agents, but {len(network.hosted)} are hosted "
             "here: give one per agent"
         )
-    _check_shapes(losses)
     if start is None:
         start = np.zeros((losses.agents, losses.dimension))
     # In C order: sums of rows in another order have other bits.
@@ -83,13 +82,13 @@ def check_start(network: Network, losses: Losses, alpha: float, start: Any) -> A
             f"start must be {losses.agents} agents x {losses.dimension} finite numbers, "
             f"and has shape {w.shape}"
         )
+    _check_shapes(losses, w)
     _check_finite(network, losses, w)
     return w
 
 
-def _check_shapes(losses: Losses) -> None:
+def _check_shapes(losses: Losses, w: Array) -> None:
     """Refuse losses whose methods return wrong shapes, which numpy would broadcast silently."""
-    w = np.zeros((losses.agents, losses.dimension))
     for method, wanted in (("value", w.shape[:1]), ("gradient", w.shape)):
         shape = np.shape(getattr(losses, method)(w))
         if shape != wanted:

@@ -266,13 +266,15 @@ class _Search:
         """Sum what agents know at w up the tree: only the root's row is complete."""
         losses = self._losses
         d = losses.dimension
+        # Hessians first: some losses compute values and gradients on the way.
+        curved = hessians(losses, self.w)
         slopes = slopes_and_values(self._network, losses, self.w)
         R = np.full(losses.agents, np.sqrt(HUGE))
         if isinstance(losses, SelfConcordantLosses):
             R = losses.self_concordance()
         errors = gradient_errors(losses, self.w, slopes[:, :d])
         rows, columns = np.triu_indices(d)
-        upper = hessians(losses, self.w)[:, rows, columns]
+        upper = curved[:, rows, columns]
         # The largest R of all is at most the root of the sum of squares.
         both = np.column_stack([slopes, R**2, errors, upper])
         sums: Array = sum_to_root(self._network, sendable(both))

@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from peerlearn.cli.shared import PATH
 
+GRAPH_OPTIONS = (
+    click.option(
+        "--agents", "n", type=int, metavar="N", help="Number of agents: 2 to 1000.  [default: 20]"
+    ),
+    click.option("--p", type=float, metavar="P", help="Probability of each link (erdos_renyi)."),
+    click.option("--k", type=int, metavar="N", help="Neighbors to each side (line, small_world)."),
+    click.option(
+        "--rewire",
+        type=float,
+        metavar="P",
+        help="Probability that a link leads elsewhere (small_world).",
+    ),
+    click.option(
+        "--m", type=int, metavar="N", help="Links that each new agent brings (scale_free)."
+    ),
+    click.option(
+        "--radius",
+        type=float,
+        metavar="R",
+        help="How far links reach in the unit square (geometric).",
+    ),
+    click.option("--rows", type=int, metavar="N", help="Rows of agents (grid)."),
+    click.option("--columns", type=int, metavar="N", help="Columns of agents (grid)."),
+    click.option("--seed", type=int, metavar="N", help="Seed of a random graph.  [default: 0]"),
+)
+
+
+def take_graph_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of all kinds of graphs, in this order."""
+    for option in reversed(GRAPH_OPTIONS):
+        command = option(command)
+    return command
+
 
 @click.command()
 @click.argument("kind", metavar="[KIND|FILE]", required=False)
-@click.option(
-    "--agents", "n", type=int, metavar="N", help="Number of agents: 2 to 1000.  [default: 20]"
-)
-@click.option("--p", type=float, metavar="P", help="Probability of each link (erdos_renyi).")
-@click.option("--k", type=int, metavar="N", help="Neighbors to each side (line, small_world).")
-@click.option(
-    "--rewire",
-    type=float,
-    metavar="P",
-    help="Probability that a link leads elsewhere (small_world).",
-)
-@click.option("--m", type=int, metavar="N", help="Links that each new agent brings (scale_free).")
-@click.option(
-    "--radius", type=float, metavar="R", help="How far links reach in the unit square (geometric)."
-)
-@click.option("--rows", type=int, metavar="N", help="Rows of agents (grid).")
-@click.option("--columns", type=int, metavar="N", help="Columns of agents (grid).")
-@click.option("--seed", type=int, metavar="N", help="Seed of a random graph.  [default: 0]")
+@take_graph_options
 @click.option(
     "--weights",
     default="metropolis",

@@ -125,7 +125,7 @@ def _draw_agents(axes: Axes, graph: nx.Graph, places: Array) -> ScalarMappable:
         clip_on=False,
     )
     if len(graph) <= NUMBERED_UP_TO:
-        _name(
+        write_names(
             axes,
             [str(graph.nodes[agent].get("name", agent)) for agent in range(len(graph))],
             places,
@@ -169,7 +169,7 @@ def _draw_links(axes: Axes, graph: nx.Graph, places: Array) -> None:
     )
 
 
-def _name(axes: Axes, names: list[str], places: Array, fill: Array, size: float) -> None:
+def write_names(axes: Axes, names: list[str], places: Array, fill: Array, size: float) -> None:
     """Write names into the circles, or below them where circles are small or names long."""
     short = max(map(len, names)) <= 3
     inside = short and size >= ROOMY

@@ -10,6 +10,7 @@ from peerlearn.lab.description.comparison import Comparison, Data, Scale, Settin
 from peerlearn.lab.description.data_facts import GENERATORS, Facts, facts_of, source_of
 from peerlearn.lab.training.estimators import import_class, make_estimator, parameters_of
 from peerlearn.lab.training.labelling import Labelling
+from peerlearn.preparing.transformer import NetworkTransformer
 from peerlearn.toml_reader import TomlTable, near
 
 FEW_CLASSES = (2, 20)  # as many are no amounts; between them, it depends on the number of rows
@@ -65,6 +66,8 @@ def _check_transformer(step: Settings) -> None:
     transformer = make_estimator(kind, settings)
     if hasattr(kind, "_parameter_constraints"):  # scikit-learn's own
         transformer._validate_params()
+    if isinstance(transformer, NetworkTransformer):
+        transformer.check_parameters()
 
 
 def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: TomlTable) -> None:

@@ -27,17 +27,27 @@ def convert_rows(entry: Data) -> Data:
         given = DataSet(entry.name, given[0], y, guess_task(y.dtype.kind), "given", None)
     if not isinstance(given, DataSet):
         raise DataError(f"it is a {type(given).__name__}: give a DataSet, or a pair (X, y)")
-    table = _check_table(as_task(_arrays(given), entry.task))
+    raw = np.asarray(given.X).dtype.kind == "O" and bool(entry.prepare)
+    if raw and entry.scale not in ("as loaded", "none"):
+        raise DataError(
+            f"scale is {entry.scale!r}, but X has cells that are no numbers until prepare has "
+            "seen them: leave scale out, and scale in prepare"
+        )
+    table = _check_table(as_task(_arrays(given, raw=raw), entry.task))
     return entry if table is entry.given else replace(entry, given=table)
 
 
-def _arrays(given: DataSet) -> DataSet:
+def _arrays(given: DataSet, *, raw: bool = False) -> DataSet:
+    """Return rows as numbers, and targets. raw: cells may be anything, because of prepare."""
     if given.task not in get_args(Task):
         raise DataError(f"its task is {given.task!r}: give classification or regression")
     try:
-        X = np.asarray(given.X, dtype=np.float64)
+        X = np.asarray(given.X, dtype=object if raw else np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"X is not all numbers ({error}): encode it as numbers") from None
+        raise DataError(
+            f"X is not all numbers ({error}): encode it as numbers, or prepare it by "
+            "peerlearn.TablePreparer"
+        ) from None
     y = _targets(given.y)
     if given.task == "regression" and y.dtype.kind not in "fiub":
         raise DataError(

@@ -12,6 +12,7 @@ from peerlearn.arrays import is_real
 from peerlearn.data.dataset import Task
 from peerlearn.lab.description.comparison import Comparison
 from peerlearn.lab.description.metrics import METRICS, USUAL
+from peerlearn.lab.description.reliability import SHARES
 from peerlearn.lab.description.specs import FACTORS, Expectation, FigureSpec, Layout
 from peerlearn.lab.file.fields import check_fields
 from peerlearn.lab.results.parquet import CURVE
@@ -118,6 +119,8 @@ def metrics_to_measure(comparison: Comparison, tasks: Iterable[Task]) -> tuple[s
     shown += [test.metric for test in layout.statistics] + [
         each.metric for each in layout.expectations
     ]
+    if CURVE + SHARES in shown:
+        shown.append("log_loss")  # has the curve beside it
     measured = [name for name in shown if name in METRICS or name in comparison.protocol.measures]
     if not comparison.metrics and not measured:
         return ()
@@ -175,6 +178,8 @@ def _check_figure(
     curves = [CURVE + name for name in comparison.protocol.curves]
     if figure.kind == "curves":
         _one_of(figure.y, curves, table, "y")
+    elif figure.kind == "reliability":
+        _one_of(figure.y, [each for each in curves if each == CURVE + SHARES], table, "y")
     else:
         metrics.check(figure.y, table, "y")
     _check_unit(figure.unit, figure.y, table)

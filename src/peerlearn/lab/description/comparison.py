@@ -51,7 +51,8 @@ class Data:
         that is usual for a data set of peerlearn.data, and leaves given rows as they are.
     prepare : tuple of mappings, default ()
         Transformers that are fitted to the training rows of each fold. Each has its import path as
-        "kind", and its settings.
+        "kind", and its settings. If the first is peerlearn.TablePreparer, given rows may have gaps,
+        categories and dates.
     settings : mapping of str to object, default {}
         Settings for every model that has parameters of these names.
     given : DataSet or pair of X and y, default None

@@ -3,16 +3,20 @@
     error            share of rows with another class than theirs
     balanced_error   the same, averaged over classes
     mcc              Matthews' correlation coefficient, 1 is best
+    log_loss         mean of -log p, p the probability of a row's own class, at least 1e-15
+    brier            mean of sum_c (p_c - t_c)^2, t_c 1 for a row's own class; half of it for two
+                     classes, where it is (p - t)^2
     rmse             sqrt(mean |f - y|^2)
     nrmse            sqrt(sum |f - y|^2 / sum |y - mean y|^2): the variance is that of the test rows
     mae              mean |f - y|
 
-Each of one agent's predictions; a run's value is the mean over agents.
+Each of one agent's predictions; a run's value is the mean over agents. Models without
+probabilities have no log_loss and no brier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,16 +27,43 @@ from peerlearn.arrays import Array
 from peerlearn.data.dataset import AnyArray, Task
 from peerlearn.errors import DataError
 
+LEAST_PROBABILITY = 1e-15  # in log_loss, which is infinite if an impossible class occurs
+
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of predictions. of: the targets y and one agent's predictions."""
+    """A metric of predictions.
+
+    of: the targets y and one agent's predictions; or the number of each row's class and one agent's
+        probabilities.
+    """
 
     name: str
     task: Task
     words: str
     of: Callable[[AnyArray, AnyArray], float]
     larger_is_better: bool = False
+    of_probabilities: bool = False
+
+
+@dataclass(frozen=True)
+class ClassProbabilities:
+    """Probabilities of all agents, agents x rows x classes, and the number of each row's class."""
+
+    of_agents: Array
+    codes: AnyArray
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[AnyArray, Array]], y: AnyArray) -> ClassProbabilities:
+        """Return the probabilities of some agents for rows with the targets y.
+
+        found: the classes that an agent knows, and its probabilities of them. Others have 0.
+        """
+        classes = np.unique(np.concatenate([y, *(own for own, _ in found)]))
+        of_agents = np.zeros((len(found), len(y), len(classes)))
+        for whole, (own, p) in zip(of_agents, found, strict=True):
+            whole[:, np.searchsorted(classes, own)] = p
+        return cls(of_agents, np.searchsorted(classes, y))
 
 
 def _nrmse(y: AnyArray, predicted: AnyArray) -> float:
@@ -52,6 +83,17 @@ def _balanced_error(y: AnyArray, predicted: AnyArray) -> float:
     return float(np.mean(np.bincount(codes, wrong) / np.bincount(codes)))
 
 
+def _log_loss(codes: AnyArray, p: AnyArray) -> float:
+    own = p[np.arange(len(p)), codes]
+    return float(-np.mean(np.log(np.maximum(own, LEAST_PROBABILITY))))
+
+
+def _brier(codes: AnyArray, p: AnyArray) -> float:
+    classes = p.shape[1]
+    squares = ((p - np.eye(classes)[codes]) ** 2).sum(axis=1)
+    return float(np.mean(squares)) / (2.0 if classes == 2 else 1.0)
+
+
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -69,6 +111,8 @@ METRICS: Mapping[str, Metric] = {
             lambda y, f: float(matthews_corrcoef(y, f)),
             True,
         ),
+        Metric("log_loss", "classification", "log-loss", _log_loss, of_probabilities=True),
+        Metric("brier", "classification", "Brier score", _brier, of_probabilities=True),
         Metric(
             "rmse",
             "regression",
@@ -84,13 +128,23 @@ METRICS: Mapping[str, Metric] = {
 USUAL: Mapping[Task, tuple[str, ...]] = {"classification": ("error",), "regression": ("nrmse",)}
 
 
+def needs_probabilities(names: Iterable[str]) -> bool:
+    """Return whether one of these metrics is of probabilities."""
+    return any(name in METRICS and METRICS[name].of_probabilities for name in names)
+
+
 def measure(
-    names: Iterable[str], task: Task, y: AnyArray, predictions: AnyArray, whose: str = "the model"
+    names: Iterable[str],
+    task: Task,
+    y: AnyArray,
+    predictions: AnyArray,
+    whose: str = "the model",
+    probabilities: ClassProbabilities | None = None,
 ) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Return the mean over agents of each metric of this task, and the agents' own values.
 
     Without names, the task's usual ones. Names that are no metrics of predictions are left to
-    whoever knows them.
+    whoever knows them. Without probabilities there are no metrics of them.
     """
     if predictions.shape[1:] != y.shape:  # numpy would compare every row with every other
         if predictions[0].size != y.size:
@@ -103,11 +157,15 @@ def measure(
     if task == "classification":
         _check_classes(y, predictions, whose)
     asked = [METRICS[name] for name in names or USUAL[task] if name in METRICS]
-    agents = {
-        metric.name: [metric.of(y, own) for own in predictions]
-        for metric in asked
-        if metric.task == task
-    }
+    agents = {}
+    for metric in asked:
+        if metric.task != task:
+            continue
+        if not metric.of_probabilities:
+            agents[metric.name] = [metric.of(y, own) for own in predictions]
+        elif probabilities is not None:
+            codes = probabilities.codes
+            agents[metric.name] = [metric.of(codes, own) for own in probabilities.of_agents]
     return {name: float(np.mean(own)) for name, own in agents.items()}, agents
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-FigureKind = Literal["lines", "boxes", "bars", "curves", "ranks"]
+FigureKind = Literal["lines", "boxes", "bars", "curves", "ranks", "reliability"]
 Relation = Literal["below", "above", "equal"]
 FACTORS = {"%": 100.0, "MB": 1e-6}  # by unit; other units are only named
 Conditions = Mapping[str, Any]  # column -> value; rows must have all of them
@@ -60,9 +60,10 @@ class FigureSpec:
     ----------
     name : str
         Name of its files.
-    kind : {"lines", "boxes", "bars", "curves", "ranks"}
+    kind : {"lines", "boxes", "bars", "curves", "ranks", "reliability"}
         "lines" draws y against the column x, "curves" the curve y of the runs, "boxes" and "bars"
-        y by series, "ranks" the critical-difference diagram of y.
+        y by series, "ranks" the critical-difference diagram of y, "reliability" how often what has
+        a probability does happen; its y is "curve.reliability".
     y : str
         The metric, such as "error", or the curve, such as "curve.residual".
     x : str, default ""

@@ -12,6 +12,7 @@ from peerlearn.lab.figures.boxes import bars_figure, boxes_figure
 from peerlearn.lab.figures.curves import curves_figure
 from peerlearn.lab.figures.lines import lines_figure
 from peerlearn.lab.figures.ranks import ranks_figure
+from peerlearn.lab.figures.reliability import reliability_figure
 from peerlearn.lab.figures.style import save_figure
 from peerlearn.system.files import file_name
 
@@ -25,6 +26,7 @@ KINDS: dict[str, Callable[[Results, FigureSpec], Figure]] = {
     "bars": bars_figure,
     "curves": curves_figure,
     "ranks": ranks_figure,
+    "reliability": reliability_figure,
 }
 
 

@@ -56,6 +56,7 @@ KEYS = (
     *SPECS,
 )
 DATA_KEYS = ("name", "source", "options", "scale", "prepare", "settings", "task", "instead")
+FILE_KEYS = ("file", "target", "columns")
 Instead = dict[str, str]  # data set -> the one that is used where it cannot be had
 
 
@@ -163,16 +164,20 @@ def _data(top: TomlTable) -> tuple[tuple[Data, ...], Instead]:
     for table in _entries(top, "data"):
         if "instead" in table.values:
             instead[table.values["name"]] = table.take("instead", str)
-        for entry, swept in _swept(table, "prepare"):
-            entry.only(*DATA_KEYS, *(("file", "target") if "file" in entry.values else ()))
+        for entry, swept in _swept(table, "prepare", "columns"):
+            entry.only(*DATA_KEYS, *(FILE_KEYS if "file" in entry.values else ()))
+            given = _own_table(entry) if "file" in entry.values else None
             made = Data(
                 entry.take("name", str),
                 entry.take("source", str, ""),
                 entry.table("options", needed=False).rest(),
                 _one_of(entry, "scale", get_args(Scale), "as loaded"),
-                tuple(step.rest() for step in entry.tables("prepare", needed=False)),
+                (
+                    *_prepare_raw(entry),
+                    *(step.rest() for step in entry.tables("prepare", needed=False)),
+                ),
                 entry.table("settings", needed=False).rest(),
-                _own_table(entry) if "file" in entry.values else None,
+                given,
                 task=_one_of(entry, "task", get_args(Task), None),
                 swept={
                     key.removeprefix("options.").removeprefix("settings."): each
@@ -189,13 +194,25 @@ def _own_table(entry: TomlTable) -> DataSet:
     target = entry.take("target", str, what="the name of the column to predict")
     if "source" in entry.values:
         raise entry.wrong("source", "stands beside a file: leave out one of them")
+    raw = "columns" in entry.values
     with entry.about("file"):
-        return _read_table(path, path.stat().st_mtime_ns if path.is_file() else 0, target)
+        changed = path.stat().st_mtime_ns if path.is_file() else 0
+        return _read_table(path, changed, target, raw)
+
+
+def _prepare_raw(entry: TomlTable) -> list[Settings]:
+    """Return the transformer of a raw table: `columns` has declared kinds, as at a site."""
+    if "columns" not in entry.values:
+        return []
+    names = table_file.read_header(_beside(entry))
+    features = [name for name in names if name != entry.values["target"]]
+    declared = entry.table("columns").rest()
+    return [{"kind": "peerlearn.TablePreparer", "columns": declared, "names": features}]
 
 
 @lru_cache(maxsize=16)  # every size of a comparison asks
-def _read_table(path: Path, changed: int, target: str) -> DataSet:
-    table = table_file.read(path, target)
+def _read_table(path: Path, changed: int, target: str, raw: bool) -> DataSet:
+    table = table_file.read(path, target, raw=raw)
     assert table.y is not None
     return DataSet(
         path.stem, table.X, table.y, guess_task(table.y.dtype.kind), f"read from {path}", None

@@ -151,6 +151,10 @@ def _captions(results: Results, spec: FigureSpec) -> tuple[str, str]:
             "dots are single runs"
         ),
         "ranks": "mean ranks, 1 the best, and their critical difference",
+        "reliability": (
+            "all runs together, at least 20 rows per point; on the diagonal, probabilities are "
+            "what they claim; larger dots have more rows"
+        ),
     }[spec.kind]
     what = in_words(spec.y, words) + (
         f" against {in_words(spec.x, words)}" if spec.kind == "lines" else ""

@@ -10,6 +10,8 @@ import numpy as np
 
 from peerlearn.lab.analysis.cells import Cells, Place, Row, known_value, number, select_rows
 from peerlearn.lab.description.metrics import METRICS
+from peerlearn.lab.description.reliability import EVENTS
+from peerlearn.lab.description.reliability import SHARES as SHARE_OF_EVENTS
 from peerlearn.lab.description.specs import FigureKind, FigureSpec, TableSpec
 from peerlearn.lab.results.parquet import CURVE
 
@@ -71,7 +73,9 @@ def _figures(results: Results) -> list[FigureSpec]:
             results, FigureSpec(metric, kind, metric, unit=unit_of(metric))
         )
     for name in curves(results):
-        drawn += _each_network(results, FigureSpec(name.removeprefix(CURVE), "curves", name))
+        kind = "reliability" if name == CURVE + SHARE_OF_EVENTS else "curves"
+        if name != CURVE + EVENTS:  # a number beside the other
+            drawn += _each_network(results, FigureSpec(name.removeprefix(CURVE), kind, name))
     return drawn
 
 

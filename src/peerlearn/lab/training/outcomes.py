@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from peerlearn.algorithms.readout.admm import ADMM
 from peerlearn.arrays import Array, is_real
 from peerlearn.data.dataset import AnyArray
 from peerlearn.lab.description import metrics
+from peerlearn.lab.description.reliability import SHARES, reliability_curves
 from peerlearn.lab.description.trial import Curve, Outcome, Trial
 from peerlearn.lab.training.loading import Fold, fold_key
 from peerlearn.lab.training.memo import Asked, key_of
@@ -30,7 +31,10 @@ MEASURES: Mapping[str, str] = {
     "distance": "distance to the centralised coefficients",
     "seconds_per_agent": "seconds of training per agent",
 }
-CURVES: Mapping[str, str] = {"residual": "residual as the solver saw it, by iteration"}
+CURVES: Mapping[str, str] = {
+    "residual": "residual as the solver saw it, by iteration",
+    SHARES: "share of rows that have the class, by its probability",
+}
 CENTRES_KEPT = 64
 
 
@@ -39,6 +43,8 @@ class Trained:
     """Predictions, coefficients and report that training left.
 
     distances: of each agent's coefficients to the centralised ones, or of all together.
+    probabilities: returns the classes that each agent knows, and its probabilities of them, or
+        raises AttributeError; None if nobody could ask.
     """
 
     seconds: float
@@ -50,6 +56,7 @@ class Trained:
         ADMM.vote_every
     )  # iterations between two residuals, where not every one has its own
     note: str = ""
+    probabilities: Callable[[], list[tuple[AnyArray, Array]]] | None = None
 
 
 def evaluate(
@@ -66,7 +73,17 @@ def evaluate(
         distances,
         getattr(estimator, "report_", None),
         getattr(getattr(estimator, "solver", None), "vote_every", ADMM.vote_every),
+        probabilities=partial(_probabilities_by, estimator, X_test),
     )
+
+
+def _probabilities_by(estimator: Any, X_test: Any) -> list[tuple[AnyArray, Array]]:
+    """Return classes and probabilities of every agent, or raise AttributeError."""
+    if hasattr(estimator, "agent_predictions"):
+        each = estimator.agent_probabilities(X_test)
+    else:
+        each = [estimator.predict_proba(X_test)]
+    return [(np.asarray(estimator.classes_), np.asarray(own)) for own in each]
 
 
 def outcome_of(trial: Trial, fold: Fold, found: Trained, best: Mapping[str, Any]) -> Outcome:
@@ -77,8 +94,15 @@ def outcome_of(trial: Trial, fold: Fold, found: Trained, best: Mapping[str, Any]
     asked = trial.comparison.metrics
     agents = len(found.predictions)
     report = found.report
+    curves = curves_of(report, found.vote_every) if report else {}
+    probabilities = None
+    no_probabilities = ""
+    if fold.task == "classification" and metrics.needs_probabilities(asked):
+        probabilities, no_probabilities = _find_probabilities(found, fold.y_test)
+    if probabilities is not None:
+        curves |= reliability_curves(probabilities)
     values, own = metrics.measure(
-        asked, fold.task, fold.y_test, found.predictions, trial.model.name
+        asked, fold.task, fold.y_test, found.predictions, trial.model.name, probabilities
     )
     if "disagreement" in asked and trial.network is not None:
         values["disagreement"] = metrics.disagreement(found.coefficients, found.predictions)
@@ -93,13 +117,28 @@ def outcome_of(trial: Trial, fold: Fold, found: Trained, best: Mapping[str, Any]
         seconds=found.seconds,
         values=values,
         agents=own,
-        curves=curves_of(report, found.vote_every) if report else {},
+        curves=curves,
         sent=report.sent if report else Counts(),
         converged=report.converged if report else None,
         iterations=report.iterations if report else None,
         bound=report.bound if report and math.isfinite(report.bound) else None,
-        note="; ".join(filter(None, [report.note if report else "", found.note, *chosen])),
+        note="; ".join(
+            filter(None, [report.note if report else "", found.note, no_probabilities, *chosen])
+        ),
     )
+
+
+def _find_probabilities(
+    found: Trained, y: AnyArray
+) -> tuple[metrics.ClassProbabilities | None, str]:
+    """Return the probabilities of all agents; or None, and a sentence that says why."""
+    if found.probabilities is None:
+        return None, "no probabilities, because of the protocol"
+    try:
+        return metrics.ClassProbabilities.of(found.probabilities(), y), ""
+    except AttributeError as error:
+        # An estimator says in the cause why the method is not there.
+        return None, f"no probabilities ({error.__cause__ or error})"
 
 
 def curves_of(report: Report, vote_every: int) -> dict[str, Curve]:
@@ -152,6 +191,7 @@ def fit_alone(
     tests: what each agent sees of the test rows, if not all of them.
     """
     predictions = []
+    asked: list[Callable[[], list[tuple[AnyArray, Array]]]] = []
     seconds = 0.0
     sure = 0
     for (X, y), X_test in zip(shares, tests or [fold.X_test] * len(shares), strict=True):
@@ -159,6 +199,12 @@ def fit_alone(
         own = DummyClassifier() if one_class else clone(estimator)
         seconds += time_fit(own, X, y)
         predictions.append(own.predict(X_test))
+        asked.append(partial(_probabilities_by, own, X_test))
         sure += one_class
     note = f"{sure} agents have rows of one class only, and always say that class" if sure else ""
-    return Trained(seconds, np.stack(predictions), note=note)
+    return Trained(
+        seconds,
+        np.stack(predictions),
+        note=note,
+        probabilities=lambda: [ask()[0] for ask in asked],
+    )

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from peerlearn.errors import InputError
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of
 from peerlearn.lab.description.metrics import METRICS, USUAL, Metric
@@ -103,4 +104,9 @@ def _score(trial: Trial, candidate: Mapping[str, Any], metric: Metric, fold: int
     )
     # Whether the search was done here or before must not change what is drawn afterwards.
     with seed_globally(run.seed("model")):
-        return alone.protocol.run(run).values[metric.name]
+        outcome = alone.protocol.run(run)
+    if metric.name not in outcome.values:
+        raise InputError(
+            f"the search goes by {metric.name}, and {trial.model.name} has none: {outcome.note}"
+        )
+    return outcome.values[metric.name]

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from functools import cache
 
-from peerlearn.testing.cases import agreement, calls, distances, models, preparing, readout, smooth
+from peerlearn.testing.cases import (
+    agreement,
+    calls,
+    distances,
+    models,
+    preparing,
+    readout,
+    search,
+    smooth,
+)
 from peerlearn.testing.cases.case import Case
 
 __all__ = ["Case", "algorithm_cases", "call_cases"]
@@ -21,6 +30,6 @@ call_cases = calls.cases
 def algorithm_cases() -> dict[str, Case]:
     """Return the cases of all algorithms and models, by name."""
     found: dict[str, Case] = {}
-    for module in (agreement, readout, distances, smooth, models, preparing):
+    for module in (agreement, readout, distances, smooth, models, search, preparing):
         found |= module.cases()
     return found

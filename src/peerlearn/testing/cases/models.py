@@ -150,11 +150,16 @@ def _listen(network: Network, model: Any) -> Arrays:
 
 
 def answer_of(model: Any) -> Arrays:
-    """Return coefficients, padded with zeros where agents have fewer, and iterations."""
+    """Return coefficients, padded with zeros where agents have fewer, and iterations.
+
+    A classifier with probabilities also has the factor that makes them of its outputs.
+    """
     b = model.coefficients_
     if isinstance(b, list):
         b = np.stack([np.pad(own, ((0, MOST - len(own)), (0, 0))) for own in b])
-    return {"coefficients": b, "iterations": np.full(len(b), model.report_.iterations)}
+    answer = {"coefficients": b, "iterations": np.full(len(b), model.report_.iterations)}
+    scales = getattr(model, "probability_scale_", None)
+    return answer if scales is None else {**answer, "probability scales": scales}
 
 
 def predictions_of(model: Any, network: Network, form: Any = np.asarray) -> Arrays:

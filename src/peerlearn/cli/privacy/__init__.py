@@ -1,0 +1,1 @@
+"""The command privacy: who could compute whose values, before anything runs."""
