@@ -95,6 +95,7 @@ class MPINetwork(DistributedNetwork):
 
     def gather(self, x: Array) -> Array | None:
         """Return every agent's entry on rank 0, and None on the others."""
+        self.check_allowed("gather")
         x = per_agent(x, len(self.hosted))
         sizes = np.bincount(self._place, minlength=self.comm.size) * (x.size // len(x))
         everything = np.empty((self.size, *x.shape[1:])) if self.comm.rank == 0 else None
