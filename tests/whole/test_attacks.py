@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
+from scipy.stats import chi2
 
 from peerlearn import (
     AnchorLapClassifier,
@@ -23,11 +24,18 @@ from peerlearn import (
 )
 from peerlearn.algorithms.distances import Landmarks
 from peerlearn.algorithms.distances.landmarks import orthonormal
+from peerlearn.algorithms.readout.secret_gram import Columns
 from peerlearn.arrays import one_blas_thread
 from peerlearn.errors import NotConverged
 from peerlearn.local.anchor_graph import AnchorGraph, projection
 from peerlearn.local.normal_equations import NormalEquations
 from peerlearn.privacy import audit
+from peerlearn.secret.fixed_point import (
+    decode_entries,
+    encode_diagonal,
+    entry_exponents,
+    exponents_of,
+)
 
 GRAPH = graphs.erdos_renyi(20, 0.2, seed=0)
 TREE = SimulatedNetwork(GRAPH).tree
@@ -39,8 +47,8 @@ G50C = data.load("g50c")
 class Tapped(SimulatedNetwork):
     """A network that keeps what one agent receives: (call, sender, content), as it arrives."""
 
-    def __init__(self, curious):
-        super().__init__(GRAPH, exact_order=True)  # round by round, as between sites
+    def __init__(self, curious, **secrecy):
+        super().__init__(GRAPH, exact_order=True, **secrecy)  # round by round, as between sites
         self.curious, self.received = curious, []
 
     def recur(self, x, steps):
@@ -178,10 +186,57 @@ def test_the_messages_of_gram_give_the_rows_of_their_sender(intercept):
     assert max(min(away(x, row) for x in found) for row in X[:180]) < 1e-10
 
 
-def rows_behind(G, n, h):
+def test_under_secrecy_what_a_leaf_sends_gives_nothing():
+    """The same rows, the same attack on the same message; and its bytes are those of random ones.
+
+    The sum of all agents is known to the root. Without its masks the leaf's message would have the
+    leaf's own part of that sum.
+    """
+    cancer = data.load("breast-cancer")
+    X = (cancer.X - cancer.X.mean(axis=0)) / cancer.X.std(axis=0)
+    parts = np.array_split(np.arange(180, 569), 19)
+    parts.insert(LEAF, np.arange(180))
+    network = Tapped(PARENT, secrecy="sums")
+    model = RVFLClassifier(
+        300,
+        solver="gram",
+        network=network,
+        random_state=0,
+        alpha=1.0,
+        activation="sigmoid",
+        classes=np.unique(cancer.y).tolist(),
+    )
+    model.fit([(X[part], cancer.y[part]) for part in parts])
+
+    diagonal, gram = [message["masked"] for message in network.of("exchange", LEAF)]
+    columns = Columns(300, 1, intercept=True)
+    rows, places = columns.entries
+    H = np.hstack([np.ones((180, 1)), model.features_(X[:180])])
+    own = H.T @ H
+    p = exponents_of(encode_diagonal(np.append(np.diagonal(own), 180.0), 1))
+    e = entry_exponents(p[rows], p[places])
+    S = np.zeros((302, 302))
+    S[rows, places] = decode_entries(gram[:-1, 0], e)
+    G = (S + np.triu(S, 1).T)[1:301, 1:301]
+    with one_blas_thread():
+        assert not rows_behind(G, 180, model.features_, tries=20)
+    # Not even close: numbers of the message and of the leaf have nothing in common.
+    true = own[rows[places < 301], places[places < 301]]
+    found = S[rows[places < 301], places[places < 301]]
+    assert abs(np.corrcoef(true, found)[0, 1]) < 0.03
+    for words in (diagonal, gram):
+        counts = np.bincount(words.view(np.uint8).ravel(), minlength=256)
+        expected = words.nbytes / 256
+        assert chi2.sf(np.sum((counts - expected) ** 2 / expected), 255) > 1e-6
+    assert {call for call, *_ in network.received} == {"exchange", "flood", "pass_on"}
+    sent_up = [what for what in network.of("pass_on", LEAF) if what.dtype == np.float64]
+    assert not sent_up
+
+
+def rows_behind(G, n, h, tries=None):
     """The n rows whose sigmoid features h have the Gram matrix G, or those that were found."""
     found, rng = [], np.random.default_rng(0)
-    for _ in range(2 * n):
+    for _ in range(tries or 2 * n):
         N = np.linalg.eigh(G)[1][:, : len(G) - n + len(found)]
         start = rng.standard_normal(len(h.W))
         end = least_squares(outside, start, slope, args=(N, h), method="lm")

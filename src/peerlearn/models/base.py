@@ -148,7 +148,23 @@ class NetworkModel(ABC, BaseEstimator):
             self.parts[name].check(getattr(self, name))
         parts = {name: self.part(name) for name in self.parts if name not in self.only_in_streams}
         network = network_of(self.network)
+        if network.secrecy is not None:
+            self.check_secrecy(parts)
         return Setup(network, parts, self._draw_seeds(network))
+
+    def check_secrecy(self, parts: Mapping[str, Any]) -> None:
+        """Refuse settings with which agents would send more than masked sums.
+
+        It is called if the network keeps sums secret, before anything is sent. Models that send
+        only masked sums with some settings override it.
+
+        parts: the parameters that are algorithms, as objects.
+        """
+        raise InputError(
+            f"{type(self).__name__} would send more than masked sums, and this network keeps sums "
+            "secret: use RVFLClassifier or RVFLRegressor with solver='gram', or a network without "
+            "secrecy"
+        )
 
     def check_parameters(self) -> None:
         """Refuse bad parameters. Parts, network and random_state are checked elsewhere."""
@@ -234,7 +250,8 @@ class FittedModel(NetworkModel):
             setup = self.check_settings()
             mark = setup.network.ledger.mark()
             answer = self.learn(setup, *given)
-            check_coefficients(setup.network, answer.coefficients, answer.apart)
+            with setup.network.allow_messages():  # what all agents have
+                check_coefficients(setup.network, answer.coefficients, answer.apart)
             self.__dict__.pop("_stream", None)  # a stream that was under way ends here
             self.coefficients_ = answer.coefficients
             self.report_ = replace(answer.report, sent=setup.network.ledger.since(mark))
@@ -270,7 +287,10 @@ class FittedModel(NetworkModel):
         """
         drawn = self.draw(setup, columns, outputs)
         settings = self.common_settings(setup, columns, outputs) | dict(more or {})
-        check_same_settings(setup.network, settings, *drawn, rows=rows)
+        if setup.network.secrecy is not None:
+            rows = None  # who has no rows is nobody's business
+        with setup.network.allow_messages():  # settings do not depend on data
+            check_same_settings(setup.network, settings, *drawn, rows=rows)
 
     def common_settings(self, setup: Setup, columns: int, outputs: int | None) -> dict[str, Any]:
         """Return the settings that all agents must share, by the name used in error messages.

@@ -70,8 +70,13 @@ def more_classes(classes: Labels, seen: Labels) -> Labels:
     return np.union1d(classes, seen)
 
 
-def codes_of(y: Any, classes: Labels, whose: str) -> Indices:
-    """Return the index of each row's label in `classes`. `whose` begins the error message."""
+def codes_of(y: Any, classes: Labels, whose: str, *, in_stream: bool = True) -> Indices:
+    """Return the index of each row's label in `classes`. `whose` begins the error message.
+
+    in_stream: whether the classes are those of a stream; else the model was given them.
+    """
+    origin = "the stream began with" if in_stream else "the model was given"
+    way_out = "begin a new stream with all classes" if in_stream else "give all labels as classes"
     try:
         labels = column_or_1d(y, warn=True)
         if labels.dtype.kind not in NUMBERS:
@@ -82,7 +87,7 @@ def codes_of(y: Any, classes: Labels, whose: str) -> Indices:
         return np.zeros(0, dtype=np.intp)
     if (labels.dtype.kind in NUMBERS) != (classes.dtype.kind in NUMBERS):
         raise DataError(
-            f"{whose}y has labels like {labels.tolist()[0]!r}, but the stream began with classes "
+            f"{whose}y has labels like {labels.tolist()[0]!r}, but {origin} classes "
             f"like {classes.tolist()[0]!r}: give labels of that type"
         )
     codes: Indices = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
@@ -90,7 +95,7 @@ def codes_of(y: Any, classes: Labels, whose: str) -> Indices:
     if len(new):
         raise DataError(
             f"{whose}row {new[0]} has the label {labels[new[0]].item()!r}, which is not among the "
-            f"classes that the stream began with, {', '.join(map(str, classes.tolist())):.200}: "
-            "leave such rows out, or begin a new stream with all classes"
+            f"classes that {origin}, {', '.join(map(str, classes.tolist())):.200}: leave such "
+            f"rows out, or {way_out}"
         )
     return codes

@@ -54,6 +54,7 @@ from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.readout.means import common_means, common_sums
 from peerlearn.algorithms.readout.ridge_paths import FoldRows, ridge_paths
+from peerlearn.algorithms.readout.secret_gram import solve_in_secret
 from peerlearn.algorithms.readout.solver import Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array, Indices
@@ -75,6 +76,7 @@ from peerlearn.models.base import (
     RandomState,
     Setup,
     check_intercept,
+    network_of,
 )
 from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
 from peerlearn.models.given_features import (
@@ -85,6 +87,7 @@ from peerlearn.models.given_features import (
     features_to_archive,
     freeze,
 )
+from peerlearn.models.labels import stream_classes
 from peerlearn.models.probabilities import Probabilities, check_probability
 from peerlearn.models.row_model import RowModel, chunk_of, encode_shares
 from peerlearn.models.streams import PART, Stream, StreamModel
@@ -143,6 +146,31 @@ class _RVFL(StreamModel, RowModel):
         setup = super().check_settings()
         must_take(setup.parts["solver"], Ridge(self.stream_alpha))
         return setup
+
+    def check_secrecy(self, parts: Mapping[str, Any]) -> None:
+        kind = type(self).__name__
+        needs = {
+            "solver='gram'": isinstance(parts["solver"], Gram),
+            "a number as alpha, because the choice of one would need more sums": (
+                self.alpha != "auto"
+            ),
+            "features='fixed' or others that do not follow from the data": (
+                self.features != "auto" or self.activation is not None
+            ),
+            "all classes given as classes=[..], because labels are not sent": (
+                getattr(self, "classes", ()) is not None  # regressors have none
+            ),
+            "no class_weight": getattr(self, "class_weight", None) is None,
+            "no probability=True, which would need more sums": (
+                getattr(self, "probability", None) is not True
+            ),
+        }
+        for need, is_met in needs.items():
+            if not is_met:
+                raise InputError(
+                    f"this network keeps sums secret, and {kind} then needs {need}: set it, or use "
+                    "a network without secrecy; nothing was sent"
+                )
 
     def check_parameters(self) -> None:
         if self.n_hidden is not None:
@@ -238,6 +266,11 @@ class _RVFL(StreamModel, RowModel):
         -------
         self : the model
         """
+        if sample_weight is not None and network_of(self.network).secrecy is not None:
+            raise InputError(
+                "sample_weight is given, and secret sums take no weights yet: leave it out, or use "
+                "a network without secrecy; nothing was sent"
+            )
         return self.fit_over_network(X, y, sample_weight)
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
@@ -254,6 +287,8 @@ class _RVFL(StreamModel, RowModel):
     ) -> Answer:
         network = setup.network
         solver: Solver = setup.parts["solver"]
+        if network.secrecy is not None:
+            return self._train_in_secret(network, setup.parts["solver"], inputs, outputs)
         weights = self.weigh_rows(network, solver, outputs, weights)
         note = self._choose_settings(setup, inputs, outputs, weights)
         if self.alpha == 0:
@@ -279,6 +314,23 @@ class _RVFL(StreamModel, RowModel):
         if note:
             note = f"{answer.report.note}; {note}" if answer.report.note else note
             answer = replace(answer, report=replace(answer.report, note=note))
+        return answer
+
+    def _train_in_secret(
+        self, network: Network, solver: Gram, inputs: list[Array], outputs: list[Array]
+    ) -> Answer:
+        self.alpha_ = np.full(len(inputs), float(self.alpha))
+        answer, self.intercept_ = solve_in_secret(
+            network,
+            self.features_,
+            inputs,
+            outputs,
+            float(self.alpha),
+            tolerance=solver.tolerance,
+            intercept=bool(self.fit_intercept),
+        )
+        if isinstance(self, Probabilities):
+            self.keep_scales(None)
         return answer
 
     def fit_folds(
@@ -547,6 +599,10 @@ class RVFLClassifier(Probabilities, _RVFL):
         Whether f(x) has a constant that is not penalised. The means of features and targets over
         the network then cost one more sum, of 2 B + M + 3 numbers. "auto" is True, except for
         streams whose learner cannot have a constant: all but "exact".
+    classes : sequence of labels or None, default None
+        All labels that any agent may have. Agents then send each other no labels, and a network
+        with secrecy needs that. A class may have no rows. None lets `fit` find the labels that
+        occur anywhere in the network.
     class_weight : "balanced", dict of label: weight, or None, default None
         Factors of the squared errors of each class's rows. With "balanced", all classes have the
         same weight together: a class weighs the more the fewer rows the whole network has of it.
@@ -572,7 +628,7 @@ class RVFLClassifier(Probabilities, _RVFL):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        All labels that occur anywhere in the network.
+        All labels that occur anywhere in the network, or those that were given.
     alpha_ : ndarray of shape (n_hosted_agents,)
         The penalty of each hosted agent, given or chosen. Streams do not set it.
     coefficients_ : ndarray of shape (n_hosted_agents, B, M)
@@ -610,6 +666,7 @@ class RVFLClassifier(Probabilities, _RVFL):
         activation: str | None = None,
         direct_links: bool | Literal["auto"] = "auto",
         fit_intercept: Intercept = "auto",
+        classes: Sequence[Any] | None = None,
         class_weight: ClassWeight = None,
         probability: bool | Literal["auto"] = "auto",
         solver: Solver | str = "auto",
@@ -629,11 +686,14 @@ class RVFLClassifier(Probabilities, _RVFL):
             network=network,
             random_state=random_state,
         )
+        self.classes = classes
         self.class_weight = class_weight
         self.probability = probability
 
     def check_parameters(self) -> None:
         super().check_parameters()
+        if self.classes is not None:
+            stream_classes(self.classes)
         check_class_weight(self.class_weight)
         check_probability(self.probability, auto=True)
 

@@ -191,6 +191,11 @@ class StreamModel(FittedModel):
     def _begin(self, X: Any, y: Any, classes: Any) -> tuple[Stream, Rows, Counts]:
         """Return a new stream, the rows of its first chunk, and a mark of what was sent before."""
         setup = self.check_settings()
+        if setup.network.secrecy is not None:
+            raise InputError(
+                "this network keeps sums secret, and a stream would send more than masked sums: "
+                "use fit, or a network without secrecy; nothing was sent"
+            )
         if not self.stream_alpha > 0:
             raise InputError(
                 "a stream needs alpha above 0: its first rows alone do not determine the "

@@ -130,6 +130,11 @@ class LabelTargets(ClassifierMixin, Targets):
 
     def encode(self, network: Network, targets: Sequence[Any]) -> list[Array]:
         """Return each hosted agent's labels as rows x M numbers, and set classes_."""
+        given = getattr(self, "classes", None)
+        if given is not None:
+            self.classes_ = stream_classes(given)
+            codes = [codes_of(y, self.classes_, "", in_stream=False) for y in targets]
+            return [self._encode_codes(own) for own in codes]
         labels = [column_or_1d(y, warn=True) for y in targets]
         for y in labels:
             check_classification_targets(y)
@@ -167,6 +172,8 @@ class LabelTargets(ClassifierMixin, Targets):
     def begin_stream(
         self, targets: Sequence[Any], classes: Any, *, may_grow: bool = False
     ) -> Mapping[str, Any]:
+        if classes is None:
+            classes = getattr(self, "classes", None)
         if classes is None and hasattr(self, "classes_"):
             classes = self.classes_  # from an earlier fit
         self._takes_new_classes = classes is None and may_grow

@@ -13,10 +13,12 @@ processes make the same calls in the same order.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from hashlib import sha256
+from typing import Any, Literal, Self
 
 import networkx as nx
 import numpy as np
@@ -27,11 +29,15 @@ from peerlearn import graphs
 from peerlearn import weights as weightings
 from peerlearn.arrays import ADDENDS, Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError, WireError
+from peerlearn.numerics import NUMERICS
+from peerlearn.secret.masks import check_colluders
+from peerlearn.secret.signing import SessionSigner, Signer
 
 __all__ = ["Network"]
 
 # What one agent sends in `exchange`: named arrays of any shape.
 Message = Mapping[str, np.ndarray[Any, Any]]
+Secrecy = Literal["sums"]
 
 
 @dataclass(frozen=True)
@@ -204,6 +210,10 @@ class Network(ABC):
     residual : float or None
         Last residual that an algorithm reported, for programs that show progress. No algorithm
         reads it.
+    secrecy : {"sums"} or None
+        "sums" if agents send each other masked sums and public values only; see `SimulatedNetwork`.
+    colluders : int
+        Number of agents that may put together what they see, and still learn nothing but totals.
 
     Examples
     --------
@@ -217,6 +227,9 @@ class Network(ABC):
 
     reliable: bool = True
     residual: float | None = None
+    secrecy: Secrecy | None = None
+    colluders: int = 0
+    _messages_allowed: bool = False
 
     def __init__(self, graph: nx.Graph, weights: npt.ArrayLike | sp.sparray = "metropolis") -> None:
         self.graph = graphs.checked(graph)
@@ -232,6 +245,65 @@ class Network(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size} agents, {self.graph.number_of_edges()} links)"
+
+    # Secrecy
+    # ---------------------------------------------------------------------------------
+
+    def keep_secrets(self, secrecy: Secrecy | None, colluders: int) -> None:
+        """Refuse from now on to send anything but masked sums and public values.
+
+        Constructors of engines call it. It does nothing if `secrecy` is None.
+        """
+        if secrecy is None:
+            return
+        if secrecy != "sums":
+            raise InputError(f"secrecy is {secrecy!r:.60}: give 'sums' or None")
+        check_colluders(colluders, self.size)
+        if not self.reliable:
+            raise InputError(
+                "secrecy needs every message to arrive, because masks cancel only in the sum of "
+                "all agents: leave faults out"
+            )
+        self.secrecy = secrecy
+        self.colluders = colluders
+        self.signer(bytes(32))  # raises MissingExtra now if there is no cryptography
+
+    def signer(self, seed: bytes) -> Signer:
+        """Return what signs for an agent hosted here: by default, a key that is made of a seed.
+
+        seed: 32 random bytes.
+        """
+        return SessionSigner(seed)
+
+    def keep_secret(self, what: str, make: Callable[[], bytes]) -> bytes:
+        """Return what `make` returns. An engine that resumes returns the same bytes then."""
+        return make()
+
+    def commit_secret(self, what: str, digest: bytes) -> None:
+        """Note the digest of what will be masked; an engine that resumes refuses another one."""
+
+    @contextmanager
+    def allow_messages(self) -> Iterator[None]:
+        """Return a block in which messages are sent under secrecy too.
+
+        It is for masked sums, and for what does not depend on the data of a single agent.
+        """
+        before = self._messages_allowed
+        self._messages_allowed = True
+        try:
+            yield
+        finally:
+            self._messages_allowed = before
+
+    def check_allowed(self, call: str) -> None:
+        """Raise InputError if this call would show the numbers of single agents under secrecy."""
+        if self.secrecy is None or self._messages_allowed:
+            return
+        raise InputError(
+            f"this network keeps sums secret, and {call} would show numbers of single agents to "
+            "their neighbors; nothing was sent. Train RVFLClassifier or RVFLRegressor with "
+            "solver='gram', which sends masked sums only, or make the network without secrecy"
+        )
 
     # Every agent knows the graph and the weights, and therefore all of the following
     # ---------------------------------------------------------------------------------
@@ -434,6 +506,19 @@ def _row(message: Message, like: Array, sender: int) -> Array:
             "it probably runs another version or configuration"
         )
     return row
+
+
+def describe(network: Network, names: Sequence[str]) -> dict[str, Any]:
+    """Return the settings that must be the same at all agents, whatever they learn."""
+    C = network.mixing
+    return {
+        "the numerics version of peerlearn": NUMERICS,
+        "the agents": list(names),
+        "the graph": sorted(sorted(link) for link in network.graph.edges),
+        "the weights": sha256(
+            C.indptr.tobytes() + C.indices.tobytes() + C.data.tobytes()
+        ).hexdigest()[:16],
+    }
 
 
 def not_finite(agent: str) -> NetworkError:

@@ -124,6 +124,7 @@ class DistributedNetwork(Network):
     # ---------------------------------------------------------------------------------
 
     def mix(self, x: Array) -> Array:
+        self.check_allowed("mix")
         x = per_agent(x, len(self._hosted))
         flat = x.reshape(len(x), -1)
 
@@ -135,6 +136,7 @@ class DistributedNetwork(Network):
         return mixed.reshape(x.shape)
 
     def recur(self, x: Array, steps: Array) -> Array:
+        self.check_allowed("recur")
         x = per_agent(x, len(self._hosted))
         flat = x.reshape(len(x), -1)
         if len(steps) == 0:
@@ -150,6 +152,7 @@ class DistributedNetwork(Network):
         return result.reshape(x.shape)
 
     def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
+        self.check_allowed("mix_and_flood")
         x = per_agent(x, len(self._hosted))
         largest = per_agent(largest, len(self._hosted), "largest")
         both = np.hstack([x.reshape(len(x), -1), largest.reshape(len(x), -1)])
@@ -164,6 +167,7 @@ class DistributedNetwork(Network):
         return mixed.reshape(x.shape), spread.reshape(largest.shape)
 
     def flood(self, largest: Array) -> Array:
+        self.check_allowed("flood")
         largest = per_agent(largest, len(self._hosted), "largest")
         flat = largest.reshape(len(largest), -1)
 
@@ -175,6 +179,7 @@ class DistributedNetwork(Network):
         return spread.reshape(largest.shape)
 
     def pass_on(self, x: Addends, senders: Indices, receivers: Indices, *, add: bool) -> None:
+        self.check_allowed("pass_on")
         check_addends(x)
         links = self._route(senders, receivers)
         flat = x.reshape(len(x), -1)
@@ -195,6 +200,7 @@ class DistributedNetwork(Network):
     def exchange(
         self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None
     ) -> list[dict[int, Message]]:
+        self.check_allowed("exchange")
         if len(outbox) != len(self._hosted) or (to is not None and len(to) != len(self._hosted)):
             raise InputError(
                 f"exchange takes one message per hosted agent, {len(self._hosted)} of them, "

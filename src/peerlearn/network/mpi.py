@@ -25,6 +25,7 @@ from peerlearn import graphs
 from peerlearn.arrays import Array, Indices, per_agent
 from peerlearn.errors import InputError, MissingExtra
 from peerlearn.network import codec
+from peerlearn.network.base import Secrecy
 from peerlearn.network.distributed import DistributedNetwork, Letter
 from peerlearn.network.routes import Route
 
@@ -51,6 +52,14 @@ class MPINetwork(DistributedNetwork):
     exact_order : bool, default True
         Accepted so that scripts can replace `SimulatedNetwork` by this class. It has no effect:
         sums always run in ascending agent number.
+    secrecy : {"sums"} or None, default None
+        "sums" lets agents send masked sums only, from which nobody learns more than totals.
+        What would show numbers of single agents is refused before it is sent. Agents
+        of one rank have no secrets from each other, and ranks are not identified: this hides
+        nothing from whoever runs the job.
+    colluders : int, default 1
+        Under secrecy, the number of agents that may put together what they see and still learn
+        nothing but totals. At most the number of agents less 2.
 
     Examples
     --------
@@ -67,6 +76,8 @@ class MPINetwork(DistributedNetwork):
         comm: Any = None,
         ranks: Sequence[int] | None = None,
         exact_order: bool = True,
+        secrecy: Secrecy | None = None,
+        colluders: int = 1,
     ) -> None:
         self.MPI = mpi()
         self.comm = self.MPI.COMM_WORLD if comm is None else comm
@@ -76,6 +87,7 @@ class MPINetwork(DistributedNetwork):
         place = assign_ranks(graph, size) if ranks is None else _check_ranks(ranks, graph, size)
         super().__init__(graph, weights, place, self.comm.rank)
         self._must_be_one_network()
+        self.keep_secrets(secrecy, colluders)
         self._ranks = sorted({*self._everywhere.sent, *self._everywhere.heard})
         self._neighborhood = self.comm.Create_dist_graph_adjacent(
             self._ranks, self._ranks, reorder=False
@@ -83,6 +95,7 @@ class MPINetwork(DistributedNetwork):
 
     def gather(self, x: Array) -> Array | None:
         """Return every agent's entry on rank 0, and None on the others."""
+        self.check_allowed("gather")
         x = per_agent(x, len(self.hosted))
         sizes = np.bincount(self._place, minlength=self.comm.size) * (x.size // len(x))
         everything = np.empty((self.size, *x.shape[1:])) if self.comm.rank == 0 else None

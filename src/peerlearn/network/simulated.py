@@ -20,7 +20,14 @@ import scipy.sparse as sp
 from peerlearn.arrays import Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network import codec, kernels
-from peerlearn.network.base import Message, Network, check_addends, not_finite, row_bytes
+from peerlearn.network.base import (
+    Message,
+    Network,
+    Secrecy,
+    check_addends,
+    not_finite,
+    row_bytes,
+)
 from peerlearn.network.faults import Dead, Faults, FaultyLinks
 
 __all__ = ["SimulatedNetwork"]
@@ -50,6 +57,13 @@ class SimulatedNetwork(Network):
         Sum neighbors one by one in ascending order, so that results have the same bits as those of
         other engines. Without it, dense BLAS and precomputed polynomials are used where they are
         faster; they agree to about 1e-12.
+    secrecy : {"sums"} or None, default None
+        "sums" lets agents send masked sums only, from which nobody learns more than totals.
+        What would show numbers of single agents is refused before it is sent. Simulated
+        agents are in one memory, so this hides nothing from whoever runs the simulation.
+    colluders : int, default 1
+        Under secrecy, the number of agents that may put together what they see and still learn
+        nothing but totals. At most the number of agents less 2.
 
     Attributes
     ----------
@@ -74,6 +88,8 @@ class SimulatedNetwork(Network):
         *,
         faults: Faults | None = None,
         exact_order: bool = False,
+        secrecy: Secrecy | None = None,
+        colluders: int = 1,
     ) -> None:
         super().__init__(graph, weights)
         if faults is not None and not isinstance(faults, Faults):
@@ -90,6 +106,7 @@ class SimulatedNetwork(Network):
         self._polynomials: dict[bytes, Array] = {}
         self._routes: dict[bytes, tuple[Indices, Any]] = {}
         self.reliable = self._faulty is None
+        self.keep_secrets(secrecy, colluders)
 
     @property
     def hosted(self) -> tuple[int, ...]:
@@ -104,6 +121,7 @@ class SimulatedNetwork(Network):
         return self.diameter if self._faulty is None else self._faulty.flood_rounds(self.diameter)
 
     def mix(self, x: Array) -> Array:
+        self.check_allowed("mix")
         if self._dense is None or self._faulty is not None:
             return self.recur(x, np.array([[1.0, 0.0, 0.0]]))
         x = per_agent(x, self.size)
@@ -112,6 +130,7 @@ class SimulatedNetwork(Network):
         return mixed
 
     def recur(self, x: Array, steps: Array) -> Array:
+        self.check_allowed("recur")
         x = per_agent(x, self.size)
         if (
             len(steps) > 1
@@ -141,6 +160,7 @@ class SimulatedNetwork(Network):
         return now.reshape(x.shape) if now is not flat else x.copy()
 
     def mix_and_flood(self, x: Array, largest: Array) -> tuple[Array, Array]:
+        self.check_allowed("mix_and_flood")
         x = per_agent(x, self.size)
         largest = per_agent(largest, self.size, "largest")
         self._must_be_finite(x)
@@ -151,12 +171,14 @@ class SimulatedNetwork(Network):
         return out.reshape(x.shape), self._spread(largest, dead)
 
     def flood(self, largest: Array) -> Array:
+        self.check_allowed("flood")
         largest = per_agent(largest, self.size, "largest")
         self._must_be_finite(largest)
         dead = self._count(row_bytes(largest))
         return self._spread(largest, dead)
 
     def pass_on(self, x: Addends, senders: Indices, receivers: Indices, *, add: bool) -> None:
+        self.check_allowed("pass_on")
         check_addends(x)
         if not self.reliable:
             raise NetworkError(
@@ -178,6 +200,7 @@ class SimulatedNetwork(Network):
     def exchange(
         self, outbox: Sequence[Message], to: Sequence[Sequence[int]] | None = None
     ) -> list[dict[int, Message]]:
+        self.check_allowed("exchange")
         if len(outbox) != self.size or (to is not None and len(to) != self.size):
             raise InputError(
                 f"exchange takes one message per hosted agent, {self.size} of them, "
@@ -211,6 +234,7 @@ class SimulatedNetwork(Network):
         return inbox
 
     def mix_speaking(self, x: Array, speaking: npt.ArrayLike) -> Array:
+        self.check_allowed("mix_speaking")
         self.must_hear_everybody()
         x = per_agent(x, self.size)
         speaks = np.asarray(speaking, dtype=bool)
@@ -225,7 +249,8 @@ class SimulatedNetwork(Network):
 
     @property
     def mixing_here(self) -> Any:
-        return self._C if self.reliable and not self.exact_order else None
+        own_loop = self.reliable and not self.exact_order and self.secrecy is None
+        return self._C if own_loop else None
 
     def gather(self, x: Array) -> Array:
         return per_agent(x, self.size).copy()

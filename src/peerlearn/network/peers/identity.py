@@ -149,7 +149,7 @@ def must_fit(key: PrivateKeyTypes, key_path: Path, certificate: Certificate, pat
 
 def _must_name(name: str, certificate: Certificate, path: Path) -> None:
     with _pem_errors(path, "a certificate"):
-        names = _names(certificate)
+        names = names_in(certificate)
     if names != {name}:
         whose = ", ".join(sorted(names)) or "no name that TLS knows"
         raise InputError(
@@ -158,7 +158,7 @@ def _must_name(name: str, certificate: Certificate, path: Path) -> None:
         )
 
 
-def _names(certificate: Certificate) -> set[str]:
+def names_in(certificate: Certificate) -> set[str]:
     """Return all names in a certificate; none if it has no name that TLS looks at."""
     from cryptography.x509 import DNSName, ExtensionNotFound, SubjectAlternativeName
     from cryptography.x509.oid import NameOID

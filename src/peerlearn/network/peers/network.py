@@ -24,7 +24,7 @@ from peerlearn import graphs
 from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network import codec
-from peerlearn.network.base import Network, not_finite
+from peerlearn.network.base import Secrecy, describe, not_finite
 from peerlearn.network.distributed import Arrays, DistributedNetwork, Letter
 from peerlearn.network.peers.frame import MOST_BYTES, MOST_TEXT, Kind
 from peerlearn.network.peers.identity import Identity
@@ -33,10 +33,12 @@ from peerlearn.network.peers.link import Left, Link, Refused, Speaker
 from peerlearn.network.peers.mailbox import Parcel
 from peerlearn.network.peers.replay import NoReplay, Replay
 from peerlearn.network.peers.rounds import RoundExchange, Take, Waiting
+from peerlearn.network.peers.session_file import SessionFile
+from peerlearn.network.peers.signing import CertificateSigner
 from peerlearn.network.peers.streams import check_address, only_loopback
 from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.network.routes import Route
-from peerlearn.numerics import NUMERICS
+from peerlearn.secret.signing import Signer
 
 __all__ = ["PeerNetwork"]
 
@@ -90,6 +92,16 @@ class PeerNetwork(DistributedNetwork):
     patience : Timeouts, default None
         How long to wait for neighbors, and how often to save. None takes the defaults of
         `Timeouts`.
+    secrecy : {"sums"} or None, default None
+        "sums" lets agents send masked sums only, from which nobody learns more than totals.
+        What would show numbers of single agents is refused before it is sent. Session
+        keys are signed with the keys of the agents' certificates; without certificates
+        (`insecure_loopback`) nobody knows whose they are. An agent that was killed resumes if it
+        has checkpoints and computes the same numbers. Neighbors learn that an agent failed, but
+        not why.
+    colluders : int, default 1
+        Under secrecy, the number of agents that may put together what they see and still learn
+        nothing but totals. At most the number of agents less 2.
 
     Attributes
     ----------
@@ -131,6 +143,8 @@ class PeerNetwork(DistributedNetwork):
         checkpoints: Path | None = None,
         own_settings: Mapping[str, Any] | None = None,
         patience: Timeouts | None = None,
+        secrecy: Secrecy | None = None,
+        colluders: int = 1,
     ) -> None:
         graph = graphs.checked(graph)
         patience = patience or Timeouts()
@@ -142,7 +156,11 @@ class PeerNetwork(DistributedNetwork):
         super().__init__(graph, weights, np.arange(size), agent)
         self.names = tuple(names) if names is not None else tuple(f"agent-{k}" for k in range(size))
         self._check(listen, addresses, identity, insecure_loopback)
+        self._identity = None if insecure_loopback else identity
+        self.keep_secrets(secrecy, colluders)
         common_settings = {**describe(self, self.names), **(settings or {})}
+        if self.secrecy is not None:
+            common_settings["secrecy"] = f"{self.secrecy} against {self.colluders} colluders"
         self._me = Speaker(run, agent, self.names[agent], settings_as_text(common_settings))
         # Rounds that an agent can be ahead of a neighbor: two sums over the tree.
         horizon = 4 * (self.tree.height + 2)
@@ -153,7 +171,7 @@ class PeerNetwork(DistributedNetwork):
             patience,
             listen=listen,
             addresses=addresses,
-            identity=None if insecure_loopback else identity,
+            identity=self._identity,
         )
         self._replay: NoReplay = NoReplay(self._me, links)
         if checkpoints is not None:
@@ -166,6 +184,7 @@ class PeerNetwork(DistributedNetwork):
                 save_every=patience.save_every,
                 bytes_sent=lambda: self._exchange.bytes_sent,
             )
+        self._session_file = None if checkpoints is None else SessionFile(Path(checkpoints))
         self._exchange.bytes_sent = self._replay.bytes_before
         try:
             self._exchange.start(meet=not self._replay.restored)
@@ -204,6 +223,20 @@ class PeerNetwork(DistributedNetwork):
         """Agents that this agent has been waiting for; None unless it has waited for long."""
         return self._exchange.waiting
 
+    def signer(self, seed: bytes) -> Signer:
+        if self._identity is None:
+            return super().signer(seed)
+        return CertificateSigner(self._identity)
+
+    def keep_secret(self, what: str, make: Callable[[], bytes]) -> bytes:
+        if self._session_file is None:
+            return make()
+        return self._session_file.keep(what, make)
+
+    def commit_secret(self, what: str, digest: bytes) -> None:
+        if self._session_file is not None:
+            self._session_file.commit(what, digest)
+
     def interrupt(self, reason: str) -> None:
         """Stop at the next round, with a checkpoint. Signal handlers and threads may call it."""
         self._exchange.fail(Interrupted(reason))
@@ -219,6 +252,8 @@ class PeerNetwork(DistributedNetwork):
         try:
             if self._exchange.farewell():
                 self._replay.forget()
+                if self._session_file is not None:
+                    self._session_file.forget()
         except PeerlearnError as error:
             log.warning(
                 "our work is done, but not that of all neighbors (%s): start again if they need us",
@@ -229,7 +264,7 @@ class PeerNetwork(DistributedNetwork):
 
     def leave(self, reason: str) -> None:
         """End the run for the neighbors too, and tell them why. A checkpoint is kept."""
-        self._exchange.leave(reason)
+        self._exchange.leave(self._reason_to_send(reason))
         self.close()
 
     def close(self) -> None:
@@ -253,10 +288,19 @@ class PeerNetwork(DistributedNetwork):
             self._exchange.leave(str(error))
         elif not isinstance(error, Interrupted | Refused | KeyboardInterrupt | SystemExit):
             why = " ".join(str(error).split()) or type(error).__name__
-            self._exchange.leave(f"agent {self._me.name} ended the run: {why}")
+            self._exchange.leave(
+                self._reason_to_send(f"agent {self._me.name} ended the run: {why}")
+            )
         if save:
             self._replay.save()
         self._exchange.close()
+
+    def _reason_to_send(self, reason: str) -> str:
+        """Return what neighbors are told. Under secrecy it has no details: they may be data."""
+        if self.secrecy is None:
+            return reason
+        log.warning("neighbors are told that this agent ended the run, but not why: %s", reason)
+        return f"agent {self._me.name} ended the run (code 9: its own log says why)"
 
     # Methods that DistributedNetwork calls
     # ---------------------------------------------------------------------------------
@@ -389,19 +433,6 @@ class _PeerHalo:
 def _finite(letter: bytes) -> bool:
     """Return whether all numbers of a letter are finite; raise WireError if it is damaged."""
     return all(all_finite(array) for array in codec.unpack(letter).values())
-
-
-def describe(network: Network, names: Sequence[str]) -> dict[str, Any]:
-    """Return the settings that must be the same at all agents, whatever they learn."""
-    C = network.mixing
-    return {
-        "the numerics version of peerlearn": NUMERICS,
-        "the agents": list(names),
-        "the graph": sorted(sorted(link) for link in network.graph.edges),
-        "the weights": sha256(
-            C.indptr.tobytes() + C.indices.tobytes() + C.data.tobytes()
-        ).hexdigest()[:16],
-    }
 
 
 def settings_as_text(settings: Mapping[str, Any]) -> dict[str, str]:

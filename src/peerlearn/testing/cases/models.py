@@ -13,6 +13,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 
 from peerlearn.models.registry import models
+from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.network.base import Network
 from peerlearn.testing import model_data as data
 from peerlearn.testing.cases.case import Arrays, Case
@@ -45,6 +46,15 @@ def cases() -> dict[str, Case]:
                 found[f"{name} stream {words}, new classes"] = partial(
                     _stream_rows, model=model, are_known=False
                 )
+    secret = {"features": "fixed", "solver": "gram"}
+    for kind, settings in (
+        (RVFLClassifier, {**secret, "classes": data.METALS.tolist()}),
+        (RVFLRegressor, secret),
+        (RVFLRegressor, {**secret, "fit_intercept": False}),
+    ):
+        words = "without intercept " if "fit_intercept" in settings else ""
+        model = make_small(kind, settings)
+        found[f"{kind.__name__} {words}in secret"] = partial(_fit_in_secret, model=model)
     return found
 
 
@@ -86,6 +96,15 @@ def _fit(
 ) -> Arrays:
     fitted = data.fit(over(network, model), network.hosted, two_classes, form, weighted=weighted)
     return answer_of(fitted) | predictions_of(fitted, network, form)
+
+
+def _fit_in_secret(network: Network, model: Any) -> Arrays:
+    network.keep_secrets("sums", 1)
+    try:
+        fitted = data.fit(over(network, model), network.hosted, False, np.asarray)
+    finally:
+        network.secrecy = None
+    return answer_of(fitted) | {"intercepts": fitted.intercept_}
 
 
 def _stream_rows(network: Network, model: Any, are_known: bool = True) -> Arrays:

@@ -1,0 +1,230 @@
+"""Gram under secrecy: the root learns totals of Gram matrices, and all agents learn coefficients.
+
+    A_k = [1 H_k Y_k]                                                alone
+    D >= diagonal of sum_k A_k'A_k                                   secret sum, at the root
+    scales, which follow from D                                      from the root to all agents
+    n, s = sum_k H_k'1, q = sum_k Y_k'1, G = sum_k H_k'H_k,
+    P = sum_k H_k'Y_k, |Y|^2                                         secret sum, at the root
+    b = (G - s s'/n + alpha I)^-1 (P - s q'/n),  c = (q - s'b) / n   at the root, to all agents
+
+Without an intercept s, q and c are left out. The column of ones gives the means, so nobody needs
+them before the sum, and they are known to the root only. What a mean subtracts from G is lost to
+rounding where columns are far from zero; the certificate accounts for that, by the lengths of
+columns before (`Lengths`). R factors, which would help, are not sums.
+
+peerlearn.secret.fixed_point has the scales and the errors of the totals, algorithms/secret_sums.py
+the protocol.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from peerlearn.algorithms.agreement import no_rows
+from peerlearn.algorithms.certificate import receive_bound, solve_certified
+from peerlearn.algorithms.iteration import Iterations
+from peerlearn.algorithms.readout.solver import Solution
+from peerlearn.algorithms.secret_sums import open_session
+from peerlearn.arrays import Array, Indices, product, sendable
+from peerlearn.errors import DataError, WireError
+from peerlearn.local.features import FeatureMap
+from peerlearn.local.least_squares import Lengths
+from peerlearn.local.normal_equations import (
+    UNIT,
+    NormalEquations,
+    product_units,
+    undetermined_error,
+)
+from peerlearn.network.base import Network
+from peerlearn.secret.fixed_point import (
+    DIAGONAL_BITS,
+    NOTHING,
+    Exponents,
+    decode_entries,
+    encode_diagonal,
+    encode_entries,
+    entry_exponents,
+    exponents_of,
+)
+
+# Marks of an answer without coefficients.
+ANSWERED = 0.0
+NO_ANSWER = 1.0
+NO_ROWS = 2.0
+CHANGE = "scale the inputs, raise alpha, or use fewer units; secret sums send no R factors"
+VISIBLE = (
+    "shapes, settings and who takes part; signed session keys; the order of messages; whether an "
+    "agent stops with an error; a checksum of the coefficients"
+)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of [1 H Y], and the entries of its Gram matrix that are summed.
+
+    B, M: numbers of features and outputs. intercept: whether sums of columns are needed.
+    """
+
+    B: int
+    M: int
+    intercept: bool
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return 1 + self.B + self.M
+
+    @property
+    def entries(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the entries that are summed.
+
+        Products of two targets are not needed, and sums of columns only for an intercept.
+        """
+        rows, columns = np.triu_indices(self.width)
+        of_targets = (rows > self.B) & (rows != columns)
+        of_ones = (rows == 0) & (columns > 0)
+        needed = ~of_targets & (~of_ones | self.intercept)
+        return rows[needed], columns[needed]
+
+    def gram(self, features: FeatureMap, X: Any, Y: Array) -> Array:
+        """Return A'A of one agent's rows."""
+        total = np.zeros((self.width, self.width))
+        for block, H in features.blocks(X):
+            A = np.hstack([np.ones((len(H), 1)), H, Y[block]])
+            total += product(A.T, A)
+        return total
+
+    def totals(self) -> str:
+        """Return what the root learns, in words."""
+        sums = ", sums of features and targets" if self.intercept else ""
+        return f"number of rows{sums}, H'H, H'Y and squares of targets"
+
+
+def solve_in_secret(
+    network: Network,
+    features: FeatureMap,
+    inputs: Sequence[Any],
+    outputs: Sequence[Array],
+    alpha: float,
+    *,
+    tolerance: float,
+    intercept: bool,
+) -> tuple[Solution, Array]:
+    """Return the ridge solution of all agents' rows, and the intercepts of the hosted agents."""
+    loop = Iterations(network, "Gram", tolerance, max_iterations=1)
+    next(loop)
+    B = features.width
+    M = outputs[0].shape[1]
+    columns = Columns(B, M, intercept)
+    grams = [columns.gram(features, X, Y) for X, Y in zip(inputs, outputs, strict=True)]
+    diagonals = np.stack([encode_diagonal(np.diagonal(own), network.size) for own in grams])
+
+    session = open_session(network)
+    total = session.sum_to_root("diagonal of the Gram matrix", diagonals)
+    scales = session.answer(total, columns.width, lambda D: exponents_of(D).astype(np.float64))
+    p = _check_scales(scales[0])
+
+    rows, places = columns.entries
+    e = entry_exponents(p[rows], p[places])
+    words = np.stack([encode_entries(own[rows, places], e) for own in grams])
+    total = session.sum_to_root("Gram matrix", words[:, :, None], e.tobytes())
+    answers = session.answer(
+        total,
+        (B + 1) * M + 2,
+        lambda found: _solve(columns, decode_entries(found[:, 0], e), alpha, tolerance, network),
+    )
+
+    mark, bound = answers[0, :2].tolist()
+    if mark == NO_ROWS:
+        raise no_rows()
+    if mark == NO_ANSWER:
+        raise undetermined_error(alpha)
+    b = answers[:, 2 : 2 + B * M].reshape(-1, B, M)
+    note = (
+        f"secret sums: only the listed totals are learned ({columns.totals()}), by agent "
+        f"{network.names[network.tree.root]}, the root, and their scales by all; secret against "
+        f"{network.colluders} of {network.size} agents; {len(session.quantities)} totals; "
+        f"visible: {VISIBLE}"
+    )
+    report = loop.report(CHANGE, note, certificate=receive_bound(bound))
+    return Solution(b, report, apart=0.0), answers[:, 2 + B * M :]
+
+
+def _check_scales(scales: Array) -> Exponents:
+    """Return the exponents that the root sent."""
+    exponents = scales.astype(np.int64)
+    known = (np.abs(exponents) <= DIAGONAL_BITS) | (exponents == NOTHING)
+    if not known.all() or np.count_nonzero(exponents != scales):
+        raise WireError(
+            "the root sent scales that no sum can have: it probably runs another version"
+        )
+    return exponents
+
+
+def _solve(
+    columns: Columns, entries: Array, alpha: float, tolerance: float, network: Network
+) -> Array:
+    """Return what the root sends: a mark, the bound, b and the intercept."""
+    nothing = np.zeros((columns.B, columns.M))
+    none = np.zeros(columns.M)
+    S = np.zeros((columns.width, columns.width))
+    S[columns.entries] = entries
+    S = S + np.triu(S, 1).T
+    n = S[0, 0]
+    if n == 0:
+        return _row(NO_ROWS, math.inf, nothing, none)
+    if alpha == 0 and n < columns.B + columns.intercept:
+        return _row(NO_ANSWER, math.inf, nothing, none)
+    equations, lengths = _centre(columns, S, network.size)
+    try:
+        b, certificate = solve_certified(equations, alpha, tolerance, lengths)
+    except DataError:
+        return _row(NO_ANSWER, math.inf, nothing, none)
+    c = none
+    if lengths is not None:
+        m = lengths.means
+        c = m[columns.B :] - m[: columns.B] @ b
+    return _row(ANSWERED, certificate.bound, b, c)
+
+
+def _row(mark: float, bound: float, b: Array, c: Array) -> Array:
+    return sendable(np.array([mark, bound, *b.ravel(), *c]))
+
+
+def _centre(columns: Columns, S: Array, agents: int) -> tuple[NormalEquations, Lengths | None]:
+    """Return the normal equations about the means, and what rounding is relative to."""
+    B = columns.B
+    n = S[0, 0]
+    features = slice(1, 1 + B)
+    targets = slice(1 + B, None)
+    G = S[features, features]
+    P = S[features, targets]
+    squares = np.diagonal(S)[targets]
+    # Rounding of each agent's products, of fixed-point numbers, and of the total as a float64.
+    units = product_units(n) + agents / 128 + 1
+    if not columns.intercept:
+        found = NormalEquations((B, columns.M), G=G, P=P, squares=squares.sum(), units=units)
+        return found, None
+    means = S[0, 1:] / n
+    m = means[:B]
+    q = means[B:]
+    # Two more roundings by what is subtracted, relative to the lengths before.
+    units += 4
+    left = np.maximum(squares - n * q**2, 0.0)
+    found = NormalEquations(
+        (B, columns.M),
+        G=G - n * np.outer(m, m),
+        P=P - n * np.outer(m, q),
+        squares=float(left.sum()),
+        units=units,
+    )
+    lengths = np.sqrt(np.maximum(np.diagonal(G), 0.0))
+    length = math.sqrt(squares.sum())
+    errors = UNIT * units * np.append(lengths, length) / math.sqrt(n)
+    own = np.zeros(0)  # of single agents, which nobody knows
+    return found, Lengths(lengths, length, own, means, errors, float(n))

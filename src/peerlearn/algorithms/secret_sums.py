@@ -1,0 +1,336 @@
+"""Secret sums over the network: a session of keys, masked sums, and what the root sends back.
+
+    keys, nonces, certificates     to all agents, over the tree                      public
+    session id                     SHA-256 of all of them and of the network's description
+    signatures of the session id   to all agents, and checked by all                 public
+    vote                           nobody goes on unless all signatures are right    public
+    x_k + m_k                      up the tree, modulo 2^(64 w)                      masked
+    answer of the root             down the tree                                     to all agents
+
+m_k: masks that cancel in the sum of all agents (`peerlearn.secret.masks`). A parent sees the
+masked sums of its children's subtrees, which are uniform random numbers. The root learns the total.
+
+Every masked sum has a constant 1 of each agent, whose total must be L. If an agent was left out,
+has another key, another scale or another history, masks do not cancel, and the total is not L
+except with a probability of 2^-64. The root then sends a code, and all agents stop. The keys of
+a sum depend on everything that the root sent before (`SumContext.history`). So a root that tells
+different agents different things learns nothing from the next sum.
+
+What it does not do: an agent that adds a wrong number changes the total, and nobody can tell. All
+agents hosted in one process are in one memory, and have no secrets from whoever runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from peerlearn.algorithms.sums import (
+    broadcast_from_root,
+    everyone,
+    maximum,
+    merge_to_root,
+    sum_to_root,
+)
+from peerlearn.algorithms.unexpected import unexpected_message
+from peerlearn.arrays import Array
+from peerlearn.errors import NetworkError, PeerlearnError, WireError
+from peerlearn.network.base import Message, Network, describe
+from peerlearn.secret import wide
+from peerlearn.secret.keys import (
+    KEY_BYTES,
+    LABEL,
+    SessionKey,
+    SumContext,
+    Words,
+    derive_pair_key,
+    digest,
+)
+from peerlearn.secret.masks import mask, mask_graph
+from peerlearn.secret.signing import Signer
+
+EPOCH = 0  # the list of agents does not change yet
+NONCE_BYTES = 32
+PLACE = 576  # bytes for key, nonce and certificate of an agent; larger ones take several places
+MOST_PLACES = 32
+MOST_SIGNATURE = 160  # bytes: ECDSA on the largest usual curve has 139
+# Codes, the first number that the root sends.
+FINE = 0.0
+MASKS_LEFT = 1.0
+
+
+@dataclass(frozen=True)
+class Member:
+    """What all agents know of one of them."""
+
+    name: str
+    certificate: bytes
+    key: bytes
+    nonce: bytes
+
+    @classmethod
+    def of_content(cls, name: str, content: bytes) -> Member:
+        """Return the member whose `content` this is."""
+        fixed = KEY_BYTES + NONCE_BYTES
+        return cls(name, content[fixed:], content[:KEY_BYTES], content[KEY_BYTES:fixed])
+
+    def content(self) -> bytes:
+        """Return what is sent of this member: all but its name."""
+        return self.key + self.nonce + self.certificate
+
+
+@dataclass(frozen=True)
+class MaskedSum:
+    """Masked numbers of a subtree: numbers x limbs."""
+
+    words: Words
+    empty = False  # shapes do not depend on data
+
+    def pack(self) -> dict[str, Words]:
+        """Return what is sent."""
+        return {"masked": self.words}
+
+    def plus(self, others: Sequence[MaskedSum]) -> MaskedSum:
+        """Return the sum of these and other masked numbers."""
+        total = self.words
+        for other in others:
+            total = wide.add(total, other.words)
+        return MaskedSum(total)
+
+
+class SecretSession:
+    """Keys of the hosted agents for one training, and the masked sums that are made with them.
+
+    Use `open_session`. All agents make the same calls in the same order.
+
+    Attributes
+    ----------
+    id: 32 bytes, the same at all agents.
+    quantities: what was summed so far.
+    """
+
+    def __init__(
+        self, network: Network, session: bytes, pair_keys: Sequence[dict[int, bytes]]
+    ) -> None:
+        self.id = session
+        self.quantities: list[str] = []
+        self._network = network
+        self._pair_keys = pair_keys
+        self._histories = [session] * len(network.hosted)
+
+    def sum_to_root(self, quantity: str, words: Words, scales: bytes = b"") -> Words | None:
+        """Return the total of all agents' numbers at the root, and None elsewhere.
+
+        The total is None at the root too if the masks did not cancel; `answer` then stops all
+        agents.
+
+        quantity: what is summed. words: of each hosted agent, agents x numbers x limbs. scales:
+        the public scales of the numbers.
+        """
+        network = self._network
+        number = len(self.quantities)
+        self.quantities.append(quantity)
+        agents, numbers, limbs = words.shape
+        ones = wide.of_whole([1] * agents, limbs)[:, None, :]
+        contents = np.concatenate([words, ones], axis=1)
+        masked = []
+        for k, agent in enumerate(network.hosted):
+            context = SumContext(
+                EPOCH, number, quantity, (numbers + 1,), limbs, scales, self._histories[k]
+            )
+            covered = digest(context.encode(), contents[k].tobytes())
+            network.commit_secret(f"{self.id.hex()} {number} {agent}", covered)
+            own = wide.add(contents[k], mask(agent, self._pair_keys[k], context))
+            masked.append(MaskedSum(own))
+
+        def unpack(message: Message, sender: int) -> MaskedSum:
+            return _unpack(message, sender, (numbers + 1, limbs))
+
+        with network.allow_messages():
+            sums = merge_to_root(network, masked, unpack)
+        for agent, found in zip(network.hosted, sums, strict=True):
+            if agent == network.tree.root:
+                whole = wide.to_whole(found.words[-1:])[0]
+                return found.words[:-1] if whole == network.size else None
+        return None
+
+    def answer(self, total: Words | None, size: int, compute: Callable[[Words], Array]) -> Array:
+        """Return what the root computes from a total, at all agents: agents x size.
+
+        Raises NetworkError at all agents if the masks did not cancel in the total.
+
+        total: what `sum_to_root` returned. compute: returns `size` numbers.
+        """
+        network = self._network
+        rows = np.zeros((len(network.hosted), 1 + size))
+        for k, agent in enumerate(network.hosted):
+            if agent == network.tree.root:
+                rows[k, 0] = MASKS_LEFT
+                if total is not None:
+                    rows[k] = [FINE, *compute(total)]
+        with network.allow_messages():
+            rows = broadcast_from_root(network, rows)
+        self._histories = [
+            digest(before, row.tobytes()) for before, row in zip(self._histories, rows, strict=True)
+        ]
+        if np.count_nonzero(rows[:, 0] != FINE):
+            raise NetworkError(
+                f"the secret sum of {self.quantities[-1]} failed with code {rows[0, 0]:.0f}: the "
+                "masks of the agents did not cancel, so an agent was left out, or has other "
+                "settings, keys or scales; nothing of the total is known: start all agents again"
+            )
+        answers: Array = rows[:, 1:]
+        return answers
+
+
+def open_session(network: Network) -> SecretSession:
+    """Exchange keys and check all signatures, and return the session.
+
+    Raises the same kind of error at all agents if any of them finds something wrong. No masked
+    number has been sent then.
+    """
+    with network.allow_messages():
+        return _open(network)
+
+
+def _open(network: Network) -> SecretSession:
+    hosted = network.hosted
+    keys: list[SessionKey] = []
+    signers: list[Signer] = []
+    own: list[Member] = []
+    for agent in hosted:
+        drawn = network.keep_secret("key", partial(os.urandom, 2 * KEY_BYTES + NONCE_BYTES))
+        key = SessionKey(drawn[:KEY_BYTES])
+        signer = network.signer(drawn[KEY_BYTES : 2 * KEY_BYTES])
+        nonce = drawn[2 * KEY_BYTES :]
+        keys.append(key)
+        signers.append(signer)
+        own.append(Member(network.names[agent], signer.certificate, key.public, nonce))
+    needed = [float(-(-len(member.content()) // PLACE)) for member in own]
+    places = int(maximum(network, needed)[0])
+    if places > MOST_PLACES:
+        raise WireError(
+            f"an agent has a certificate of {(places - 1) * PLACE} bytes or more: make smaller "
+            "ones with peerlearn certs"
+        )
+    contents = _gather(network, [member.content() for member in own], places * PLACE)
+    members = [
+        Member.of_content(name, content)
+        for name, content in zip(network.names, contents[0], strict=True)
+    ]
+    session = _session_id(network, members)
+    signatures = _gather(
+        network,
+        [
+            network.keep_secret(
+                f"signature {session.hex()}", partial(signer.sign, _statement(session, agent))
+            )
+            for agent, signer in zip(hosted, signers, strict=True)
+        ],
+        MOST_SIGNATURE,
+    )
+    pair_keys: list[dict[int, bytes]] = []
+    problem: PeerlearnError | None = None
+    try:
+        for k, agent in enumerate(hosted):
+            # All hosted agents see the same, so one of them checks the signatures for all.
+            _check_same(contents[k], contents[0], signatures[k], signatures[0])
+            _check_own(own[k], members[agent])
+        _check_members(signers[0], members, session, signatures[0])
+        graph = mask_graph(network.size, network.colluders)
+        for agent, key in zip(hosted, keys, strict=True):
+            pair_keys.append(
+                {
+                    partner: derive_pair_key(
+                        key.agree(members[partner].key, members[partner].name),
+                        session,
+                        agent,
+                        partner,
+                    )
+                    for partner in sorted(graph[agent])
+                }
+            )
+    except PeerlearnError as error:
+        problem = error
+    all_agree = everyone(network, [problem is None] * len(hosted))
+    if problem is not None:
+        raise problem
+    if not all_agree:
+        raise NetworkError(
+            "another agent found a wrong key or signature, and no secret sum is made: its own log "
+            "says which"
+        )
+    return SecretSession(network, session, pair_keys)
+
+
+def _gather(network: Network, own: Sequence[bytes], most: int) -> list[list[bytes]]:
+    """Return the bytes of all agents, by agent number, as each hosted agent received them.
+
+    Each agent fills its own place of a row of zeros, and the rows are summed. most: bytes of any.
+    """
+    words = 1 + -(-most // 8)
+    rows = np.zeros((len(network.hosted), network.size, words), dtype=np.uint64)
+    for k, agent in enumerate(network.hosted):
+        padded = own[k].ljust(8 * (words - 1), b"\0")
+        rows[k, agent] = [len(own[k]), *np.frombuffer(padded, dtype="<u8")]
+    sums = sum_to_root(network, rows.reshape(len(rows), -1))
+    received = broadcast_from_root(network, sums).reshape(rows.shape)
+    return [[_bytes_of(place) for place in row] for row in received]
+
+
+def _bytes_of(place: Words) -> bytes:
+    """Return the bytes in a place. A wrong length gives wrong bytes, which no check accepts."""
+    content = place[1:].astype("<u8").tobytes()
+    return content[: int(place[0])]
+
+
+def _session_id(network: Network, members: Sequence[Member]) -> bytes:
+    about = json.dumps(describe(network, network.names), sort_keys=True).encode()
+    settings = f"epoch {EPOCH}, colluders {network.colluders}".encode()
+    parts = [LABEL, about, settings]
+    for member in members:
+        parts += [member.name.encode(), digest(member.certificate), member.key, member.nonce]
+    return digest(*parts)
+
+
+def _statement(session: bytes, agent: int) -> bytes:
+    """Return what an agent signs."""
+    return LABEL + b": agent %d takes part in session " % agent + session
+
+
+def _check_same(*pairs: list[bytes]) -> None:
+    contents, first_contents, signatures, first_signatures = pairs
+    if contents != first_contents or signatures != first_signatures:
+        raise WireError("agents of one process received different keys: start all agents again")
+
+
+def _check_own(own: Member, received: Member) -> None:
+    if own != received:
+        raise WireError(
+            f"the session key of agent {own.name} was replaced on its way, or this run was resumed "
+            "after its keys were lost: start all agents again, from the beginning"
+        )
+
+
+def _check_members(
+    signer: Signer, members: Sequence[Member], session: bytes, signatures: Sequence[bytes]
+) -> None:
+    keys = {member.key for member in members}
+    nonces = {member.nonce for member in members}
+    if len(keys) < len(members) or len(nonces) < len(members):
+        raise WireError("two agents sent the same session key: one of them copies the other")
+    for agent, (member, signature) in enumerate(zip(members, signatures, strict=True)):
+        statement = _statement(session, agent)
+        signer.check(member.name, member.certificate, statement, signature)
+
+
+def _unpack(message: Message, sender: int, shape: tuple[int, int]) -> MaskedSum:
+    words = message.get("masked")
+    if words is None or len(message) > 1 or words.shape != shape or words.dtype != np.uint64:
+        raise unexpected_message(sender, f"{shape[0]} masked numbers")
+    return MaskedSum(words)

@@ -1,0 +1,120 @@
+"""Real numbers as whole numbers, so that sums are exact and masks can hide them.
+
+Sums of whole numbers modulo 2^64 do not depend on their order, so all engines have the same bits.
+The unit of each number must be public, and fine enough. Agents cannot agree on it by their largest
+number: the first hop of a flood would show a neighbor that of a single agent. For a Gram matrix
+G = sum_k A_k'A_k it follows from sums alone:
+
+    D_j >= G_jj = sum_k (A_k'A_k)_jj          in units of 2^-128, modulo 2^256, rounded up
+    |G_ij| <= sqrt(D_i D_j) <= 2^e_ij         by Cauchy and Schwarz
+    unit of entry ij = 2^(e_ij - 62)
+
+The bound holds for the total and for each agent's part of it, so no room for the number of agents
+is needed. Each agent rounds once, by half a unit, and the total is rounded once to float64:
+
+    |error of G_ij| <= (2^-53 + L 2^-61.5) sqrt(G_ii G_jj)       for L agents
+
+which is less than 2e-16 up to 230 agents. Sums on the way to the total may wrap around; they are
+masked, and have no meaning.
+
+Diagonals have 256 bits, not the 128 that would do for columns of one size: a column of 1e-12
+and one of 1e12 are 2^160 apart in the diagonal. That is 4 words for each of B columns, beside
+B^2 / 2 words of the matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peerlearn.arrays import Array
+from peerlearn.errors import DataError, InputError
+from peerlearn.secret import wide
+from peerlearn.secret.keys import Words
+
+Exponents = NDArray[np.int64]
+
+DIAGONAL_LIMBS = 4
+DIAGONAL_BITS = 128  # after the binary point, of 256
+ENTRY_BITS = 62  # of an entry as large as its bound; one more is left for rounding, one for signs
+LARGEST_SUM = 2.0**127  # of squares in one column, over all agents
+NOTHING = -(1 << 20)  # exponent of a column of zeros
+
+
+def encode_diagonal(diagonal: Array, agents: int) -> Words:
+    """Return one agent's sums of squares as words, rounded up.
+
+    agents: number of agents of the network. Numbers whose total could overflow are refused.
+    """
+    numbers = diagonal.tolist()
+    for column, number in enumerate(numbers):
+        if not 0 <= number < LARGEST_SUM / agents:
+            raise DataError(
+                f"column {column} of features and targets has a sum of squares of {number:.3g}, "
+                f"and secret sums of {agents} agents take 0 to {LARGEST_SUM / agents:.3g}: scale "
+                "the inputs or targets"
+            )
+    return wide.of_whole([_round_up(number) for number in numbers], DIAGONAL_LIMBS)
+
+
+def _round_up(number: float) -> int:
+    numerator, denominator = number.as_integer_ratio()
+    return -((-numerator << DIAGONAL_BITS) // denominator)
+
+
+def exponents_of(total: Words) -> Exponents:
+    """Return, for each column, the least p with D <= 2^p. total: of `encode_diagonal`."""
+    exponents = [
+        (number - 1).bit_length() - DIAGONAL_BITS if number else NOTHING
+        for number in wide.to_whole(total)
+    ]
+    return np.array(exponents, dtype=np.int64)
+
+
+def entry_exponents(rows: Exponents, columns: Exponents) -> Exponents:
+    """Return e with sqrt(D_i D_j) <= 2^e for pairs of columns, from their exponents p."""
+    halves = -((-(rows + columns)) // 2)
+    empty = (rows == NOTHING) | (columns == NOTHING)
+    return np.where(empty, 0, halves)
+
+
+def encode_entries(entries: Array, exponents: Exponents) -> Words:
+    """Return numbers as words, in units of 2^(exponent - 62).
+
+    A number that is larger than 2^exponent is refused.
+    """
+    scaled = np.rint(np.ldexp(entries, ENTRY_BITS - exponents))
+    largest = np.abs(scaled).max(initial=0.0)
+    # Rounding may carry a number a little over its bound. There is room for that.
+    if not largest <= 1.5 * 2.0**ENTRY_BITS:
+        raise DataError(
+            "some number is larger than its public bound, by which all agents encode theirs: "
+            "check that rows did not change during training, and that bounds are right"
+        )
+    words: Words = scaled.astype(np.int64).view(np.uint64)
+    return words
+
+
+def decode_entries(total: Words, exponents: Exponents) -> Array:
+    """Return the numbers of a total of `encode_entries`."""
+    numbers: Array = np.ldexp(total.view(np.int64).astype(np.float64), exponents - ENTRY_BITS)
+    return numbers
+
+
+def encode_counts(counts: Sequence[int] | NDArray[np.int64]) -> Words:
+    """Return whole numbers as words. Their totals are exact while they are below 2^63."""
+    numbers = np.asarray(counts)
+    if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
+        raise InputError("counts must be whole numbers of 0 or more: give rows or events, counted")
+    return numbers.astype(np.uint64)
+
+
+def bound_exponent(bound: float) -> int:
+    """Return the exponent for entries whose total is known to be at most `bound` in size."""
+    if not 0 < bound < math.inf:
+        raise InputError(f"the bound of a secret sum is {bound!r}: give a number above 0")
+    fraction, exponent = math.frexp(bound)
+    return exponent - 1 if fraction == 0.5 else exponent

@@ -1,0 +1,114 @@
+"""Processes that train under secrecy on their engine, and save what they learned.
+
+python -m tests.support.secret_agents mpi FOLDER                              under mpiexec
+python -m tests.support.secret_agents peer K PORTS CERTS FOLDER [SETTINGS]    one agent of four
+
+SETTINGS is JSON: "checkpoints", a folder. "end_at", the number of the network call before which the
+process ends as if it was killed, to be started again. "save_every", seconds between checkpoints.
+"changed", whether the data change when it is started again. "huge", whether agent 2 has numbers
+that are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peerlearn import RVFLRegressor
+from peerlearn.network.peers.timeouts import Timeouts
+from tests.support.conformance import FOUR, SEVEN, peer
+
+KILLED = 9
+ODD = 2  # the agent that ends, changes its data, or has huge numbers
+
+
+def share(agent: int, *, changed: bool = False, huge: bool = False) -> tuple[Any, Any]:
+    rng = np.random.default_rng(agent)
+    X = rng.standard_normal((3 + 5 * agent, 3))
+    y = X.sum(axis=1) + rng.standard_normal(len(X))
+    if changed:
+        y[0] += 1.0
+    return X, y * 1e30 if huge else y
+
+
+def fit(network: Any, **settings: Any) -> RVFLRegressor:
+    model = RVFLRegressor(
+        10, alpha=0.1, features="fixed", solver="gram", network=network, random_state=0
+    )
+    shares = [share(agent, **(settings if agent == ODD else {})) for agent in network.hosted]
+    return model.fit(shares)
+
+
+def save(network: Any, folder: str, **settings: Any) -> None:
+    model = fit(network, **settings)
+    for k, agent in enumerate(network.hosted):
+        numbers = np.append(model.coefficients_[k].ravel(), model.intercept_[k])
+        np.save(Path(folder) / f"agent-{agent}.npy", numbers)
+
+
+def run_mpi(folder: str) -> None:
+    from peerlearn import MPINetwork
+
+    with MPINetwork(SEVEN, secrecy="sums", colluders=2) as network:
+        save(network, folder)
+
+
+def run_peer(agent: str, ports: str, certs: str, folder: str, settings: str = "{}") -> None:
+    given = json.loads(settings)
+    checkpoints = Path(given["checkpoints"]) if "checkpoints" in given else None
+    end_at = given.pop("end_at", None)
+    if end_at is not None and int(agent) == ODD:
+        first = [sys.executable, "-m", "tests.support.secret_agents", "end", str(end_at)]
+        code = subprocess.run([*first, agent, ports, certs, folder, settings]).returncode
+        assert code == KILLED, code
+    data = {key: given[key] for key in ("changed", "huge") if key in given}
+    with connect(int(agent), ports, certs, checkpoints, given.get("save_every")) as network:
+        save(network, folder, **data)
+
+
+def end(end_at: str, agent: str, ports: str, certs: str, folder: str, settings: str) -> None:
+    """Train until a network call, and end without a word."""
+    given = json.loads(settings)
+    place = Path(given["checkpoints"])
+    network = connect(int(agent), ports, certs, place, given.get("save_every"))
+    left = int(end_at)
+    for name in ("flood", "pass_on", "exchange"):
+        original = getattr(network, name)
+
+        def call(*args: Any, original: Any = original, **options: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                os._exit(KILLED)
+            return original(*args, **options)
+
+        setattr(network, name, call)
+    with network:
+        fit(network)
+
+
+def connect(
+    agent: int, ports: str, certs: str, checkpoints: Path | None, save_every: float | None
+) -> Any:
+    place = None if checkpoints is None else checkpoints / str(agent)
+    patience = Timeouts() if save_every is None else Timeouts(save_every=save_every)
+    return peer(
+        agent,
+        ports,
+        certs,
+        FOUR,
+        checkpoints=place,
+        patience=patience,
+        secrecy="sums",
+        colluders=2,
+    )
+
+
+if __name__ == "__main__":
+    {"mpi": run_mpi, "peer": run_peer, "end": end}[sys.argv[1]](*sys.argv[2:])
