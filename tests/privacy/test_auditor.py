@@ -230,7 +230,7 @@ def test_masks_agree_with_brute_force_over_all_coalitions(seed):
 
 
 @pytest.mark.parametrize(("agents", "t"), [(5, 1), (5, 3), (200, 50), (201, 1), (201, 5)])
-def test_the_planned_masks_hide_all_values(agents, t):
+def test_masks_of_all_pairs_hide_all_values(agents, t):
     found = audit(graphs.ring(agents), masks="sums", colluders=t)
     assert found.exposed == ()
     assert found.connectivity > t

@@ -60,8 +60,9 @@ def _sentences(graph: nx.Graph, found: Audit) -> Iterator[str]:
             "links so that these may see each other's sums."
         )
     yield (
-        "On a tree, all other values are seen only in sums over groups of agents. Masked sums are "
-        f"planned: with them {who} would learn nothing but the total."
+        "On a tree, all other values are seen only in sums over groups of agents. With "
+        f"secrecy='sums' on the network {who} would learn nothing but the total; RVFL models with "
+        "solver='gram' can do that so far."
     )
 
 
@@ -70,7 +71,8 @@ def _about_masks(found: Audit) -> Iterator[str]:
     if connectivity > found.colluders:
         yield (
             f"Masks would hide everything but the total: {connectivity} agents would have to "
-            "collude to learn more. They are planned, and cannot be used yet."
+            "collude to learn more. Use secrecy='sums' on the network; RVFL models with "
+            "solver='gram' can do that so far."
         )
     else:
         yield (

@@ -20,7 +20,7 @@ neighbors. Agents send their own values to their neighbors, as methods do that m
 everyone. All agents get all values.
 nothing. Nothing is sent.
 
-masks (planned). Pairs of agents add masks that cancel in the total. Without K the graph of these
+masks. Pairs of agents add masks that cancel in the total. Without K the graph of these
 pairs falls into pieces, and K may learn the sum of each piece. There is one piece, the total, if
 the vertex connectivity of that graph is above the size of K. Here K is given all messages, on
 whatever links they travel.
@@ -210,8 +210,9 @@ def audit(
         How values travel: sums over a tree, rounds of gossip, or values of single agents that are
         sent to neighbors or to all.
     masks : "sums", networkx.Graph or None, default None
-        "sums" audits masked sums, a planned protection: all pairs of agents share masks, above 200
-        agents as few pairs as the coalition allows. A graph says which pairs share masks.
+        "sums" audits masked sums, as secrecy="sums" of a network makes them: all pairs of agents
+        share masks, above 200 agents as few pairs as the coalition allows. A graph says which pairs
+        share masks.
     colluders : int, default 1
         Size of the coalition.
     rounds : int or None, default None

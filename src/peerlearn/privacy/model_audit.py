@@ -120,7 +120,8 @@ def audit_model(
     colluders : int, default 1
         Size of the coalition.
     masks : "sums" or None, default None
-        "sums" audits masked sums, a planned protection, if the model's values are sums.
+        "sums" audits masked sums, as secrecy="sums" of a network makes them, if the model's values
+        are sums.
     names : list of str or None, default None
         Names of the agents; None for those of the network.
     holdings : Holdings or None, default None

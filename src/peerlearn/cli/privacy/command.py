@@ -25,7 +25,7 @@ from peerlearn.errors import InputError
     help="How the solver adds up, instead of its own setting.",
 )
 @click.option(
-    "--masks", type=click.Choice(["sums"]), help="Audit masked sums, a planned protection."
+    "--masks", type=click.Choice(["sums"]), help="Audit masked sums, as secrecy makes them."
 )
 @click.option(
     "--colluders",
@@ -66,7 +66,7 @@ def privacy(
       chebyshev   the same, with more digits
       neighbors   neighbors see each other's values (next, tracking, diffusion)
       everyone    all agents see all values (landmarks, exchange, anchors)
-      masks       planned: nothing but the total is seen
+      masks       with secrecy="sums": nothing but the total is seen
 
     Rows may follow from values. The command lists when they do as warnings.
 

@@ -120,11 +120,10 @@ def _compare(report: PrivacyReport) -> Any:
         views = each.views or ()
         most = max(map(len, views), default=None)
         last = max((n for view in views for n in view.values()), default=None)
-        planned = " (planned)" if each.masks else ""
         used = (each.method, each.masks) == (report.found.method, report.found.masks)
         cells = (_cell(first), _cell(most), _cell(last))
         style = "bold green" if used else None
-        table.add_row(title + planned, str(len(each.exposed)), *cells, style=style)
+        table.add_row(title, str(len(each.exposed)), *cells, style=style)
     return table
 
 
