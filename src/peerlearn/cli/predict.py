@@ -23,8 +23,8 @@ def predict(model: str, file: str, output: Path | None) -> None:
 
     MODEL was saved by a site or with peerlearn.models.archive.save. FILE is .csv with a header
     line, .parquet, or .npz with an array X; its columns are found by their names, in any order. If
-    it has the target as well, the accuracy or R2 is shown beside the predictions, on standard
-    error. A classifier with probabilities also writes one column per class, probability_CLASS.
+    it has the target as well, the accuracy or R2 is also shown, on standard error. A classifier
+    with probabilities also writes one column per class, probability_CLASS.
 
     \b
     Examples:

@@ -16,7 +16,7 @@ from peerlearn.cli.shared import PATH
     type=click.Choice(["model", "sites"]),
     default="model",
     show_default=True,
-    help="Trust the family, or allow that rows of one site depend on each other.",
+    help="Trust the model's assumptions, or allow that rows of one site depend on each other.",
 )
 @click.option(
     "--level",
@@ -36,9 +36,9 @@ def summary(model: str, errors: str, level: float, output: Path | None) -> None:
     """Show coefficients of a saved model, with standard errors and p-values.
 
     MODEL is the file of a LogisticClassifier or GLMRegressor without a penalty (alpha = 0), saved
-    by a site or with peerlearn.models.archive.save. Columns are in their own units, also if sites
+    by a site or with peerlearn.models.archive.save. Columns are in their own units, even if sites
     scaled them before training. A coefficient of a category compares it with the first category of
-    its column. Nothing is sent: what is needed is in the file.
+    its column. Nothing is sent: all that is needed is in the file.
 
     \b
     Examples:

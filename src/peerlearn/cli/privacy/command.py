@@ -22,10 +22,10 @@ from peerlearn.errors import InputError
 @click.option(
     "--method",
     type=click.Choice(["tree", "plain", "chebyshev"]),
-    help="How the solver adds up, instead of its own setting.",
+    help="How values are added up, instead of the solver's own setting.",
 )
 @click.option(
-    "--masks", type=click.Choice(["sums"]), help="Audit masked sums, as secrecy makes them."
+    "--masks", type=click.Choice(["sums"]), help="Audit masked sums, as with secrecy='sums'."
 )
 @click.option(
     "--colluders",
@@ -68,7 +68,7 @@ def privacy(
       everyone    all agents see all values (landmarks, exchange, anchors)
       masks       with secrecy="sums": nothing but the total is seen
 
-    Rows may follow from values. The command lists when they do as warnings.
+    Rows can sometimes be computed from values. The command warns if that may be so.
 
     \b
     Examples:
@@ -78,12 +78,12 @@ def privacy(
       peerlearn privacy --graph ring --agents 12 --solver admm
       peerlearn privacy --graph sites.graphml --masks sums --colluders 3
 
-    The options of kinds of graphs are those of peerlearn graph.
+    For the options of each kind of graph see peerlearn graph --help.
 
     \b
     Files in the folder:
       audit.json              everything that was found
-      audit.png, audit.svg    the graph; colours show who is exposed to how many
+      audit.png, audit.svg    the graph, coloured by how exposed each agent is
     """
     from peerlearn.cli.graph.kinds import make_graph
     from peerlearn.cli.privacy.report import audit_subject, save, show
