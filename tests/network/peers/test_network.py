@@ -91,9 +91,9 @@ def settings_differ():
         peer(agent, ports, "", graphs.complete(2), settings=settings)
 
 def numerics_differ():
-    from peerlearn.network.peers import network
+    from peerlearn.network import base
     if agent < 2:
-        network.NUMERICS += agent
+        base.NUMERICS += agent
         peer(agent, ports, "", graphs.complete(2), run="numerics")
 
 def sentence(work):
