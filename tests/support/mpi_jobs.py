@@ -18,7 +18,7 @@ SETTINGS = {
 
 
 def start(
-    ranks: int | None, *program: str, timeout: float = 400
+    ranks: int | None, *program: str, timeout: float = 1500
 ) -> subprocess.CompletedProcess[str]:
     """python *program on so many ranks, or without mpiexec for None."""
     job = (
