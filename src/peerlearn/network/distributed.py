@@ -9,7 +9,7 @@ have the bits of `SimulatedNetwork(graph, exact_order=True)`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn, Protocol
 
 import networkx as nx
@@ -25,6 +25,8 @@ from peerlearn.network.routes import Route, mixing_rows, route
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 Letter = tuple[int, int, bytes]  # sender, receiver, content
+# Receivers and content of what is sent in every round of a call, if one agent is hosted here.
+Sending = tuple[Collection[int], Message]
 
 FLOAT = np.dtype(np.float64)
 BUFFERS = 3  # rows of this round, of the round before, and those being computed
@@ -106,7 +108,9 @@ class DistributedNetwork(Network):
     # An engine may override these, to record calls and to resume a run that was killed
     # ---------------------------------------------------------------------------------
 
-    def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
+    def _call(
+        self, what: str, rounds: int, compute: Callable[[], Arrays], sending: Sending
+    ) -> Arrays:
         """Return what `compute` gives the agents here. All calls of the contract pass here."""
         return compute()
 
@@ -131,7 +135,7 @@ class DistributedNetwork(Network):
         def compute() -> Arrays:
             return (self._mix_rows(self._swap_rows(self._everywhere, flat)),)
 
-        (mixed,) = self._call("mix", 1, compute)
+        (mixed,) = self._call("mix", 1, compute, (self._everywhere.sent, {"row": x[0]}))
         self._count(row_bytes(flat))
         return mixed.reshape(x.shape)
 
@@ -145,7 +149,8 @@ class DistributedNetwork(Network):
         def compute() -> Arrays:
             return (self._recur(flat, np.asarray(steps, np.float64)),)
 
-        (result,) = self._call("recur", len(steps), compute)
+        sending = (self._everywhere.sent, {"row": x[0]})
+        (result,) = self._call("recur", len(steps), compute, sending)
         self._count(row_bytes(flat), rounds=len(steps))
         if len(steps) > 1:  # numbers may have overflowed on the way
             self._must_be_finite(result)
@@ -162,7 +167,8 @@ class DistributedNetwork(Network):
             rows = self._swap_rows(self._everywhere, both)
             return self._mix_rows(rows)[:, :width], self._spread(rows[:, width:])
 
-        mixed, spread = self._call("mix_and_flood", 1, compute)
+        sending = (self._everywhere.sent, {"row": x[0], "largest": largest[0]})
+        mixed, spread = self._call("mix_and_flood", 1, compute, sending)
         self._count(row_bytes(both))
         return mixed.reshape(x.shape), spread.reshape(largest.shape)
 
@@ -174,7 +180,8 @@ class DistributedNetwork(Network):
         def compute() -> Arrays:
             return (self._spread(self._swap_rows(self._everywhere, flat)),)
 
-        (spread,) = self._call("flood", 1, compute)
+        sending = (self._everywhere.sent, {"largest": largest[0]})
+        (spread,) = self._call("flood", 1, compute, sending)
         self._count(row_bytes(flat))
         return spread.reshape(largest.shape)
 
@@ -193,7 +200,8 @@ class DistributedNetwork(Network):
             # As in simulation, rows of several senders are summed in their order first.
             return (flat[links.receivers] + links.sums(rows.dtype) @ rows,)
 
-        for changed in self._call("pass_on", 1, compute):
+        sending = (links.sent, {"sum" if add else "answer": x[0]})
+        for changed in self._call("pass_on", 1, compute, sending):
             x[links.receivers] = changed.reshape(-1, *x.shape[1:])
         self.ledger.count(rounds=1, messages=links.messages, bytes=links.messages * row_bytes(x))
 
@@ -208,6 +216,7 @@ class DistributedNetwork(Network):
             )
         letters: dict[int, list[Letter]] = {}
         messages = size = 0
+        sending: Sending = ((), {})
         for row, (sender, message) in enumerate(zip(self._hosted, outbox, strict=True)):
             if not message:
                 continue
@@ -225,15 +234,18 @@ class DistributedNetwork(Network):
                 letters.setdefault(int(self._place[receiver]), []).append(
                     (sender, int(receiver), content)
                 )
+            sending = (receivers, {name: np.asarray(array) for name, array in message.items()})
             messages += len(receivers)
             size += len(receivers) * sum(np.asarray(array).nbytes for array in message.values())
-        inbox = self._deliver(letters)
+        inbox = self._deliver(letters, sending)
         self.ledger.count(rounds=1, messages=messages, bytes=size)
         return inbox
 
     # ---------------------------------------------------------------------------------
 
-    def _deliver(self, letters: dict[int, list[Letter]]) -> list[dict[int, Message]]:
+    def _deliver(
+        self, letters: dict[int, list[Letter]], sending: Sending
+    ) -> list[dict[int, Message]]:
         """Send the letters and return the messages for each hosted agent, by sender."""
 
         def compute() -> Arrays:
@@ -241,7 +253,7 @@ class DistributedNetwork(Network):
             ends = np.array([ends for *ends, _ in arrived], dtype=np.int64).reshape(-1, 2)
             return ends, *(np.frombuffer(content, np.uint8) for *_, content in arrived)
 
-        ends, *contents = self._call("exchange", 1, compute)
+        ends, *contents = self._call("exchange", 1, compute, sending)
         inbox: dict[int, dict[int, Message]] = {agent: {} for agent in self._hosted}
         for (sender, receiver), content in zip(ends.tolist(), contents, strict=True):
             inbox[receiver][sender] = codec.unpack(content.data)
