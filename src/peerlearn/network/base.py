@@ -231,6 +231,7 @@ class Network(ABC):
     residual: float | None = None
     secrecy: Secrecy | None = None
     colluders: int = 0
+    sessions: list[Any] | None = None  # of secret sums: see algorithms/secret_sums.py
     _messages_allowed: bool = False
     # Name and protection of what is sent now, for the ledger of what left a site.
     _quantity: str = ""
