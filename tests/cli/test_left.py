@@ -27,8 +27,8 @@ def site(tmp_path):
             tmp_path, "study", "north", NAMES, (1, 2), resumed=False, greeting={"alpha": "1"}
         )
         sends = [
-            ("class labels", {"labels": np.zeros(3)}, (1, 2), PLAIN, 1),
-            ("Gram matrix", {"masked": np.zeros((15, 1), dtype=np.uint64)}, (1,), MASKED, 400),
+            ("class labels", {"labels": np.zeros((1, 3))}, (1, 2), PLAIN, 1),
+            ("Gram matrix", {"masked": np.zeros((1, 15, 1), dtype=np.uint64)}, (1,), MASKED, 400),
         ]
         for quantity, message, to, protection, rounds in sends:
             line, size = left.announce(to, message, quantity, protection)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, NoReturn, Protocol
 
 import networkx as nx
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from peerlearn.arrays import Addends, Array, Indices, all_finite, per_agent
+from peerlearn.arrays import FLOAT, Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network import codec, kernels
 from peerlearn.network.base import Message, Network, check_addends, not_finite, row_bytes
@@ -25,10 +26,10 @@ from peerlearn.network.routes import Route, mixing_rows, route
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 Letter = tuple[int, int, bytes]  # sender, receiver, content
-# Receivers and content of what is sent in every round of a call, if one agent is hosted here.
+# Receivers and content of what is sent in every round of a call, if one agent is hosted here. The
+# leading axis of the arrays is that agent.
 Sending = tuple[Collection[int], Message]
 
-FLOAT = np.dtype(np.float64)
 BUFFERS = 3  # rows of this round, of the round before, and those being computed
 ROUTES_KEPT = 256  # a tree has two routes per level
 HALOS_KEPT = 64
@@ -87,6 +88,9 @@ class DistributedNetwork(Network):
         both = np.vstack([links, links[:, ::-1]])
         self._everywhere = route(both[:, 0], both[:, 1], place, here, self._hosted)
         self._C = mixing_rows(self.mixing, self._everywhere, self._hosted)
+        self._step: Callable[..., None] = (
+            kernels.sparse_step if self.compiled else kernels.plain_step
+        )
         self._routes: dict[bytes, Route] = {}
         self._halos: dict[tuple[Route, int, np.dtype[Any], int], Halo] = {}
 
@@ -131,11 +135,8 @@ class DistributedNetwork(Network):
         self.check_allowed("mix")
         x = per_agent(x, len(self._hosted))
         flat = x.reshape(len(x), -1)
-
-        def compute() -> Arrays:
-            return (self._mix_rows(self._swap_rows(self._everywhere, flat)),)
-
-        (mixed,) = self._call("mix", 1, compute, (self._everywhere.sent, {"row": x[0]}))
+        sending = (self._everywhere.sent, {"row": x})
+        (mixed,) = self._call("mix", 1, partial(self._mix, flat), sending)
         self._count(row_bytes(flat))
         return mixed.reshape(x.shape)
 
@@ -149,7 +150,7 @@ class DistributedNetwork(Network):
         def compute() -> Arrays:
             return (self._recur(flat, np.asarray(steps, np.float64)),)
 
-        sending = (self._everywhere.sent, {"row": x[0]})
+        sending = (self._everywhere.sent, {"row": x})
         (result,) = self._call("recur", len(steps), compute, sending)
         self._count(row_bytes(flat), rounds=len(steps))
         if len(steps) > 1:  # numbers may have overflowed on the way
@@ -164,10 +165,11 @@ class DistributedNetwork(Network):
         width = both.shape[1] - largest[0].size
 
         def compute() -> Arrays:
-            rows = self._swap_rows(self._everywhere, both)
-            return self._mix_rows(rows)[:, :width], self._spread(rows[:, width:])
+            (mixed,) = self._mix(both)
+            rows = self._halo(self._everywhere, both.shape[1]).rows
+            return mixed[:, :width], self._spread(rows[:, width:])
 
-        sending = (self._everywhere.sent, {"row": x[0], "largest": largest[0]})
+        sending = (self._everywhere.sent, {"row": x, "largest": largest})
         mixed, spread = self._call("mix_and_flood", 1, compute, sending)
         self._count(row_bytes(both))
         return mixed.reshape(x.shape), spread.reshape(largest.shape)
@@ -180,7 +182,7 @@ class DistributedNetwork(Network):
         def compute() -> Arrays:
             return (self._spread(self._swap_rows(self._everywhere, flat)),)
 
-        sending = (self._everywhere.sent, {"largest": largest[0]})
+        sending = (self._everywhere.sent, {"largest": largest})
         (spread,) = self._call("flood", 1, compute, sending)
         self._count(row_bytes(flat))
         return spread.reshape(largest.shape)
@@ -200,7 +202,7 @@ class DistributedNetwork(Network):
             # As in simulation, rows of several senders are summed in their order first.
             return (flat[links.receivers] + links.sums(rows.dtype) @ rows,)
 
-        sending = (links.sent, {"sum" if add else "answer": x[0]})
+        sending = (links.sent, {"sum" if add else "answer": x})
         for changed in self._call("pass_on", 1, compute, sending):
             x[links.receivers] = changed.reshape(-1, *x.shape[1:])
         self.ledger.count(rounds=1, messages=links.messages, bytes=links.messages * row_bytes(x))
@@ -234,7 +236,8 @@ class DistributedNetwork(Network):
                 letters.setdefault(int(self._place[receiver]), []).append(
                     (sender, int(receiver), content)
                 )
-            sending = (receivers, {name: np.asarray(array) for name, array in message.items()})
+            stacked = {name: np.asarray(array)[None] for name, array in message.items()}
+            sending = (receivers, stacked)
             messages += len(receivers)
             size += len(receivers) * sum(np.asarray(array).nbytes for array in message.values())
         inbox = self._deliver(letters, sending)
@@ -283,15 +286,14 @@ class DistributedNetwork(Network):
             self._record_progress(n + 1, out, halo.rows[:hosted])
         return result
 
-    def _mix_rows(self, rows: Array) -> Array:
-        """Return sum_j C_kj x_j for the agents here."""
-        out = np.empty((len(self._hosted), rows.shape[1]))
-        self._step(*self._C, rows, out, out, 1.0, 0.0, 0.0)
-        return out
-
-    @property
-    def _step(self) -> Callable[..., None]:
-        return kernels.sparse_step if self.compiled else kernels.plain_step
+    def _mix(self, flat: Array) -> Arrays:
+        """Do one round and return sum_j C_kj x_j for the agents here."""
+        halo = self._halo(self._everywhere, flat.shape[1])
+        self._put(flat, halo.rows, self._everywhere)
+        halo.swap()
+        mixed = np.empty(flat.shape)
+        self._step(*self._C, halo.rows, mixed, mixed, 1.0, 0.0, 0.0)
+        return (mixed,)
 
     def _halo(
         self, links: Route, width: int, buffer: int = 0, dtype: np.dtype[Any] = FLOAT

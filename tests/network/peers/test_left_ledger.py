@@ -22,7 +22,7 @@ def ledger(folder, run="study", resumed=False):
 
 
 def send(left, rounds, shape=(3, 2), to=(1, 2), quantity="Gram", protection=PLAIN):
-    line, size = left.announce(to, {"row": np.zeros(shape)}, quantity, protection)
+    line, size = left.announce(to, {"row": np.zeros((1, *shape))}, quantity, protection)
     line.count(rounds, size)
 
 
@@ -58,7 +58,7 @@ def test_a_line_is_on_disk_before_the_message_leaves(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(NetworkError, match="nothing leaves this agent"):
-        left.announce((1,), {"row": np.zeros(3)}, "Gram", PLAIN)
+        left.announce((1,), {"row": np.zeros((1, 3))}, "Gram", PLAIN)
     assert not lines(tmp_path, "leaves")
 
 

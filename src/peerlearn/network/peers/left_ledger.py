@@ -97,7 +97,8 @@ class LeftLedger:
     ) -> tuple[Quantity, int]:
         """Return the line of what is about to be sent, and the bytes of one message.
 
-        The line is written first if it is new. quantity: its name; "" takes that of the code that
+        The line is written first if it is new. message: its arrays, with a leading axis for the
+        agent. quantity: its name; "" takes that of the code that
         sends. protection: how it is protected.
         """
         sender = ""
@@ -105,7 +106,7 @@ class LeftLedger:
             quantity, sender = name_of_sender()
             if "answer" in message:
                 quantity = f"answer to {quantity}"
-        shapes = tuple([(name, array.shape) for name, array in message.items()])
+        shapes = tuple([(name, array.shape[1:]) for name, array in message.items()])
         size = sum([array.nbytes for array in message.values()])
         key = (quantity, sender, protection, tuple(receivers), shapes)
         known = self._quantities.get(key)

@@ -12,7 +12,8 @@ from types import FrameType
 
 # Modules below algorithms that send what others ask them to send.
 CARRIERS = {
-    f"peerlearn.algorithms.{name}" for name in ("all_gather", "averaging", "krylov", "sums")
+    f"peerlearn.algorithms.{name}"
+    for name in ("all_gather", "averaging", "krylov", "secret_sums", "sums")
 }
 # By module below algorithms.
 ALGORITHMS = {
