@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from peerlearn.algorithms.secret_sums import one_session
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.data import table_file
 from peerlearn.errors import InputError, NotConverged, Stopped
@@ -138,13 +139,15 @@ def _run(
             own_settings={"data file": sha256(site.data.read_bytes()).hexdigest()[:16]},
             checkpoints=output / "checkpoints",
             patience=site.patience,
+            **site.secrets,
             **security,
         ) as network,
     ):
         stops(network.interrupt)
         watch(network)
         if not network.finished:
-            return _train(site, network, table, output)
+            with one_session(network):
+                return _train(site, network, table, output)
         return _load_finished_run(output)
 
 
