@@ -14,8 +14,9 @@ from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
 from peerlearn.lab.checking.comparison import check_comparison
 from peerlearn.lab.description.comparison import Data, Model, Net, protocol_named
-from peerlearn.lab.training.loading import fold_of, prepare, split
+from peerlearn.lab.training.loading import fold_of, prepare
 from peerlearn.lab.training.networks import network_of
+from peerlearn.lab.training.splitting import split
 from tests.support.lab_given import RING, classes, comparison, model, numbers, ran
 from tests.support.readout_problems import closed_form
 
