@@ -47,7 +47,6 @@ from peerlearn.secret.fixed_point import (
     Exponents,
     decode_entries,
     encode_diagonal,
-    encode_entries,
     entry_exponents,
     exponents_of,
 )
@@ -131,7 +130,7 @@ def solve_in_secret(
 
     rows, places = columns.entries
     e = entry_exponents(p[rows], p[places])
-    words = np.stack([encode_entries(own[rows, places], e) for own in grams])
+    words = session.encode(np.stack([own[rows, places] for own in grams]), e)
     total = session.sum_to_root("Gram matrix", words[:, :, None], e.tobytes())
     answers = session.answer(
         total,
@@ -139,6 +138,7 @@ def solve_in_secret(
         lambda found: _solve(columns, decode_entries(found[:, 0], e), alpha, tolerance, network),
     )
 
+    session.confirm()
     mark, bound = answers[0, :2].tolist()
     if mark == NO_ROWS:
         raise no_rows()
@@ -175,6 +175,7 @@ def _solve(
     S = np.zeros((columns.width, columns.width))
     S[columns.entries] = entries
     S = S + np.triu(S, 1).T
+    S[0, 0] = np.rint(S[0, 0])  # a count
     n = S[0, 0]
     if n == 0:
         return _row(NO_ROWS, math.inf, nothing, none)
@@ -205,8 +206,9 @@ def _centre(columns: Columns, S: Array, agents: int) -> tuple[NormalEquations, L
     G = S[features, features]
     P = S[features, targets]
     squares = np.diagonal(S)[targets]
-    # Rounding of each agent's products, of fixed-point numbers, and of the total as a float64.
-    units = product_units(n) + agents / 128 + 1
+    # Rounding of each agent's products, of fixed-point numbers (to whole units, and in the last
+    # place), and of the total as a float64.
+    units = product_units(n) + agents / 64 + 2
     if not columns.intercept:
         found = NormalEquations((B, columns.M), G=G, P=P, squares=squares.sum(), units=units)
         return found, None
