@@ -132,8 +132,8 @@ def test_nothing_is_known_of_a_sum_in_which_an_agent_refuses():
     assert seen == [None]
 
 
-@pytest.mark.parametrize("place", [-1, 2, 1])
-def test_an_agent_that_gets_another_intercept_or_coefficient_or_bound_stops_all(place):
+@pytest.mark.parametrize("place", [-1, 3])
+def test_an_agent_that_gets_another_intercept_or_coefficient_stops_all(place):
     """No sum follows the coefficients, which would show that the agents' histories differ."""
 
     def attack(network, agent):

@@ -13,9 +13,11 @@ from peerlearn.secret import fixed_point, wide
 from peerlearn.secret.fixed_point import (
     bound_exponent,
     decode_entries,
+    decode_wide,
     encode_counts,
     encode_diagonal,
     encode_entries,
+    encode_wide,
     entry_exponents,
     exponents_of,
 )
@@ -173,12 +175,14 @@ def test_a_number_beyond_its_bound_is_refused():
 
 
 def test_counts_are_exact():
-    counts = np.array([0, 1, 2**62 - 1])
-    total = encode_counts(counts) + encode_counts(counts)
-    assert total.tolist() == [0, 2, 2**63 - 2]
+    counts = np.array([0, 1, 2**52])
+    total = encode_counts(counts, 2) + encode_counts(counts, 2)
+    assert total.tolist() == [0, 2, 2**53]
     for wrong in ([1.5], [-1]):
         with pytest.raises(InputError, match="whole numbers"):
-            encode_counts(wrong)
+            encode_counts(wrong, 2)
+    with pytest.raises(DataError, match="more than secret sums of 3 agents take"):
+        encode_counts([2**52], 3)
 
 
 def test_numbers_with_a_known_bound():
@@ -194,3 +198,56 @@ def test_numbers_with_a_known_bound():
     assert [bound_exponent(b) for b in (1.0, 1.5, 2.0, 2.5)] == [0, 1, 1, 2]
     with pytest.raises(InputError, match="above 0"):
         bound_exponent(0.0)
+
+
+def wide_total(own):
+    words = [encode_wide(row, len(own), "numbers") for row in own]
+    total = words[0]
+    for more in words[1:]:
+        total = wide.add(total, more)
+    return decode_wide(total).tolist()
+
+
+def test_totals_of_plain_numbers_are_rational_sums_to_the_last_places():
+    rng = np.random.default_rng(0)
+    powers = 10.0 ** rng.integers(-20, 36, (9, 200))
+    own = rng.standard_normal((9, 200)) * powers
+    own[:, :3] = [[2.0**64, -(2.0**64), 0.0]]
+    own[0, 3:] *= -1
+    for found, column in zip(wide_total(own), own.T.tolist(), strict=True):
+        exact = sum(map(Fraction, column))
+        most = sum(abs(Fraction(x)) for x in column) + abs(exact)
+        assert abs(Fraction(found) - exact) <= most * Fraction(2) ** -53
+    assert wide_total(np.arange(600.0).reshape(3, 200)) == [3 * k + 600.0 for k in range(200)]
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_small_number_cannot_be_read_from_the_last_bits_of_plain_numbers(sign):
+    rng = np.random.default_rng(0)
+    large = sign * rng.uniform(1024, 1900, (4, 1000))
+    small = rng.uniform(0.5e-14, 1e-14, (1, 1000))
+    words = [encode_wide(row, 5, "numbers") for row in [*large, *small]]
+    total = words[0]
+    for more in words[1:]:
+        total = wide.add(total, more)
+    ends = [read_small_number(Fraction(D, 2**128), -42) for D in wide.to_whole(total)]
+    found = np.array(ends, dtype=float)
+    assert np.sqrt(np.mean((found - small[0]) ** 2)) > 0.25 * 2.0**-42
+    assert abs(np.corrcoef(found, small[0])[0, 1]) < 0.12
+    errors = [
+        Fraction(D, 2**128) % 2**128 - sum(map(Fraction, column)) % 2**128
+        for D, column in zip(
+            wide.to_whole(total), np.vstack([large, small]).T.tolist(), strict=True
+        )
+    ]
+    assert abs(np.mean(np.array(errors, dtype=float))) < 0.1 * 2.0**-42  # not all to one side
+
+
+def test_plain_numbers_below_the_unit_are_rounded_and_large_ones_refused():
+    assert wide_total(np.array([[0.75 * 2.0**-128], [2.0**-130]])) == [2.0**-128]
+    most = np.nextafter(fixed_point.LARGEST_SUM / 4, 0)
+    for sign in (-1.0, 1.0):
+        assert wide_total(np.full((4, 1), sign * most)) == [4 * sign * most]
+    for wrong in (fixed_point.LARGEST_SUM / 4, -np.inf, np.nan):
+        with pytest.raises(DataError, match=r"number 1 of the sums of columns is .* scale the"):
+            encode_wide(np.array([1.0, wrong]), 4, "the sums of columns")
