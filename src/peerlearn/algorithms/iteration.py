@@ -22,6 +22,7 @@ from peerlearn.algorithms.sums import maximum
 from peerlearn.arrays import HUGE, Array, is_real, sendable
 from peerlearn.errors import InputError, warn_not_converged
 from peerlearn.network.base import Counts, Network
+from peerlearn.secret.statement import SecrecyStatement
 
 __all__ = ["Report"]
 
@@ -245,6 +246,9 @@ class Report:
     gradient : float or None, default None
         Size of the gradient of the pooled objective at the coefficients, the largest of the hosted
         agents, of solvers that do not promise the pooled answer. None if it is not known.
+    secrecy : SecrecyStatement or None, default None
+        What agents learned of each other in secret sums, and what is promised about it. None
+        without secrecy.
 
     Examples
     --------
@@ -267,6 +271,7 @@ class Report:
     bound: float = math.inf
     bound_reason: str = ""
     gradient: float | None = None
+    secrecy: SecrecyStatement | None = None
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{value}" for name, value in self._lines())
@@ -295,6 +300,8 @@ class Report:
             lines.insert(4, ("gradient", f"{self.gradient:.2e}"))
         if self.note:
             lines.append(("note", self.note))
+        if self.secrecy is not None:
+            lines += self.secrecy.lines()
         return lines
 
     def _bound_text(self) -> str:
@@ -303,8 +310,13 @@ class Report:
         return f"{number}: {self.bound_reason}" if self.bound_reason else number
 
     def for_json(self) -> dict[str, Any]:
-        """Return all fields by name; an infinite bound is None, because JSON has no infinity."""
+        """Return all fields by name; an infinite bound is None, because JSON has no infinity.
+
+        Without secrecy, there is no entry about it.
+        """
         fields = asdict(self)
+        if self.secrecy is None:
+            del fields["secrecy"]
         if self.bound == math.inf:
             fields["bound"] = None
         return fields

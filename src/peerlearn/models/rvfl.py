@@ -56,6 +56,7 @@ from peerlearn.algorithms.readout.means import common_means, common_sums
 from peerlearn.algorithms.readout.ridge_paths import FoldRows, ridge_paths
 from peerlearn.algorithms.readout.secret_gram import solve_in_secret
 from peerlearn.algorithms.readout.solver import Solver, must_take
+from peerlearn.algorithms.secret_sums import sum_in_secret
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array, Indices
 from peerlearn.data.dataset import AnyArray
@@ -76,7 +77,6 @@ from peerlearn.models.base import (
     RandomState,
     Setup,
     check_intercept,
-    network_of,
 )
 from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
 from peerlearn.models.given_features import (
@@ -160,7 +160,6 @@ class _RVFL(StreamModel, RowModel):
             "all classes given as classes=[..], because labels are not sent": (
                 getattr(self, "classes", ()) is not None  # regressors have none
             ),
-            "no class_weight": getattr(self, "class_weight", None) is None,
             "no probability=True, which would need more sums": (
                 getattr(self, "probability", None) is not True
             ),
@@ -266,11 +265,6 @@ class _RVFL(StreamModel, RowModel):
         -------
         self : the model
         """
-        if sample_weight is not None and network_of(self.network).secrecy is not None:
-            raise InputError(
-                "sample_weight is given, and secret sums take no weights yet: leave it out, or use "
-                "a network without secrecy; nothing was sent"
-            )
         return self.fit_over_network(X, y, sample_weight)
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
@@ -287,9 +281,9 @@ class _RVFL(StreamModel, RowModel):
     ) -> Answer:
         network = setup.network
         solver: Solver = setup.parts["solver"]
-        if network.secrecy is not None:
-            return self._train_in_secret(network, setup.parts["solver"], inputs, outputs)
         weights = self.weigh_rows(network, solver, outputs, weights)
+        if network.secrecy is not None:
+            return self._train_in_secret(network, setup.parts["solver"], inputs, outputs, weights)
         note = self._choose_settings(setup, inputs, outputs, weights)
         if self.alpha == 0:
             self._check_determined(network, inputs)
@@ -317,7 +311,12 @@ class _RVFL(StreamModel, RowModel):
         return answer
 
     def _train_in_secret(
-        self, network: Network, solver: Gram, inputs: list[Array], outputs: list[Array]
+        self,
+        network: Network,
+        solver: Gram,
+        inputs: list[Array],
+        outputs: list[Array],
+        weights: list[Array] | None,
     ) -> Answer:
         self.alpha_ = np.full(len(inputs), float(self.alpha))
         answer, self.intercept_ = solve_in_secret(
@@ -325,6 +324,7 @@ class _RVFL(StreamModel, RowModel):
             self.features_,
             inputs,
             outputs,
+            weights,
             float(self.alpha),
             tolerance=solver.tolerance,
             intercept=bool(self.fit_intercept),
@@ -729,7 +729,9 @@ class RVFLClassifier(Probabilities, _RVFL):
             self.classes_.tolist(),
             outputs,
             weights,
-            lambda counts: common_sums(network, solver, counts),
+            lambda counts: sum_in_secret(
+                network, "rows of each class", counts, partial(common_sums, network, solver)
+            ),
         )
 
     def partial_fit(

@@ -16,7 +16,7 @@ from peerlearn.models.registry import models
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.network.base import Network
 from peerlearn.testing import model_data as data
-from peerlearn.testing.cases.case import Arrays, Case
+from peerlearn.testing.cases.case import Arrays, Case, in_secret
 from peerlearn.testing.model_settings import make_small, stream_variants, variants
 
 MOST = 40  # rows of any agent, and coefficients of any where agents have different numbers
@@ -48,13 +48,17 @@ def cases() -> dict[str, Case]:
                 )
     secret = {"features": "fixed", "solver": "gram"}
     for kind, settings in (
-        (RVFLClassifier, {**secret, "classes": data.METALS.tolist()}),
+        (
+            RVFLClassifier,
+            {**secret, "classes": data.METALS.tolist(), "class_weight": "balanced"},
+        ),
         (RVFLRegressor, secret),
         (RVFLRegressor, {**secret, "fit_intercept": False}),
     ):
-        words = "without intercept " if "fit_intercept" in settings else ""
+        words = "without intercept, with weights, " if "fit_intercept" in settings else ""
         model = make_small(kind, settings)
-        found[f"{kind.__name__} {words}in secret"] = partial(_fit_in_secret, model=model)
+        case = partial(_fit_readout, model=model, weighted=bool(words))
+        found[f"{kind.__name__} {words}in secret"] = partial(in_secret, case=case)
     return found
 
 
@@ -98,12 +102,8 @@ def _fit(
     return answer_of(fitted) | predictions_of(fitted, network, form)
 
 
-def _fit_in_secret(network: Network, model: Any) -> Arrays:
-    network.keep_secrets("sums", 1)
-    try:
-        fitted = data.fit(over(network, model), network.hosted, False, np.asarray)
-    finally:
-        network.secrecy = None
+def _fit_readout(network: Network, model: Any, weighted: bool) -> Arrays:
+    fitted = data.fit(over(network, model), network.hosted, weighted=weighted)
     return answer_of(fitted) | {"intercepts": fitted.intercept_}
 
 
