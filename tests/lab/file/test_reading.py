@@ -355,7 +355,7 @@ def test_topologies_are_one_axis(written, tmp_path):
     assert results.order["graph"] == names
     make_report(tmp_path / "out")
     table = (tmp_path / "out" / "tables" / "error.md").read_text()
-    assert "erdos_renyi, p 0.9" in table
+    assert "renyi, p 0.9 |" in table
     assert "kind" not in table
     one = TOPOLOGIES.replace("graph = [{", "graph = {").replace('" }, {', '" } # {')
     assert read(written(one)).networks[0].swept == {"agents": 4}
