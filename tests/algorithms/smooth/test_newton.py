@@ -156,13 +156,17 @@ def test_agents_apart_use_their_samples():
     class Near(BadSample):
         factor = 1.1
 
-    whole = Newton().minimise(SimulatedNetwork(GRAPH, exact_order=True), Near(X, y), ALPHA)
-    plain = Newton().minimise(
+    whole = Newton(1e-11).minimise(SimulatedNetwork(GRAPH, exact_order=True), Near(X, y), ALPHA)
+    plain = Newton(1e-11).minimise(
         SimulatedNetwork(GRAPH, exact_order=True), LogisticLosses(X, y), ALPHA
     )
     assert whole.report.residuals[1] != plain.report.residuals[1]
+    links, columns = 6, 4
+    numbers = columns * (columns + 1) // 2 + 2 * columns + 7
+    at_most = 8 * links * (whole.report.iterations * numbers + columns + 4)
+    assert whole.report.sent.bytes < at_most  # the Hessian was not summed everywhere
     found = run_apart(
-        GRAPH, lambda network, k: Newton().minimise(network, Near([X[k]], [y[k]]), ALPHA)
+        GRAPH, lambda network, k: Newton(1e-11).minimise(network, Near([X[k]], [y[k]]), ALPHA)
     )
     for own in found:
         np.testing.assert_array_equal(own.coefficients, whole.coefficients[:1])
