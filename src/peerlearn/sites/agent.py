@@ -5,6 +5,7 @@
     OUTPUT/status.json                state, round, residual and bytes while it runs
     OUTPUT/agent.log
     OUTPUT/checkpoints/               from which the same command resumes after a kill
+    OUTPUT/left.jsonl                 ledger of what left the site, in all runs
 
 Only their owner can read these files.
 """
@@ -34,6 +35,7 @@ from peerlearn.models import archive
 from peerlearn.models.unlabelled import is_unlabelled
 from peerlearn.network.peers.door import allow_many_files
 from peerlearn.network.peers.identity import Identity
+from peerlearn.network.peers.left_ledger import NAME as LEFT
 from peerlearn.network.peers.link import Left
 from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.preparing.prepared_model import PreparedModel
@@ -139,6 +141,7 @@ def _run(
             own_settings={"data file": sha256(site.data.read_bytes()).hexdigest()[:16]},
             checkpoints=output / "checkpoints",
             patience=site.patience,
+            records=output,
             **site.secrets,
             **security,
         ) as network,
@@ -178,7 +181,12 @@ def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output
         archive.save(
             model, path, columns=table.columns, center=center, scale=scale, target=site.target
         )
-    about = {"agent": site.name, "rows": len(X), **report.for_json()}
+    about = {
+        "agent": site.name,
+        "rows": len(X),
+        **report.for_json(),
+        "left": {"file": LEFT, "head": network.record_left()},
+    }
     write(output / "report.json", json.dumps(about, indent=2) + "\n", private=True)
     write(output / "report.txt", f"{report}\n", private=True)
     log.info("trained with %s; the model is %s", report.solver, path)

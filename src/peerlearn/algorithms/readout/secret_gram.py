@@ -44,7 +44,7 @@ from peerlearn.algorithms.certificate import (
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.readout.solver import Solution
 from peerlearn.algorithms.secret_sums import SecretSession, session_of
-from peerlearn.arrays import Array, Indices, sendable
+from peerlearn.arrays import Array, Indices, norms, sendable
 from peerlearn.errors import DataError, WireError
 from peerlearn.local.centred import UncentredProblems
 from peerlearn.local.least_squares import CENTRING_UNITS, LeastSquares, Lengths
@@ -62,7 +62,6 @@ from peerlearn.secret.fixed_point import (
     decode_entries,
     decode_wide,
     encode_diagonal,
-    encode_entries,
     entry_exponents,
     exponents_of,
 )
@@ -240,7 +239,7 @@ class SecretRidge:
         p = _check_scales(scales[0])
         rows, places = columns.entries
         e = entry_exponents(p[rows], p[places])
-        words = np.stack([encode_entries(own[rows, places], e) for own in grams])
+        words = session.encode(np.stack([own[rows, places] for own in grams]), e)
         total = session.sum_to_root(columns.quantity, words[:, :, None], e.tobytes())
         return session.answer(total, self._size, solve_total)
 
@@ -282,7 +281,7 @@ class SecretRidge:
 
     def _units(self, N: float) -> float:
         """Return the units of rounding of products, fixed-point numbers, and totals as float64."""
-        return product_units(N) + CENTRING_UNITS + self.network.size / 128 + 1
+        return product_units(N) + CENTRING_UNITS + self.network.size / 64 + 4
 
     def _solve(self) -> Array:
         """Solve the equations at the root, and return what it sends."""
@@ -345,7 +344,9 @@ class SecretRidge:
         b, _, _ = self._read(answers)
         gradients, residual_sizes, sizes = rows.gradients_of_rows(b)
         of_residuals = (product_units(len(b[0])) + CENTRING_UNITS) * residual_sizes
-        own_errors = UNIT * np.column_stack([of_residuals, problem_units(rows) * sizes])
+        # Numbers of a secret sum have chance in their last places.
+        of_products = problem_units(rows) * sizes + norms(gradients)
+        own_errors = UNIT * np.column_stack([of_residuals, of_products])
         numbers = np.column_stack([gradients.reshape(len(b), -1), own_errors])
 
         def certify(total: Array) -> Array:
