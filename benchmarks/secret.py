@@ -151,7 +151,8 @@ def worst_error(agents: int, rows: int) -> float:
     features = RandomFeatures.draw(INPUTS, FEATURES, seed=0)
     columns = Columns(FEATURES, 1, intercept=True)
     given = [rows_of(agent, rows) for agent in range(agents)]
-    grams = [columns.gram(features, X, y[:, None]) for X, y in given]
+    rows_of_all = [np.column_stack([np.ones(rows), features(X), y]) for X, y in given]
+    grams = [A.T @ A for A in rows_of_all]
     session = open_session(SimulatedNetwork(graph(agents), secrecy="sums"))
     words = np.stack([encode_diagonal(np.diagonal(own), agents) for own in grams])
     diagonal = session.sum_to_root("diagonal", words)

@@ -25,17 +25,23 @@ from peerlearn import (
 from peerlearn.algorithms.distances import Landmarks
 from peerlearn.algorithms.distances.landmarks import orthonormal
 from peerlearn.algorithms.readout.secret_gram import Columns
+from peerlearn.algorithms.secret_sums import open_session
 from peerlearn.arrays import one_blas_thread
-from peerlearn.errors import NotConverged
+from peerlearn.errors import NetworkError, NotConverged
 from peerlearn.local.anchor_graph import AnchorGraph, projection
 from peerlearn.local.normal_equations import NormalEquations
+from peerlearn.network.peers.session_file import SessionFile
 from peerlearn.privacy import audit
+from peerlearn.secret import wide
 from peerlearn.secret.fixed_point import (
     decode_entries,
     encode_diagonal,
     entry_exponents,
     exponents_of,
 )
+from peerlearn.secret.keys import SumContext, digest
+from peerlearn.secret.masks import mask
+from tests.support import attacks
 
 GRAPH = graphs.erdos_renyi(20, 0.2, seed=0)
 TREE = SimulatedNetwork(GRAPH).tree
@@ -92,7 +98,7 @@ def test_landmarks_give_every_row_to_an_agent_without_rows():
     c = network.of("pass_on")[-1] / 550  # the sum of all rows, on its way down the tree
     s = np.max(network.of("flood"))
     T = network.of("exchange")[-1]["table"]  # squared distances of all rows to the landmarks
-    found = c + (T[:, :1] + s**2 - T[:, 1:]) / (2 * s) @ orthonormal(50, seed=7)
+    found = attacks.invert_landmarks(c, s, T, orthonormal(50, seed=7))
     assert away(found, np.vstack(shares)) < 1e-13
 
 
@@ -108,9 +114,7 @@ def test_six_rounds_of_gossip_give_values_of_agents_that_are_not_neighbors():
         C, neighbors = network.mixing.toarray(), sorted(GRAPH[curious])
         mixtures = [np.linalg.matrix_power(C, n)[neighbors] for n in range(6)]
         seen = np.vstack([np.eye(20)[curious], *mixtures])
-        inverse = np.linalg.pinv(seen, rcond=1e-10)
-        certain = np.diag(inverse @ seen) > 1 - 1e-9
-        found = inverse @ [x[curious], *network.of("mix")]
+        found, certain = attacks.solve_gossip(seen, [x[curious], *network.of("mix")])
         assert np.allclose(found[certain], x[certain], rtol=0, atol=1e-9)
         computed.append(np.count_nonzero(certain) - 1)  # of 19 others
     assert sorted(computed) == [1, 1, 2, 2, *[17] * 15, 19]
@@ -181,7 +185,7 @@ def test_the_messages_of_gram_give_the_rows_of_their_sender(intercept):
         m = (own.sum(axis=0) + from_children[1:301]) / (len(own) + from_children[0])
         G += np.outer(m, s) + np.outer(s, m) - n * np.outer(m, m)
     with one_blas_thread():  # many small products: threads would only wait for each other
-        found = rows_behind(G, 180, model.features_)
+        found = attacks.rows_behind(G, 180, model.features_)
     assert len(found) == 180
     assert max(min(away(x, row) for x in found) for row in X[:180]) < 1e-10
 
@@ -220,7 +224,7 @@ def test_under_secrecy_what_a_leaf_sends_gives_nothing():
     S[rows, places] = decode_entries(gram[:-1, 0], e)
     G = (S + np.triu(S, 1).T)[1:301, 1:301]
     with one_blas_thread():
-        assert not rows_behind(G, 180, model.features_, tries=20)
+        assert not attacks.rows_behind(G, 180, model.features_, tries=20)
     # Not even close: numbers of the message and of the leaf have nothing in common.
     true = own[rows[places < 301], places[places < 301]]
     found = S[rows[places < 301], places[places < 301]]
@@ -233,30 +237,33 @@ def test_under_secrecy_what_a_leaf_sends_gives_nothing():
     assert {call for call, *_ in network.received} == {"exchange", "flood"}  # this is the root
 
 
-def rows_behind(G, n, h, tries=None):
-    """The n rows whose sigmoid features h have the Gram matrix G, or those that were found."""
-    found, rng = [], np.random.default_rng(0)
-    for _ in range(tries or 2 * n):
-        N = np.linalg.eigh(G)[1][:, : len(G) - n + len(found)]
-        start = rng.standard_normal(len(h.W))
-        end = least_squares(outside, start, slope, args=(N, h), method="lm")
-        if end.cost < 1e-16:
-            H = h(end.x[None])
-            found.append(end.x)
-            G = G - H.T @ H
-        if len(found) == n:
-            break
-    return found
+def test_two_totals_that_differ_by_one_agent_give_its_numbers():
+    """With and without secrecy: this is a limit of every exact sum."""
+    rng = np.random.default_rng(0)
+    own = rng.integers(0, 1000, (5, 40))
+    graph = graphs.complete(5)
+    totals = []
+    for numbers in (own, np.vstack([own[:4], np.zeros((1, 40), dtype=np.int64)])):
+        session = open_session(SimulatedNetwork(graph, secrecy="sums"))
+        totals.append(session.count("numbers", numbers)[0])
+    np.testing.assert_array_equal(attacks.subtract_totals(*totals), own[4])
 
 
-def outside(x, N, h):
-    """N'h(x)"""
-    return h(x[None])[0] @ N
-
-
-def slope(x, N, h):
-    H = h(x[None])
-    return ((H * (1 - H) * h.W) @ N).T
+def test_a_mask_that_covers_two_contents_gives_their_difference_and_is_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    before, after = rng.integers(0, 1000, (2, 40)).astype(np.uint64)[:, :, None]
+    context = SumContext(0, 0, "numbers", (40,), 1, b"", b"")
+    own = mask(0, {1: b"p" * 32, 2: b"q" * 32}, context)
+    found = attacks.unmask_twice(wide.add(before, own), wide.add(after, own))
+    np.testing.assert_array_equal(found, after[:, 0].astype(np.int64) - before[:, 0].astype(int))
+    file = SessionFile(tmp_path)
+    file.commit("session 0 0", digest(context.encode(), before.tobytes()))
+    with pytest.raises(NetworkError, match="nothing was sent"):
+        file.commit("session 0 0", digest(context.encode(), after.tobytes()))
+    # Another number of the sum is another mask, and the difference is random.
+    other = mask(0, {1: b"p" * 32, 2: b"q" * 32}, SumContext(0, 1, "numbers", (40,), 1, b"", b""))
+    found = attacks.unmask_twice(wide.add(before, own), wide.add(after, other))
+    assert np.median(np.abs(found.astype(float))) > 2.0**60
 
 
 class TestOneLabelledRow:
