@@ -10,6 +10,7 @@ from peerlearn.algorithms.columns.sketched import (
 )
 from peerlearn.algorithms.completion.block import BlockCompletion as BlockCompletion
 from peerlearn.algorithms.completion.diffusion import DiffusionCompletion as DiffusionCompletion
+from peerlearn.algorithms.differential_privacy import DifferentialPrivacy as DifferentialPrivacy
 from peerlearn.algorithms.distances.exchange import Exchange as Exchange
 from peerlearn.algorithms.distances.landmarks import Landmarks as Landmarks
 from peerlearn.algorithms.iteration import Report as Report

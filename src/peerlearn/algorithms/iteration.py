@@ -22,6 +22,7 @@ from peerlearn.algorithms.sums import maximum
 from peerlearn.arrays import HUGE, Array, is_real, sendable
 from peerlearn.errors import InputError, warn_not_converged
 from peerlearn.network.base import Counts, Network
+from peerlearn.secret.privacy_statement import PrivacyStatement
 
 __all__ = ["Report"]
 
@@ -245,6 +246,9 @@ class Report:
     gradient : float or None, default None
         Size of the gradient of the pooled objective at the coefficients, the largest of the hosted
         agents, of solvers that do not promise the pooled answer. None if it is not known.
+    privacy : PrivacyStatement or None, default None
+        What differential privacy promises: its attributes are epsilon, delta, neighbors, clipping,
+        colluders, agents and noise_multiplier. None without it.
 
     Examples
     --------
@@ -267,6 +271,7 @@ class Report:
     bound: float = math.inf
     bound_reason: str = ""
     gradient: float | None = None
+    privacy: PrivacyStatement | None = None
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{value}" for name, value in self._lines())
@@ -295,6 +300,8 @@ class Report:
             lines.insert(4, ("gradient", f"{self.gradient:.2e}"))
         if self.note:
             lines.append(("note", self.note))
+        if self.privacy is not None:
+            lines += self.privacy.lines()
         return lines
 
     def _bound_text(self) -> str:
@@ -305,6 +312,8 @@ class Report:
     def for_json(self) -> dict[str, Any]:
         """Return all fields by name; an infinite bound is None, because JSON has no infinity."""
         fields = asdict(self)
+        if self.privacy is None:
+            del fields["privacy"]
         if self.bound == math.inf:
             fields["bound"] = None
         return fields

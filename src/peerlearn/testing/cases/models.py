@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 
+from peerlearn.algorithms.differential_privacy import DifferentialPrivacy
 from peerlearn.models.registry import models
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.network.base import Network
@@ -55,6 +56,10 @@ def cases() -> dict[str, Case]:
         words = "without intercept " if "fit_intercept" in settings else ""
         model = make_small(kind, settings)
         found[f"{kind.__name__} {words}in secret"] = partial(_fit_in_secret, model=model)
+        bounds = None if is_classifier(model) else (-5.0, 5.0)
+        private = DifferentialPrivacy(20.0, target_bounds=bounds)
+        model = make_small(kind, {**settings, "differential_privacy": private})
+        found[f"{kind.__name__} {words}with noise"] = partial(_fit_in_secret, model=model)
     return found
 
 
@@ -100,10 +105,12 @@ def _fit(
 
 def _fit_in_secret(network: Network, model: Any) -> Arrays:
     network.keep_secrets("sums", 1)
+    network.noise_seed = 0
     try:
         fitted = data.fit(over(network, model), network.hosted, False, np.asarray)
     finally:
         network.secrecy = None
+        network.noise_seed = None
     return answer_of(fitted) | {"intercepts": fitted.intercept_}
 
 
