@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
 from peerlearn import SimulatedNetwork, graphs
 from peerlearn.algorithms import secret_sums
-from peerlearn.algorithms.secret_sums import open_session
-from peerlearn.errors import InputError, NetworkError, PeerlearnError, WireError
+from peerlearn.algorithms.secret_sums import one_session, open_session, session_of
+from peerlearn.errors import DataError, InputError, NetworkError, PeerlearnError, WireError
 from peerlearn.network import Faults
 from peerlearn.secret import wide
 from peerlearn.testing.threads import run_in_threads
@@ -279,3 +281,49 @@ def test_wrong_settings_of_secrecy_are_refused():
         faulty.keep_secrets("sums", 1)
     network.keep_secrets(None, 1)
     assert network.secrecy is None
+
+
+def totals(network, agent):
+    session = open_session(network)
+    own = np.array([[[0.1 * agent, -(2.0**80)], [1e-9, agent]]])
+    found = session.total("numbers", own)
+    counts = session.count("rows", np.array([[agent, 2**49]]))
+    largest = session.compute("numbers", own.reshape(1, 4), 1, lambda total: total[:1] * 2)
+    return found[0].tolist(), counts[0].tolist(), largest.tolist(), session.quantities
+
+
+def test_totals_of_plain_numbers_and_counts_at_all_agents():
+    tenth = float(sum(Fraction(0.1 * agent) for agent in range(7)))
+    small = float(7 * Fraction(1e-9))
+    numbers = [[tenth, -7 * 2.0**80], [small, 21.0]]
+    expected = numbers, [21, 7 * 2**49], [[2 * tenth]], ["numbers", "rows", "numbers"]
+    assert run(totals) == dict.fromkeys(range(7), expected)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e38])
+def test_numbers_without_a_total_are_refused_before_they_are_masked(wrong):
+    network = secret_network()
+    session = open_session(network)
+    sent = network.ledger.messages
+    values = np.ones((7, 3))
+    values[2, 1] = wrong
+    with pytest.raises(DataError, match="number 1 of the sums of columns"):
+        session.total("sums of columns", values)
+    with pytest.raises(DataError, match="more than secret sums can count"):
+        session.count("rows", np.full((7, 1), 2**53))
+    assert network.ledger.messages == sent
+    assert not session.quantities
+
+
+def test_steps_of_a_block_share_one_session_and_later_ones_do_not():
+    network = secret_network()
+    with one_session(network):
+        first = session_of(network)
+        with one_session(network):
+            assert session_of(network) is first
+        assert session_of(network) is first
+    assert network.sessions is None
+    with pytest.raises(ZeroDivisionError), one_session(network):
+        raise ZeroDivisionError
+    assert network.sessions is None
+    assert session_of(network).id != session_of(network).id != first.id

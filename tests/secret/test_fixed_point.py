@@ -13,9 +13,11 @@ from peerlearn.secret import fixed_point, wide
 from peerlearn.secret.fixed_point import (
     bound_exponent,
     decode_entries,
+    decode_wide,
     encode_counts,
     encode_diagonal,
     encode_entries,
+    encode_wide,
     entry_exponents,
     exponents_of,
 )
@@ -135,3 +137,31 @@ def test_numbers_with_a_known_bound():
     assert [bound_exponent(b) for b in (1.0, 1.5, 2.0, 2.5)] == [0, 1, 1, 2]
     with pytest.raises(InputError, match="above 0"):
         bound_exponent(0.0)
+
+
+def wide_total(own):
+    words = [encode_wide(row, len(own), "numbers") for row in own]
+    total = words[0]
+    for more in words[1:]:
+        total = wide.add(total, more)
+    return decode_wide(total).tolist()
+
+
+def test_totals_of_plain_numbers_are_exact_rational_sums_rounded_once():
+    rng = np.random.default_rng(0)
+    powers = 10.0 ** rng.integers(-20, 36, (9, 200))
+    own = rng.standard_normal((9, 200)) * powers
+    own[:, :3] = [[2.0**64, -(2.0**64), 0.0]]
+    own[0, 3:] *= -1
+    exact = [float(sum(map(Fraction, column))) for column in own.T.tolist()]
+    assert wide_total(own) == exact
+
+
+def test_plain_numbers_below_the_unit_are_rounded_and_large_ones_refused():
+    assert wide_total(np.array([[0.75 * 2.0**-128], [2.0**-130]])) == [2.0**-128]
+    most = np.nextafter(fixed_point.LARGEST_SUM / 4, 0)
+    for sign in (-1.0, 1.0):
+        assert wide_total(np.full((4, 1), sign * most)) == [4 * sign * most]
+    for wrong in (fixed_point.LARGEST_SUM / 4, -np.inf, np.nan):
+        with pytest.raises(DataError, match=r"number 1 of the sums of columns is .* scale the"):
+            encode_wide(np.array([1.0, wrong]), 4, "the sums of columns")

@@ -23,6 +23,7 @@ from peerlearn.arrays import HUGE, Array, is_real, sendable
 from peerlearn.errors import InputError, warn_not_converged
 from peerlearn.network.base import Counts, Network
 from peerlearn.secret.privacy_statement import PrivacyStatement
+from peerlearn.secret.statement import SecrecyStatement
 
 __all__ = ["Report"]
 
@@ -249,6 +250,9 @@ class Report:
     privacy : PrivacyStatement or None, default None
         What differential privacy promises: its attributes are epsilon, delta, neighbors, clipping,
         colluders, agents and noise_multiplier. None without it.
+    secrecy : SecrecyStatement or None, default None
+        What agents learned of each other in secret sums, and what is promised about it. None
+        without secrecy.
 
     Examples
     --------
@@ -272,6 +276,7 @@ class Report:
     bound_reason: str = ""
     gradient: float | None = None
     privacy: PrivacyStatement | None = None
+    secrecy: SecrecyStatement | None = None
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{value}" for name, value in self._lines())
@@ -302,6 +307,8 @@ class Report:
             lines.append(("note", self.note))
         if self.privacy is not None:
             lines += self.privacy.lines()
+        if self.secrecy is not None:
+            lines += self.secrecy.lines()
         return lines
 
     def _bound_text(self) -> str:
@@ -310,10 +317,14 @@ class Report:
         return f"{number}: {self.bound_reason}" if self.bound_reason else number
 
     def for_json(self) -> dict[str, Any]:
-        """Return all fields by name; an infinite bound is None, because JSON has no infinity."""
+        """Return all fields by name; an infinite bound is None, because JSON has no infinity.
+
+        Without secrecy or differential privacy, there is no entry about it.
+        """
         fields = asdict(self)
-        if self.privacy is None:
-            del fields["privacy"]
+        for name in ("privacy", "secrecy"):
+            if fields[name] is None:
+                del fields[name]
         if self.bound == math.inf:
             fields["bound"] = None
         return fields

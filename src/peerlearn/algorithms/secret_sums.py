@@ -24,11 +24,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from peerlearn.algorithms.sums import (
     broadcast_from_root,
@@ -39,9 +41,10 @@ from peerlearn.algorithms.sums import (
 )
 from peerlearn.algorithms.unexpected import unexpected_message
 from peerlearn.arrays import Array
-from peerlearn.errors import NetworkError, PeerlearnError, WireError
+from peerlearn.errors import DataError, NetworkError, PeerlearnError, WireError
 from peerlearn.network.base import Message, Network, describe
 from peerlearn.secret import wide
+from peerlearn.secret.fixed_point import MOST_COUNTED, decode_wide, encode_counts, encode_wide
 from peerlearn.secret.keys import (
     KEY_BYTES,
     LABEL,
@@ -53,6 +56,9 @@ from peerlearn.secret.keys import (
 )
 from peerlearn.secret.masks import mask, mask_graph
 from peerlearn.secret.signing import Signer
+from peerlearn.secret.statement import Claim, SecrecyStatement
+
+Counts = NDArray[np.int64]
 
 EPOCH = 0  # the list of agents does not change yet
 NONCE_BYTES = 32
@@ -106,7 +112,9 @@ class MaskedSum:
 class SecretSession:
     """Keys of the hosted agents for one training, and the masked sums that are made with them.
 
-    Use `open_session`. All agents make the same calls in the same order.
+    Use `session_of`. All agents make the same calls in the same order. `total` and `count` are
+    enough for most algorithms: all agents learn the total. `compute` shows them only what the root
+    computes from it. `sum_to_root` and `answer` are for numbers with units of their own.
 
     Attributes
     ----------
@@ -122,6 +130,56 @@ class SecretSession:
         self._network = network
         self._pair_keys = pair_keys
         self._histories = [session] * len(network.hosted)
+
+    def total(self, quantity: str, values: Array) -> Array:
+        """Return the total of all agents' numbers, at all agents.
+
+        Each total is exact before it is rounded to float64. NaN, infinity and numbers whose total
+        could overflow are refused at home.
+
+        quantity: what is summed. values: of each hosted agent, agents x any shape. The result has
+        the same shape.
+        """
+        flat = values.reshape(len(values), -1)
+        totals = self.compute(quantity, flat, flat.shape[1], lambda total: total)
+        return totals.reshape(values.shape)
+
+    def compute(
+        self, quantity: str, values: Array, size: int, compute: Callable[[Array], Array]
+    ) -> Array:
+        """Return what the root computes from the total of all agents' numbers: agents x size.
+
+        values: of each hosted agent, agents x numbers. compute: returns `size` numbers.
+        """
+        agents = self._network.size
+        words = np.stack([encode_wide(own, agents, f"the {quantity}") for own in values])
+        total = self.sum_to_root(quantity, words)
+        return self.answer(total, size, lambda found: compute(decode_wide(found)))
+
+    def count(self, quantity: str, counts: Counts) -> Counts:
+        """Return the total of all agents' whole numbers, 0 or more, at all agents.
+
+        quantity: what is counted. counts: of each hosted agent, agents x any shape. The result has
+        the same shape.
+        """
+        most = MOST_COUNTED // self._network.size
+        if counts.size and counts.max() > most:
+            raise DataError(
+                f"{counts.max()} {quantity} are more than secret sums can count, {most} per agent: "
+                "give fewer"
+            )
+        words = encode_counts(counts.reshape(len(counts), -1))
+        total = self.sum_to_root(quantity, words[:, :, None])
+        answers = self.answer(total, words.shape[1], lambda found: found[:, 0].astype(np.float64))
+        return answers.astype(np.int64).reshape(counts.shape)
+
+    def describe(self, claim: Claim) -> SecrecyStatement:
+        """Return what was promised and learned so far."""
+        network = self._network
+        root = network.names[network.tree.root]
+        return SecrecyStatement(
+            claim, network.colluders, network.size, root, tuple(self.quantities)
+        )
 
     def sum_to_root(self, quantity: str, words: Words, scales: bytes = b"") -> Words | None:
         """Return the total of all agents' numbers at the root, and None elsewhere.
@@ -186,6 +244,32 @@ class SecretSession:
             )
         answers: Array = rows[:, 1:]
         return answers
+
+
+@contextmanager
+def one_session(network: Network) -> Iterator[None]:
+    """Return a block in which all secret sums have one session, so keys are exchanged once.
+
+    The first `session_of` in the block opens it. The outermost of nested blocks owns the session.
+    """
+    if network.sessions is not None:
+        yield
+        return
+    network.sessions = []
+    try:
+        yield
+    finally:
+        network.sessions = None
+
+
+def session_of(network: Network) -> SecretSession:
+    """Return the session of the block that this is called in (`one_session`); else a new one."""
+    if network.sessions is None:
+        return open_session(network)
+    if not network.sessions:
+        network.sessions.append(open_session(network))
+    session: SecretSession = network.sessions[0]
+    return session
 
 
 def open_session(network: Network) -> SecretSession:

@@ -32,12 +32,14 @@ from peerlearn import graphs
 from peerlearn.algorithms.agreement import Drawn, check_coefficients, check_same_settings
 from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.registry import Family
+from peerlearn.algorithms.secret_sums import one_session, session_of
 from peerlearn.arrays import is_whole, one_blas_thread
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import InputError
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.nested import settings_of, with_settings
 from peerlearn.network import Network, SimulatedNetwork
+from peerlearn.secret.statement import ONLY_TOTALS, Claim
 
 Takes = Literal["rows", "columns", "sequences", "signals"]
 RandomState = int | np.random.RandomState | None  # what a user may give as random_state
@@ -241,6 +243,8 @@ class OwnAnswer:
 class FittedModel(NetworkModel):
     """Base class of models with `fit`."""
 
+    claim: ClassVar[Claim] = ONLY_TOTALS  # what training under secrecy promises
+
     coefficients_: Any  # of each hosted agent
     report_: Report
 
@@ -248,13 +252,18 @@ class FittedModel(NetworkModel):
         """Train on the arguments of `fit`."""
         with restored_on_error(self), one_blas_thread():
             setup = self.check_settings()
-            mark = setup.network.ledger.mark()
-            answer = self.learn(setup, *given)
-            with setup.network.allow_messages():  # what all agents have
-                check_coefficients(setup.network, answer.coefficients, answer.apart)
+            network = setup.network
+            mark = network.ledger.mark()
+            with one_session(network):
+                answer = self.learn(setup, *given)
+                secrecy = None
+                if network.secrecy is not None:
+                    secrecy = session_of(network).describe(self.claim)
+            with network.allow_messages():  # what all agents have
+                check_coefficients(network, answer.coefficients, answer.apart)
             self.__dict__.pop("_stream", None)  # a stream that was under way ends here
             self.coefficients_ = answer.coefficients
-            self.report_ = replace(answer.report, sent=setup.network.ledger.since(mark))
+            self.report_ = replace(answer.report, sent=network.ledger.since(mark), secrecy=secrecy)
         return self
 
     def learn(self, setup: Setup, *given: Any) -> Answer:

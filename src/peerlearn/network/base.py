@@ -235,6 +235,7 @@ class Network(ABC):
     secrecy: Secrecy | None = None
     colluders: int = 0
     noise_seed: int | None = None
+    sessions: list[Any] | None = None  # of secret sums: see algorithms/secret_sums.py
     _messages_allowed: bool = False
 
     def __init__(self, graph: nx.Graph, weights: npt.ArrayLike | sp.sparray = "metropolis") -> None:

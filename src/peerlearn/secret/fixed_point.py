@@ -20,6 +20,9 @@ masked, and have no meaning.
 Diagonals have 256 bits, not the 128 that would do for columns of one size: a column of 1e-12
 and one of 1e12 are 2^160 apart in the diagonal. That is 4 words for each of B columns, beside
 B^2 / 2 words of the matrix.
+
+Other numbers, which have no such bound, have 256 bits as well (`encode_wide`): their totals are
+exact to 2^-129 per agent, and rounded once to float64. No unit has to be agreed on.
 """
 
 from __future__ import annotations
@@ -40,7 +43,9 @@ Exponents = NDArray[np.int64]
 DIAGONAL_LIMBS = 4
 DIAGONAL_BITS = 128  # after the binary point, of 256
 ENTRY_BITS = 62  # of an entry as large as its bound; one more is left for rounding, one for signs
-LARGEST_SUM = 2.0**127  # of squares in one column, over all agents
+LARGEST_SUM = 2.0**127  # of squares in one column, or of other numbers, over all agents
+MANTISSA = 53  # bits of a float64
+MOST_COUNTED = 1 << MANTISSA  # whole numbers below it are exact as float64
 NOTHING = -(1 << 20)  # exponent of a column of zeros
 
 
@@ -57,12 +62,50 @@ def encode_diagonal(diagonal: Array, agents: int) -> Words:
                 f"and secret sums of {agents} agents take 0 to {LARGEST_SUM / agents:.3g}: scale "
                 "the inputs or targets"
             )
-    return wide.of_whole([_round_up(number) for number in numbers], DIAGONAL_LIMBS)
+    return _words_of(np.ceil(np.ldexp(diagonal, DIAGONAL_BITS)))
 
 
-def _round_up(number: float) -> int:
-    numerator, denominator = number.as_integer_ratio()
-    return -((-numerator << DIAGONAL_BITS) // denominator)
+def encode_wide(numbers: Array, agents: int, what: str) -> Words:
+    """Return one agent's numbers as words, rounded to the nearest multiple of 2^-128.
+
+    agents: number of agents of the network. Numbers whose total could overflow, NaN and infinity
+    are refused. what: what the numbers are, for the error message.
+    """
+    outside = ~(np.abs(numbers) < LARGEST_SUM / agents)  # NaN is not below either
+    if outside.any():
+        place = int(np.argmax(outside))
+        raise DataError(
+            f"number {place} of {what} is {numbers[place]:.3g}, and secret sums of {agents} agents "
+            f"take numbers up to {LARGEST_SUM / agents:.3g} in size: scale the inputs or targets"
+        )
+    return _words_of(np.rint(np.ldexp(numbers, DIAGONAL_BITS)))
+
+
+def decode_wide(total: Words) -> Array:
+    """Return the numbers of a total of `encode_wide`, each rounded once to float64."""
+    bits = DIAGONAL_LIMBS * wide.BITS
+    whole = wide.to_whole(total)
+    signed = [number - (number >> (bits - 1) << bits) for number in whole]
+    numbers: Array = np.ldexp(np.array(signed, dtype=np.float64), -DIAGONAL_BITS)
+    return numbers
+
+
+def _words_of(whole: Array) -> Words:
+    """Return whole numbers below 2^255 in size, given as float64, as DIAGONAL_LIMBS words each."""
+    fractions, exponents = np.frexp(np.abs(whole))
+    digits = np.ldexp(fractions, MANTISSA).astype(np.uint64)
+    shifts = exponents.astype(np.int64) - MANTISSA
+    digits >>= np.maximum(-shifts, 0).astype(np.uint64)  # small numbers have zeros there
+    limbs, bits = np.divmod(np.maximum(shifts, 0), wide.BITS)
+    places = bits.astype(np.uint64)
+    words = np.zeros((len(whole), DIAGONAL_LIMBS + 1), dtype=np.uint64)
+    rows = np.arange(len(whole))
+    words[rows, limbs] = digits << places
+    # A shift by 64 is not defined, so it is done in two steps.
+    words[rows, limbs + 1] = digits >> np.uint64(1) >> (np.uint64(wide.BITS - 1) - places)
+    words = words[:, :DIAGONAL_LIMBS]
+    words[whole < 0] = wide.negate(words[whole < 0])
+    return words
 
 
 def exponents_of(total: Words) -> Exponents:
@@ -105,7 +148,7 @@ def decode_entries(total: Words, exponents: Exponents) -> Array:
 
 
 def encode_counts(counts: Sequence[int] | NDArray[np.int64]) -> Words:
-    """Return whole numbers as words. Their totals are exact while they are below 2^63."""
+    """Return whole numbers as words of 64 bits. Their totals are exact while below 2^63."""
     numbers = np.asarray(counts)
     if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
         raise InputError("counts must be whole numbers of 0 or more: give rows or events, counted")

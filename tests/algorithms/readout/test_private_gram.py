@@ -1,4 +1,4 @@
-"""RVFL models with differential privacy: what is refused, what one row changes, what is released."""
+"""RVFL models with differential privacy: what is refused, and what is released."""
 
 from __future__ import annotations
 

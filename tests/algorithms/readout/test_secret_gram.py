@@ -71,9 +71,13 @@ def test_a_classifier_is_the_one_without_secrecy(classes):
 def test_sums_of_the_report():
     report = regressor(SimulatedNetwork(GRAPH, **SECRET)).fit(SHARES).report_
     assert report.converged
-    assert "only the listed totals are learned" in report.note
-    assert "secret against 2 of 7 agents; 2 totals" in report.note
-    assert "visible: shapes" in report.note
+    said = str(report)
+    assert "only the listed totals are learned; secret against 2 of 7 agents" in said
+    assert "2: squares of features and targets, number of rows, sums of features" in said
+    assert "visible       shapes" in said
+    assert "limits        totals may reveal rows" in said
+    assert report.for_json()["secrecy"]["colluders"] == 2
+    assert "secrecy" not in regressor(SimulatedNetwork(GRAPH)).fit(SHARES).report_.for_json()
 
 
 def test_agents_that_share_only_messages_have_the_bits_of_a_simulation():

@@ -42,7 +42,7 @@ from peerlearn.algorithms.differential_privacy import (
 )
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.readout.solver import Solution
-from peerlearn.algorithms.secret_sums import open_session
+from peerlearn.algorithms.secret_sums import session_of
 from peerlearn.arrays import Array, sendable
 from peerlearn.local.features import FeatureMap
 from peerlearn.network.base import Network
@@ -78,7 +78,7 @@ def solve_privately(
     for key, X, Y in zip(noise_keys, inputs, outputs, strict=True):
         check_row_count(X.shape[0], network.size)
         words.append(plan.add_noise(key, sum_products(features, X, Y, C, intercept=intercept)))
-    session = open_session(network)
+    session = session_of(network)
     total = session.sum_to_root("H'H and H'Y with noise", np.stack(words), plan.scales)
 
     def solve(found: Words) -> Array:

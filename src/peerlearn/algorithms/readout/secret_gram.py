@@ -29,7 +29,7 @@ from peerlearn.algorithms.agreement import no_rows
 from peerlearn.algorithms.certificate import receive_bound, solve_certified
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.readout.solver import Solution
-from peerlearn.algorithms.secret_sums import open_session
+from peerlearn.algorithms.secret_sums import session_of
 from peerlearn.arrays import Array, Indices, product, sendable
 from peerlearn.errors import DataError, WireError
 from peerlearn.local.features import FeatureMap
@@ -57,10 +57,6 @@ ANSWERED = 0.0
 NO_ANSWER = 1.0
 NO_ROWS = 2.0
 CHANGE = "scale the inputs, raise alpha, or use fewer units; secret sums send no R factors"
-VISIBLE = (
-    "shapes, settings and who takes part; signed session keys; the order of messages; whether an "
-    "agent stops with an error; a checksum of the coefficients"
-)
 
 
 @dataclass(frozen=True)
@@ -91,6 +87,12 @@ class Columns:
         needed = ~of_targets & (~of_ones | self.intercept)
         return rows[needed], columns[needed]
 
+    @property
+    def quantity(self) -> str:
+        """What the root learns, in words."""
+        sums = ", sums of features and targets" if self.intercept else ""
+        return f"number of rows{sums}, H'H, H'Y and squares of targets"
+
     def gram(self, features: FeatureMap, X: Any, Y: Array) -> Array:
         """Return A'A of one agent's rows."""
         total = np.zeros((self.width, self.width))
@@ -98,11 +100,6 @@ class Columns:
             A = np.hstack([np.ones((len(H), 1)), H, Y[block]])
             total += product(A.T, A)
         return total
-
-    def totals(self) -> str:
-        """Return what the root learns, in words."""
-        sums = ", sums of features and targets" if self.intercept else ""
-        return f"number of rows{sums}, H'H, H'Y and squares of targets"
 
 
 def solve_in_secret(
@@ -124,15 +121,15 @@ def solve_in_secret(
     grams = [columns.gram(features, X, Y) for X, Y in zip(inputs, outputs, strict=True)]
     diagonals = np.stack([encode_diagonal(np.diagonal(own), network.size) for own in grams])
 
-    session = open_session(network)
-    total = session.sum_to_root("diagonal of the Gram matrix", diagonals)
+    session = session_of(network)
+    total = session.sum_to_root("squares of features and targets", diagonals)
     scales = session.answer(total, columns.width, lambda D: exponents_of(D).astype(np.float64))
     p = _check_scales(scales[0])
 
     rows, places = columns.entries
     e = entry_exponents(p[rows], p[places])
     words = np.stack([encode_entries(own[rows, places], e) for own in grams])
-    total = session.sum_to_root("Gram matrix", words[:, :, None], e.tobytes())
+    total = session.sum_to_root(columns.quantity, words[:, :, None], e.tobytes())
     answers = session.answer(
         total,
         (B + 1) * M + 2,
@@ -145,13 +142,7 @@ def solve_in_secret(
     if mark == NO_ANSWER:
         raise undetermined_error(alpha)
     b = answers[:, 2 : 2 + B * M].reshape(-1, B, M)
-    note = (
-        f"secret sums: only the listed totals are learned ({columns.totals()}), by agent "
-        f"{network.names[network.tree.root]}, the root, and their scales by all; secret against "
-        f"{network.colluders} of {network.size} agents; {len(session.quantities)} totals; "
-        f"visible: {VISIBLE}"
-    )
-    report = loop.report(CHANGE, note, certificate=receive_bound(bound))
+    report = loop.report(CHANGE, certificate=receive_bound(bound))
     return Solution(b, report, apart=0.0), answers[:, 2 + B * M :]
 
 
