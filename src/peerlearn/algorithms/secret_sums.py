@@ -41,10 +41,10 @@ from peerlearn.algorithms.sums import (
 )
 from peerlearn.algorithms.unexpected import unexpected_message
 from peerlearn.arrays import Array
-from peerlearn.errors import DataError, NetworkError, PeerlearnError, WireError
+from peerlearn.errors import NetworkError, PeerlearnError, WireError
 from peerlearn.network.base import Message, Network, describe
 from peerlearn.secret import wide
-from peerlearn.secret.fixed_point import MOST_COUNTED, decode_wide, encode_counts, encode_wide
+from peerlearn.secret.fixed_point import decode_wide, encode_counts, encode_wide
 from peerlearn.secret.keys import (
     KEY_BYTES,
     LABEL,
@@ -162,13 +162,7 @@ class SecretSession:
         quantity: what is counted. counts: of each hosted agent, agents x any shape. The result has
         the same shape.
         """
-        most = MOST_COUNTED // self._network.size
-        if counts.size and counts.max() > most:
-            raise DataError(
-                f"{counts.max()} {quantity} are more than secret sums can count, {most} per agent: "
-                "give fewer"
-            )
-        words = encode_counts(counts.reshape(len(counts), -1))
+        words = encode_counts(counts.reshape(len(counts), -1), self._network.size)
         total = self.sum_to_root(quantity, words[:, :, None])
         answers = self.answer(total, words.shape[1], lambda found: found[:, 0].astype(np.float64))
         return answers.astype(np.int64).reshape(counts.shape)
@@ -270,6 +264,15 @@ def session_of(network: Network) -> SecretSession:
         network.sessions.append(open_session(network))
     session: SecretSession = network.sessions[0]
     return session
+
+
+def sum_in_secret(
+    network: Network, quantity: str, x: Array, otherwise: Callable[[Array], Array]
+) -> Array:
+    """Return a secret total of x at all agents; without secrecy, what `otherwise` returns."""
+    if network.secrecy is None:
+        return otherwise(x)
+    return session_of(network).total(quantity, x)
 
 
 def open_session(network: Network) -> SecretSession:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
 from peerlearn.algorithms.likelihood import SUMS
+from peerlearn.algorithms.secret_sums import sum_in_secret
 from peerlearn.algorithms.smooth import SmoothSolver
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
@@ -120,7 +121,9 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
             self.classes_.tolist(),
             outputs,
             weights,
-            lambda counts: sum_alike(network, counts, SUMS),
+            lambda counts: sum_in_secret(
+                network, "rows of each class", counts, lambda own: sum_alike(network, own, SUMS)
+            ),
         )
 
     def family_of_targets(self) -> OutputFamily:

@@ -60,6 +60,7 @@ from peerlearn.algorithms.readout.private_gram import solve_privately
 from peerlearn.algorithms.readout.ridge_paths import FoldRows, ridge_paths
 from peerlearn.algorithms.readout.secret_gram import solve_in_secret
 from peerlearn.algorithms.readout.solver import Solver, must_take
+from peerlearn.algorithms.secret_sums import sum_in_secret
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array, Indices
 from peerlearn.data.dataset import AnyArray
@@ -80,7 +81,6 @@ from peerlearn.models.base import (
     RandomState,
     Setup,
     check_intercept,
-    network_of,
 )
 from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
 from peerlearn.models.given_features import (
@@ -150,12 +150,9 @@ class _RVFL(StreamModel, RowModel):
         self.random_state = random_state
 
     def check_settings(self) -> Setup:
-        if self.differential_privacy is not None and network_of(self.network).secrecy is None:
-            raise InputError(
-                "differential_privacy is set, and this network has no secrecy: sums without noise "
-                "would be seen on the way; make it with secrecy='sums', of 3 agents or more"
-            )
         setup = super().check_settings()
+        if self.differential_privacy is not None:
+            self._check_what_is_released(setup)
         must_take(setup.parts["solver"], Ridge(self.stream_alpha))
         return setup
 
@@ -172,7 +169,6 @@ class _RVFL(StreamModel, RowModel):
             "all classes given as classes=[..], because labels are not sent": (
                 getattr(self, "classes", ()) is not None  # regressors have none
             ),
-            "no class_weight": getattr(self, "class_weight", None) is None,
             "no probability=True, which would need more sums": (
                 getattr(self, "probability", None) is not True
             ),
@@ -182,6 +178,28 @@ class _RVFL(StreamModel, RowModel):
                 raise InputError(
                     f"this network keeps sums secret, and {kind} then needs {need}: set it, or use "
                     "a network without secrecy; nothing was sent"
+                )
+
+    def _check_what_is_released(self, setup: Setup) -> None:
+        """Refuse settings with which more than noisy sums would be released."""
+        needs = {
+            "a network made with secrecy='sums', of 3 agents or more": (
+                setup.network.secrecy is not None
+            ),
+            "solver='gram'": isinstance(setup.parts["solver"], Gram),
+            "a number as alpha": self.alpha != "auto",
+            "features='fixed' or others that do not follow from the data": (
+                self.features != "auto" or self.activation is not None
+            ),
+            "all classes given as classes=[..]": getattr(self, "classes", ()) is not None,
+            "no class_weight": getattr(self, "class_weight", None) is None,
+            "no probability=True": getattr(self, "probability", None) is not True,
+        }
+        for need, is_met in needs.items():
+            if not is_met:
+                raise InputError(
+                    f"differential_privacy is set, and needs {need}, because nothing without noise "
+                    "may be released: set it, or leave differential_privacy out; nothing was sent"
                 )
 
     def check_parameters(self) -> None:
@@ -298,14 +316,14 @@ class _RVFL(StreamModel, RowModel):
         -------
         self : the model
         """
-        if sample_weight is not None and network_of(self.network).secrecy is not None:
-            raise InputError(
-                "sample_weight is given, and secret sums take no weights yet: leave it out, or use "
-                "a network without secrecy; nothing was sent"
-            )
         return self.fit_over_network(X, y, sample_weight)
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
+        if self.differential_privacy is not None and given[2] is not None:
+            raise InputError(
+                "sample_weight is given, and differential_privacy is the same for all rows: leave "
+                "one of them out; nothing was sent"
+            )
         inputs, outputs, weights = self.checked_rows(setup, *given)
         given_weights = () if weights is None else (weights,)
         return self.train(setup, inputs, outputs, *given_weights)
@@ -319,9 +337,9 @@ class _RVFL(StreamModel, RowModel):
     ) -> Answer:
         network = setup.network
         solver: Solver = setup.parts["solver"]
-        if network.secrecy is not None:
-            return self._train_in_secret(network, setup.parts["solver"], inputs, outputs)
         weights = self.weigh_rows(network, solver, outputs, weights)
+        if network.secrecy is not None:
+            return self._train_in_secret(network, setup.parts["solver"], inputs, outputs, weights)
         note = self._choose_settings(setup, inputs, outputs, weights)
         if self.alpha == 0:
             self._check_determined(network, inputs)
@@ -349,7 +367,12 @@ class _RVFL(StreamModel, RowModel):
         return answer
 
     def _train_in_secret(
-        self, network: Network, solver: Gram, inputs: list[Array], outputs: list[Array]
+        self,
+        network: Network,
+        solver: Gram,
+        inputs: list[Array],
+        outputs: list[Array],
+        weights: list[Array] | None,
     ) -> Answer:
         if isinstance(self, Probabilities):
             self.keep_scales(None)
@@ -361,6 +384,7 @@ class _RVFL(StreamModel, RowModel):
             self.features_,
             inputs,
             outputs,
+            weights,
             float(self.alpha),
             tolerance=solver.tolerance,
             intercept=bool(self.fit_intercept),
@@ -814,7 +838,9 @@ class RVFLClassifier(Probabilities, _RVFL):
             self.classes_.tolist(),
             outputs,
             weights,
-            lambda counts: common_sums(network, solver, counts),
+            lambda counts: sum_in_secret(
+                network, "rows of each class", counts, partial(common_sums, network, solver)
+            ),
         )
 
     def partial_fit(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn, Protocol
 
 import networkx as nx
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from peerlearn.arrays import Addends, Array, Indices, all_finite, per_agent
+from peerlearn.arrays import FLOAT, Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network import codec, kernels
 from peerlearn.network.base import Message, Network, check_addends, not_finite, row_bytes
@@ -26,7 +27,6 @@ from peerlearn.network.routes import Route, mixing_rows, route
 Arrays = tuple[np.ndarray[Any, Any], ...]
 Letter = tuple[int, int, bytes]  # sender, receiver, content
 
-FLOAT = np.dtype(np.float64)
 BUFFERS = 3  # rows of this round, of the round before, and those being computed
 ROUTES_KEPT = 256  # a tree has two routes per level
 HALOS_KEPT = 64
@@ -85,6 +85,9 @@ class DistributedNetwork(Network):
         both = np.vstack([links, links[:, ::-1]])
         self._everywhere = route(both[:, 0], both[:, 1], place, here, self._hosted)
         self._C = mixing_rows(self.mixing, self._everywhere, self._hosted)
+        self._step: Callable[..., None] = (
+            kernels.sparse_step if self.compiled else kernels.plain_step
+        )
         self._routes: dict[bytes, Route] = {}
         self._halos: dict[tuple[Route, int, np.dtype[Any], int], Halo] = {}
 
@@ -127,11 +130,7 @@ class DistributedNetwork(Network):
         self.check_allowed("mix")
         x = per_agent(x, len(self._hosted))
         flat = x.reshape(len(x), -1)
-
-        def compute() -> Arrays:
-            return (self._mix_rows(self._swap_rows(self._everywhere, flat)),)
-
-        (mixed,) = self._call("mix", 1, compute)
+        (mixed,) = self._call("mix", 1, partial(self._mix, flat))
         self._count(row_bytes(flat))
         return mixed.reshape(x.shape)
 
@@ -159,8 +158,9 @@ class DistributedNetwork(Network):
         width = both.shape[1] - largest[0].size
 
         def compute() -> Arrays:
-            rows = self._swap_rows(self._everywhere, both)
-            return self._mix_rows(rows)[:, :width], self._spread(rows[:, width:])
+            (mixed,) = self._mix(both)
+            rows = self._halo(self._everywhere, both.shape[1]).rows
+            return mixed[:, :width], self._spread(rows[:, width:])
 
         mixed, spread = self._call("mix_and_flood", 1, compute)
         self._count(row_bytes(both))
@@ -271,15 +271,14 @@ class DistributedNetwork(Network):
             self._record_progress(n + 1, out, halo.rows[:hosted])
         return result
 
-    def _mix_rows(self, rows: Array) -> Array:
-        """Return sum_j C_kj x_j for the agents here."""
-        out = np.empty((len(self._hosted), rows.shape[1]))
-        self._step(*self._C, rows, out, out, 1.0, 0.0, 0.0)
-        return out
-
-    @property
-    def _step(self) -> Callable[..., None]:
-        return kernels.sparse_step if self.compiled else kernels.plain_step
+    def _mix(self, flat: Array) -> Arrays:
+        """Do one round and return sum_j C_kj x_j for the agents here."""
+        halo = self._halo(self._everywhere, flat.shape[1])
+        self._put(flat, halo.rows, self._everywhere)
+        halo.swap()
+        mixed = np.empty(flat.shape)
+        self._step(*self._C, halo.rows, mixed, mixed, 1.0, 0.0, 0.0)
+        return (mixed,)
 
     def _halo(
         self, links: Route, width: int, buffer: int = 0, dtype: np.dtype[Any] = FLOAT

@@ -260,9 +260,9 @@ def test_more_that_is_refused():
     model = model_of(RVFLRegressor, network)
     X = RNG.standard_normal((30, 3))
     y = X[:, 0]
-    with pytest.raises(InputError, match="this network has no secrecy"):
+    with pytest.raises(InputError, match="a network made with secrecy='sums'"):
         model_of(RVFLRegressor, SimulatedNetwork(GRAPH)).fit(X, y)
-    with pytest.raises(InputError, match="this network has no secrecy"):
+    with pytest.raises(InputError, match="a network made with secrecy='sums'"):
         model_of(RVFLRegressor, None).fit(X, y)
     with pytest.raises(InputError, match="sample_weight"):
         model.fit(X, y, np.ones(30))

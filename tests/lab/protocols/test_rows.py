@@ -13,7 +13,8 @@ from peerlearn import ADMM, RVFLClassifier, RVFLRegressor, SimulatedNetwork, dat
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
 from peerlearn.lab.description.comparison import Data, Model, Net, protocol_named
-from peerlearn.lab.training.loading import fold_of, prepare, split
+from peerlearn.lab.training.loading import fold_of, prepare
+from peerlearn.lab.training.splitting import split
 from tests.support.lab_given import RING, classes, comparison, model, numbers, ran
 from tests.support.readout_problems import closed_form
 

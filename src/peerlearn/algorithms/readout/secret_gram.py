@@ -91,13 +91,15 @@ class Columns:
     def quantity(self) -> str:
         """What the root learns, in words."""
         sums = ", sums of features and targets" if self.intercept else ""
-        return f"number of rows{sums}, H'H, H'Y and squares of targets"
+        return f"number or weight of rows{sums}, H'H, H'Y and squares of targets"
 
-    def gram(self, features: FeatureMap, X: Any, Y: Array) -> Array:
-        """Return A'A of one agent's rows."""
+    def gram(self, features: FeatureMap, X: Any, Y: Array, w: Array | None) -> Array:
+        """Return A'A of one agent's rows, or A' diag(w) A."""
         total = np.zeros((self.width, self.width))
         for block, H in features.blocks(X):
             A = np.hstack([np.ones((len(H), 1)), H, Y[block]])
+            if w is not None:
+                A *= np.sqrt(w[block])[:, None]
             total += product(A.T, A)
         return total
 
@@ -107,21 +109,31 @@ def solve_in_secret(
     features: FeatureMap,
     inputs: Sequence[Any],
     outputs: Sequence[Array],
+    weights: Sequence[Array] | None,
     alpha: float,
     *,
     tolerance: float,
     intercept: bool,
 ) -> tuple[Solution, Array]:
-    """Return the ridge solution of all agents' rows, and the intercepts of the hosted agents."""
+    """Return the ridge solution of all agents' rows, and the intercepts of the hosted agents.
+
+    weights: of each hosted agent's rows; None if all are 1.
+    """
     loop = Iterations(network, "Gram", tolerance, max_iterations=1)
     next(loop)
     B = features.width
     M = outputs[0].shape[1]
     columns = Columns(B, M, intercept)
-    grams = [columns.gram(features, X, Y) for X, Y in zip(inputs, outputs, strict=True)]
+    by_agent = [None] * len(inputs) if weights is None else weights
+    grams = [
+        columns.gram(features, X, Y, w) for X, Y, w in zip(inputs, outputs, by_agent, strict=True)
+    ]
     diagonals = np.stack([encode_diagonal(np.diagonal(own), network.size) for own in grams])
 
     session = session_of(network)
+    N = None
+    if weights is not None:  # else the sum of the ones
+        N = int(session.count("number of rows", np.array([[len(Y)] for Y in outputs]))[0, 0])
     total = session.sum_to_root("squares of features and targets", diagonals)
     scales = session.answer(total, columns.width, lambda D: exponents_of(D).astype(np.float64))
     p = _check_scales(scales[0])
@@ -133,7 +145,7 @@ def solve_in_secret(
     answers = session.answer(
         total,
         (B + 1) * M + 2,
-        lambda found: _solve(columns, decode_entries(found[:, 0], e), alpha, tolerance, network),
+        lambda found: _solve(columns, decode_entries(found[:, 0], e), N, alpha, tolerance, network),
     )
 
     mark, bound = answers[0, :2].tolist()
@@ -158,9 +170,17 @@ def _check_scales(scales: Array) -> Exponents:
 
 
 def _solve(
-    columns: Columns, entries: Array, alpha: float, tolerance: float, network: Network
+    columns: Columns,
+    entries: Array,
+    N: int | None,
+    alpha: float,
+    tolerance: float,
+    network: Network,
 ) -> Array:
-    """Return what the root sends: a mark, the bound, b and the intercept."""
+    """Return what the root sends: a mark, the bound, b and the intercept.
+
+    N: number of rows; None if it is in the entries.
+    """
     nothing = np.zeros((columns.B, columns.M))
     none = np.zeros(columns.M)
     S = np.zeros((columns.width, columns.width))
@@ -169,9 +189,10 @@ def _solve(
     n = S[0, 0]
     if n == 0:
         return _row(NO_ROWS, math.inf, nothing, none)
-    if alpha == 0 and n < columns.B + columns.intercept:
+    N = n if N is None else N
+    if alpha == 0 and columns.B + columns.intercept > N:
         return _row(NO_ANSWER, math.inf, nothing, none)
-    equations, lengths = _centre(columns, S, network.size)
+    equations, lengths = _centre(columns, S, N, network.size)
     try:
         b, certificate = solve_certified(equations, alpha, tolerance, lengths)
     except DataError:
@@ -187,17 +208,23 @@ def _row(mark: float, bound: float, b: Array, c: Array) -> Array:
     return sendable(np.array([mark, bound, *b.ravel(), *c]))
 
 
-def _centre(columns: Columns, S: Array, agents: int) -> tuple[NormalEquations, Lengths | None]:
-    """Return the normal equations about the means, and what rounding is relative to."""
+def _centre(
+    columns: Columns, S: Array, N: float, agents: int
+) -> tuple[NormalEquations, Lengths | None]:
+    """Return the normal equations about the means, and what rounding is relative to.
+
+    N: number of rows.
+    """
     B = columns.B
-    n = S[0, 0]
+    n = S[0, 0]  # rows, or their weight
     features = slice(1, 1 + B)
     targets = slice(1 + B, None)
     G = S[features, features]
     P = S[features, targets]
     squares = np.diagonal(S)[targets]
     # Rounding of each agent's products, of fixed-point numbers, and of the total as a float64.
-    units = product_units(n) + agents / 128 + 1
+    # Roots of weights have two roundings more.
+    units = product_units(N) + agents / 128 + 3
     if not columns.intercept:
         found = NormalEquations((B, columns.M), G=G, P=P, squares=squares.sum(), units=units)
         return found, None

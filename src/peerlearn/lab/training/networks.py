@@ -11,8 +11,8 @@ import networkx as nx
 from peerlearn import graphs
 from peerlearn import weights as mixing
 from peerlearn.lab.description.comparison import Net
+from peerlearn.lab.description.memo import Asked, key_of
 from peerlearn.lab.description.trial import Trial
-from peerlearn.lab.training.memo import Asked, key_of
 from peerlearn.network import SimulatedNetwork
 
 

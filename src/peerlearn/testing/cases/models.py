@@ -17,7 +17,7 @@ from peerlearn.models.registry import models
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.network.base import Network
 from peerlearn.testing import model_data as data
-from peerlearn.testing.cases.case import Arrays, Case
+from peerlearn.testing.cases.case import Arrays, Case, in_secret
 from peerlearn.testing.model_settings import make_small, stream_variants, variants
 
 MOST = 40  # rows of any agent, and coefficients of any where agents have different numbers
@@ -49,17 +49,26 @@ def cases() -> dict[str, Case]:
                 )
     secret = {"features": "fixed", "solver": "gram"}
     for kind, settings in (
-        (RVFLClassifier, {**secret, "classes": data.METALS.tolist()}),
+        (
+            RVFLClassifier,
+            {**secret, "classes": data.METALS.tolist(), "class_weight": "balanced"},
+        ),
         (RVFLRegressor, secret),
         (RVFLRegressor, {**secret, "fit_intercept": False}),
     ):
-        words = "without intercept " if "fit_intercept" in settings else ""
+        words = "without intercept, with weights, " if "fit_intercept" in settings else ""
         model = make_small(kind, settings)
-        found[f"{kind.__name__} {words}in secret"] = partial(_fit_in_secret, model=model)
-        bounds = None if is_classifier(model) else (-5.0, 5.0)
+        case = partial(_fit_readout, model=model, weighted=bool(words))
+        found[f"{kind.__name__} {words}in secret"] = partial(in_secret, case=case)
+    for kind, settings in (
+        (RVFLClassifier, {**secret, "classes": data.METALS.tolist()}),
+        (RVFLRegressor, {**secret, "fit_intercept": False}),
+    ):
+        bounds = (-5.0, 5.0) if kind is RVFLRegressor else None
         private = DifferentialPrivacy(20.0, target_bounds=bounds)
         model = make_small(kind, {**settings, "differential_privacy": private})
-        found[f"{kind.__name__} {words}with noise"] = partial(_fit_in_secret, model=model)
+        case = partial(_fit_readout, model=model, weighted=False)
+        found[f"{kind.__name__} with noise"] = partial(in_secret, case=case)
     return found
 
 
@@ -103,14 +112,8 @@ def _fit(
     return answer_of(fitted) | predictions_of(fitted, network, form)
 
 
-def _fit_in_secret(network: Network, model: Any) -> Arrays:
-    network.keep_secrets("sums", 1)
-    network.noise_seed = 0
-    try:
-        fitted = data.fit(over(network, model), network.hosted, False, np.asarray)
-    finally:
-        network.secrecy = None
-        network.noise_seed = None
+def _fit_readout(network: Network, model: Any, weighted: bool) -> Arrays:
+    fitted = data.fit(over(network, model), network.hosted, weighted=weighted)
     return answer_of(fitted) | {"intercepts": fitted.intercept_}
 
 
