@@ -10,17 +10,16 @@ import pytest
 from scipy.stats import beta, ks_2samp, kstest, norm
 
 from peerlearn import DifferentialPrivacy, SimulatedNetwork, graphs
-from peerlearn.algorithms import differential_privacy
 from peerlearn.algorithms.differential_privacy import (
     GRID,
     LEAST_DEVIATION,
     MOST_ROWS,
     check_row_count,
-    compute_epsilon,
     plan_noise,
     round_rows,
 )
 from peerlearn.errors import DataError, InputError, MissingExtra
+from peerlearn.secret.accounting import compute_epsilon, find_noise_multiplier
 
 RNG = np.random.default_rng(0)
 
@@ -194,6 +193,6 @@ def test_bounds_from_a_file_are_those_of_python():
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    differential_privacy._calibrate.cache_clear()
+    find_noise_multiplier.cache_clear()
     with pytest.raises(MissingExtra, match="pip install dp-accounting cryptography"):
         _ = DifferentialPrivacy(1.0).noise_multiplier

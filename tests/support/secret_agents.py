@@ -1,12 +1,12 @@
 """Processes that train under secrecy on their engine, and save what they learned.
 
-python -m tests.support.secret_agents mpi FOLDER                              under mpiexec
+python -m tests.support.secret_agents mpi FOLDER [SETTINGS]                   under mpiexec
 python -m tests.support.secret_agents peer K PORTS CERTS FOLDER [SETTINGS]    one agent of four
 
 SETTINGS is JSON: "checkpoints", a folder. "end_at", the number of the network call before which the
 process ends as if it was killed, to be started again. "save_every", seconds between checkpoints.
 "changed", whether the data change when it is started again. "huge", whether agent 2 has numbers
-that are refused.
+that are refused. "private", whether noise is added. "seed", of the noise; without it, the system's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from peerlearn import RVFLRegressor
+from peerlearn import DifferentialPrivacy, RVFLRegressor
 from peerlearn.network.peers.timeouts import Timeouts
 from tests.support.conformance import FOUR, SEVEN, peer
 
@@ -37,10 +37,15 @@ def share(agent: int, *, changed: bool = False, huge: bool = False) -> tuple[Any
     return X, y * 1e30 if huge else y
 
 
-def fit(network: Any, **settings: Any) -> RVFLRegressor:
+def fit(
+    network: Any, *, private: bool = False, seed: int | None = None, **settings: Any
+) -> RVFLRegressor:
     model = RVFLRegressor(
         10, alpha=0.1, features="fixed", solver="gram", network=network, random_state=0
     )
+    if private:
+        model.differential_privacy = DifferentialPrivacy(50.0, target_bounds=(-5, 5))
+        network.noise_seed = seed
     shares = [share(agent, **(settings if agent == ODD else {})) for agent in network.hosted]
     return model.fit(shares)
 
@@ -52,11 +57,11 @@ def save(network: Any, folder: str, **settings: Any) -> None:
         np.save(Path(folder) / f"agent-{agent}.npy", numbers)
 
 
-def run_mpi(folder: str) -> None:
+def run_mpi(folder: str, settings: str = "{}") -> None:
     from peerlearn import MPINetwork
 
     with MPINetwork(SEVEN, secrecy="sums", colluders=2) as network:
-        save(network, folder)
+        save(network, folder, **json.loads(settings))
 
 
 def run_peer(agent: str, ports: str, certs: str, folder: str, settings: str = "{}") -> None:
@@ -67,7 +72,8 @@ def run_peer(agent: str, ports: str, certs: str, folder: str, settings: str = "{
         first = [sys.executable, "-m", "tests.support.secret_agents", "end", str(end_at)]
         code = subprocess.run([*first, agent, ports, certs, folder, settings]).returncode
         assert code == KILLED, code
-    data = {key: given[key] for key in ("changed", "huge") if key in given}
+    keys = ("changed", "huge", "private", "seed")
+    data = {key: given[key] for key in keys if key in given}
     with connect(int(agent), ports, certs, checkpoints, given.get("save_every")) as network:
         save(network, folder, **data)
 
@@ -90,7 +96,7 @@ def end(end_at: str, agent: str, ports: str, certs: str, folder: str, settings: 
 
         setattr(network, name, call)
     with network:
-        fit(network)
+        fit(network, private=given.get("private", False))
 
 
 def connect(

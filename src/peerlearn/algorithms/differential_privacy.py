@@ -13,10 +13,8 @@ here it is s^2 L / (L - t).
 Rows are rounded, towards zero, before anything is summed. Sums of whole numbers are exact, so what
 one row can change is exact too, with all rounding included: no floating-point sum is involved.
 
-What it costs is computed by the package dp-accounting, from Renyi divergences: those of the
-discrete Gaussian are at most those of the continuous one, in any number of dimensions (Canonne,
-Kamath and Steinke, 2020). The sum of several discrete Gaussians is not one exactly; with deviations
-of LEAST_DEVIATION or more the difference is below e^-1000000.
+The sum of several discrete Gaussians is not one exactly; with deviations of LEAST_DEVIATION or more
+the difference is below e^-1000000. `peerlearn.secret.accounting` computes what it costs.
 """
 
 from __future__ import annotations
@@ -24,17 +22,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 
 from peerlearn.arrays import Array, is_real
-from peerlearn.errors import DataError, InputError, MissingExtra
+from peerlearn.errors import DataError, InputError
 from peerlearn.network.base import Network
+from peerlearn.secret.accounting import compute_epsilon, find_noise_multiplier
 from peerlearn.secret.discrete_gaussian import Whole, draw_discrete_gaussian
 from peerlearn.secret.keys import Words, digest
-from peerlearn.secret.privacy_statement import PrivacyStatement
+from peerlearn.secret.privacy_statement import Payment, PrivacyStatement
 
 __all__ = ["DifferentialPrivacy"]
 
@@ -44,7 +42,6 @@ GRID = 1 << 16  # length of the longest row, in units of the grid
 ROUNDING = 2.0**-30  # relative: rows are shortened by more than float64 is wrong by
 MOST_ROWS = 1 << 28  # of all agents: sums stay below 2^62
 LEAST_DEVIATION = 1 << 10  # of one agent's noise
-ORDERS = (1 + 2.0 ** np.linspace(-8, 20, 281)).tolist()  # of Renyi divergences that are tried
 EPSILON = (1e-3, 1e3)
 DELTA = (1e-15, 0.1)
 
@@ -134,7 +131,7 @@ class DifferentialPrivacy:
     @property
     def noise_multiplier(self) -> float:
         """Deviation of the noise, relative to what one row can change."""
-        return _calibrate(float(self.epsilon), float(self.delta))
+        return find_noise_multiplier(float(self.epsilon), float(self.delta))
 
 
 @dataclass(frozen=True)
@@ -197,6 +194,29 @@ def plan_noise(
     return NoisePlan(deviations, statement)
 
 
+def begin_release(network: Network, privacy: DifferentialPrivacy, what: str) -> list[bytes]:
+    """Pay for a release, and return the keys of the hosted agents' noise.
+
+    It comes before anything that depends on rows is sent. Raises InputError if a site's budget is
+    too small. A release that is resumed has the same keys, and is not paid again.
+
+    what: what is released, in words.
+    """
+    keys = [network.noise_key(agent) for agent in network.hosted]
+    for key in keys:
+        network.pay_for_privacy(
+            Payment(
+                digest(b"payment", key).hex(),
+                what,
+                privacy.epsilon,
+                privacy.delta,
+                privacy.neighbors,
+                privacy.noise_multiplier,
+            )
+        )
+    return keys
+
+
 def round_rows(H: Array, norm: float) -> Array:
     """Return rows as whole numbers: those of length `norm` or more have a length of nearly GRID.
 
@@ -216,30 +236,3 @@ def check_row_count(rows: int, agents: int) -> None:
             f"{rows} rows are more than private sums of {agents} agents take, "
             f"{MOST_ROWS // agents} each: give fewer"
         )
-
-
-def compute_epsilon(multipliers: Sequence[float], delta: float) -> float:
-    """Return the epsilon of several releases together, from their noise multipliers."""
-    accounting, accountant = _accountant()
-    for multiplier in multipliers:
-        accountant.compose(accounting.GaussianDpEvent(multiplier))
-    return float(accountant.get_epsilon(delta))
-
-
-@cache
-def _calibrate(epsilon: float, delta: float) -> float:
-    accounting, _ = _accountant()
-    found = accounting.calibrate_dp_mechanism(
-        lambda: _accountant()[1], accounting.GaussianDpEvent, epsilon, delta
-    )
-    return float(found)
-
-
-def _accountant() -> tuple[Any, Any]:
-    """Return the package dp-accounting, and an accountant of Renyi divergences."""
-    try:
-        import dp_accounting
-        from dp_accounting import rdp
-    except ImportError:
-        raise MissingExtra("differential privacy", "dp-accounting", "privacy") from None
-    return dp_accounting, rdp.RdpAccountant(orders=ORDERS)

@@ -42,7 +42,7 @@ from sklearn.utils import check_scalar
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.calibration import fit_scales
-from peerlearn.algorithms.differential_privacy import DifferentialPrivacy
+from peerlearn.algorithms.differential_privacy import DifferentialPrivacy, begin_release
 from peerlearn.algorithms.readout.auto import READOUT, Auto
 from peerlearn.algorithms.readout.chosen_features import (
     FOLDS,
@@ -398,6 +398,7 @@ class _RVFL(StreamModel, RowModel):
         outputs: list[Array],
         privacy: DifferentialPrivacy,
     ) -> Answer:
+        noise_keys = begin_release(network, privacy, f"{type(self).__name__} by Gram")
         self.features_ = replace(self.features_, norm=privacy.feature_norm)
         middle = 0.0
         length = 1.0  # of the longest targets; those of classes are -1 and 1, or a single 1
@@ -413,7 +414,7 @@ class _RVFL(StreamModel, RowModel):
             outputs,
             float(self.alpha),
             privacy,
-            [network.noise_key(agent) for agent in network.hosted],
+            noise_keys,
             intercept=bool(self.fit_intercept),
         )
         self.intercept_ = constants * length + middle

@@ -33,6 +33,7 @@ from peerlearn.errors import InputError, NetworkError, WireError
 from peerlearn.numerics import NUMERICS
 from peerlearn.secret.keys import KEY_BYTES, digest
 from peerlearn.secret.masks import check_colluders
+from peerlearn.secret.privacy_statement import Payment
 from peerlearn.secret.signing import SessionSigner, Signer
 
 __all__ = ["Network"]
@@ -295,6 +296,9 @@ class Network(ABC):
         if self.noise_seed is not None:
             return digest(b"%d" % self.noise_seed, b"noise of agent %d" % agent)
         return self.keep_secret("noise", partial(os.urandom, KEY_BYTES))
+
+    def pay_for_privacy(self, payment: Payment) -> None:
+        """Note what a release costs; an engine with a budget refuses what is too much."""
 
     def commit_secret(self, what: str, digest: bytes) -> None:
         """Note the digest of what will be masked; an engine that resumes refuses another one."""

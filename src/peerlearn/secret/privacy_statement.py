@@ -1,4 +1,4 @@
-"""What a differentially private training promises: a part of its report."""
+"""What a differentially private training promises, for its report, and what it costs a site."""
 
 from __future__ import annotations
 
@@ -33,3 +33,20 @@ class PrivacyStatement:
             ),
             ("clipping", self.clipping),
         ]
+
+
+@dataclass(frozen=True)
+class Payment:
+    """What a release costs a site.
+
+    noise: digest of the key of its noise. A resumed run has the same key, and does not pay again.
+    what: what is released, in words. epsilon, delta, neighbors: the promise. noise_multiplier: as
+    in `PrivacyStatement`.
+    """
+
+    noise: str
+    what: str
+    epsilon: float
+    delta: float
+    neighbors: str
+    noise_multiplier: float
