@@ -35,6 +35,12 @@ from peerlearn.errors import InputError
     help="How many agents put together what they know.",
 )
 @click.option(
+    "--spent",
+    type=PATH,
+    metavar="FILE",
+    help="List what a site spent of its privacy budget: its file, or spent.jsonl.",
+)
+@click.option(
     "--output",
     type=PATH,
     default="peerlearn-privacy",
@@ -50,6 +56,7 @@ def privacy(
     method: str | None,
     masks: str | None,
     colluders: int,
+    spent: Path | None,
     output: Path,
     **parameters: int | float | None,
 ) -> None:
@@ -70,6 +77,9 @@ def privacy(
 
     Rows can sometimes be computed from values. The command warns if that may be so.
 
+    With --spent, the command lists which trainings with differential privacy a site took part in,
+    and what they cost together.
+
     \b
     Examples:
       peerlearn privacy site.toml
@@ -77,6 +87,7 @@ def privacy(
       peerlearn privacy --graph erdos_renyi --p 0.2 --method plain
       peerlearn privacy --graph ring --agents 12 --solver admm
       peerlearn privacy --graph sites.graphml --masks sums --colluders 3
+      peerlearn privacy --spent site.toml
 
     For the options of each kind of graph see peerlearn graph --help.
 
@@ -91,6 +102,13 @@ def privacy(
     from peerlearn.system.files import result_folder
     from peerlearn.system.terminal import console_of_terminal, say
 
+    if spent is not None:
+        if file is not None or kind is not None:
+            raise InputError("--spent names a file itself: leave out the other file or graph")
+        from peerlearn.cli.privacy.spent import show_spent
+
+        show_spent(console_of_terminal(), spent)
+        return
     given = {name: value for name, value in parameters.items() if value is not None}
     if (file is None) == (kind is None):
         raise InputError(

@@ -31,6 +31,7 @@ from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.journal import Journal
 from peerlearn.network.peers.link import Left, Link, Refused, Speaker
 from peerlearn.network.peers.mailbox import Parcel
+from peerlearn.network.peers.privacy_budget import PrivacyBudget
 from peerlearn.network.peers.replay import NoReplay, Replay
 from peerlearn.network.peers.rounds import RoundExchange, Take, Waiting
 from peerlearn.network.peers.session_file import SessionFile
@@ -38,6 +39,7 @@ from peerlearn.network.peers.signing import CertificateSigner
 from peerlearn.network.peers.streams import check_address, only_loopback
 from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.network.routes import Route
+from peerlearn.secret.privacy_statement import Payment
 from peerlearn.secret.signing import Signer
 
 __all__ = ["PeerNetwork"]
@@ -102,6 +104,9 @@ class PeerNetwork(DistributedNetwork):
     colluders : int, default 1
         Under secrecy, the number of agents that may put together what they see and still learn
         nothing but totals. At most the number of agents less 2.
+    budget : PrivacyBudget, default None
+        What trainings with differential privacy may cost this agent; see
+        `peerlearn.network.peers.privacy_budget`. None records and refuses nothing.
 
     Attributes
     ----------
@@ -145,6 +150,7 @@ class PeerNetwork(DistributedNetwork):
         patience: Timeouts | None = None,
         secrecy: Secrecy | None = None,
         colluders: int = 1,
+        budget: PrivacyBudget | None = None,
     ) -> None:
         graph = graphs.checked(graph)
         patience = patience or Timeouts()
@@ -158,6 +164,7 @@ class PeerNetwork(DistributedNetwork):
         self._check(listen, addresses, identity, insecure_loopback)
         self._identity = None if insecure_loopback else identity
         self.keep_secrets(secrecy, colluders)
+        self._budget = budget
         common_settings = {**describe(self, self.names), **(settings or {})}
         if self.secrecy is not None:
             common_settings["secrecy"] = f"{self.secrecy} against {self.colluders} colluders"
@@ -236,6 +243,10 @@ class PeerNetwork(DistributedNetwork):
     def commit_secret(self, what: str, digest: bytes) -> None:
         if self._session_file is not None:
             self._session_file.commit(what, digest)
+
+    def pay_for_privacy(self, payment: Payment) -> None:
+        if self._budget is not None:
+            self._budget.pay(self._me.run, payment)
 
     def interrupt(self, reason: str) -> None:
         """Stop at the next round, with a checkpoint. Signal handlers and threads may call it."""
