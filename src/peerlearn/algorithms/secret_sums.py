@@ -42,7 +42,7 @@ from peerlearn.algorithms.sums import (
 from peerlearn.algorithms.unexpected import unexpected_message
 from peerlearn.arrays import Array
 from peerlearn.errors import NetworkError, PeerlearnError, WireError
-from peerlearn.network.base import Message, Network, describe
+from peerlearn.network.base import MASKED, Message, Network, describe
 from peerlearn.secret import wide
 from peerlearn.secret.fixed_point import decode_wide, encode_counts, encode_wide
 from peerlearn.secret.keys import (
@@ -203,7 +203,7 @@ class SecretSession:
         def unpack(message: Message, sender: int) -> MaskedSum:
             return _unpack(message, sender, (numbers + 1, limbs))
 
-        with network.allow_messages():
+        with network.allow_messages(quantity, MASKED):
             sums = merge_to_root(network, masked, unpack)
         for agent, found in zip(network.hosted, sums, strict=True):
             if agent == network.tree.root:
@@ -225,7 +225,7 @@ class SecretSession:
                 rows[k, 0] = MASKS_LEFT
                 if total is not None:
                     rows[k] = [FINE, *compute(total)]
-        with network.allow_messages():
+        with network.allow_messages(f"answer of the root to {self.quantities[-1]}"):
             rows = broadcast_from_root(network, rows)
         self._histories = [
             digest(before, row.tobytes()) for before, row in zip(self._histories, rows, strict=True)
@@ -281,7 +281,7 @@ def open_session(network: Network) -> SecretSession:
     Raises the same kind of error at all agents if any of them finds something wrong. No masked
     number has been sent then.
     """
-    with network.allow_messages():
+    with network.allow_messages("session keys and signatures"):
         return _open(network)
 
 

@@ -9,7 +9,7 @@ have the bits of `SimulatedNetwork(graph, exact_order=True)`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, NoReturn, Protocol
 
@@ -26,6 +26,9 @@ from peerlearn.network.routes import Route, mixing_rows, route
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 Letter = tuple[int, int, bytes]  # sender, receiver, content
+# Receivers and content of what is sent in every round of a call, if one agent is hosted here. The
+# leading axis of the arrays is that agent.
+Sending = tuple[Collection[int], Message]
 
 BUFFERS = 3  # rows of this round, of the round before, and those being computed
 ROUTES_KEPT = 256  # a tree has two routes per level
@@ -109,7 +112,9 @@ class DistributedNetwork(Network):
     # An engine may override these, to record calls and to resume a run that was killed
     # ---------------------------------------------------------------------------------
 
-    def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
+    def _call(
+        self, what: str, rounds: int, compute: Callable[[], Arrays], sending: Sending
+    ) -> Arrays:
         """Return what `compute` gives the agents here. All calls of the contract pass here."""
         return compute()
 
@@ -130,7 +135,8 @@ class DistributedNetwork(Network):
         self.check_allowed("mix")
         x = per_agent(x, len(self._hosted))
         flat = x.reshape(len(x), -1)
-        (mixed,) = self._call("mix", 1, partial(self._mix, flat))
+        sending = (self._everywhere.sent, {"row": x})
+        (mixed,) = self._call("mix", 1, partial(self._mix, flat), sending)
         self._count(row_bytes(flat))
         return mixed.reshape(x.shape)
 
@@ -144,7 +150,8 @@ class DistributedNetwork(Network):
         def compute() -> Arrays:
             return (self._recur(flat, np.asarray(steps, np.float64)),)
 
-        (result,) = self._call("recur", len(steps), compute)
+        sending = (self._everywhere.sent, {"row": x})
+        (result,) = self._call("recur", len(steps), compute, sending)
         self._count(row_bytes(flat), rounds=len(steps))
         if len(steps) > 1:  # numbers may have overflowed on the way
             self._must_be_finite(result)
@@ -162,7 +169,8 @@ class DistributedNetwork(Network):
             rows = self._halo(self._everywhere, both.shape[1]).rows
             return mixed[:, :width], self._spread(rows[:, width:])
 
-        mixed, spread = self._call("mix_and_flood", 1, compute)
+        sending = (self._everywhere.sent, {"row": x, "largest": largest})
+        mixed, spread = self._call("mix_and_flood", 1, compute, sending)
         self._count(row_bytes(both))
         return mixed.reshape(x.shape), spread.reshape(largest.shape)
 
@@ -174,7 +182,8 @@ class DistributedNetwork(Network):
         def compute() -> Arrays:
             return (self._spread(self._swap_rows(self._everywhere, flat)),)
 
-        (spread,) = self._call("flood", 1, compute)
+        sending = (self._everywhere.sent, {"largest": largest})
+        (spread,) = self._call("flood", 1, compute, sending)
         self._count(row_bytes(flat))
         return spread.reshape(largest.shape)
 
@@ -193,7 +202,8 @@ class DistributedNetwork(Network):
             # As in simulation, rows of several senders are summed in their order first.
             return (flat[links.receivers] + links.sums(rows.dtype) @ rows,)
 
-        for changed in self._call("pass_on", 1, compute):
+        sending = (links.sent, {"sum" if add else "answer": x})
+        for changed in self._call("pass_on", 1, compute, sending):
             x[links.receivers] = changed.reshape(-1, *x.shape[1:])
         self.ledger.count(rounds=1, messages=links.messages, bytes=links.messages * row_bytes(x))
 
@@ -208,6 +218,7 @@ class DistributedNetwork(Network):
             )
         letters: dict[int, list[Letter]] = {}
         messages = size = 0
+        sending: Sending = ((), {})
         for row, (sender, message) in enumerate(zip(self._hosted, outbox, strict=True)):
             if not message:
                 continue
@@ -225,15 +236,19 @@ class DistributedNetwork(Network):
                 letters.setdefault(int(self._place[receiver]), []).append(
                     (sender, int(receiver), content)
                 )
+            stacked = {name: np.asarray(array)[None] for name, array in message.items()}
+            sending = (receivers, stacked)
             messages += len(receivers)
             size += len(receivers) * sum(np.asarray(array).nbytes for array in message.values())
-        inbox = self._deliver(letters)
+        inbox = self._deliver(letters, sending)
         self.ledger.count(rounds=1, messages=messages, bytes=size)
         return inbox
 
     # ---------------------------------------------------------------------------------
 
-    def _deliver(self, letters: dict[int, list[Letter]]) -> list[dict[int, Message]]:
+    def _deliver(
+        self, letters: dict[int, list[Letter]], sending: Sending
+    ) -> list[dict[int, Message]]:
         """Send the letters and return the messages for each hosted agent, by sender."""
 
         def compute() -> Arrays:
@@ -241,7 +256,7 @@ class DistributedNetwork(Network):
             ends = np.array([ends for *ends, _ in arrived], dtype=np.int64).reshape(-1, 2)
             return ends, *(np.frombuffer(content, np.uint8) for *_, content in arrived)
 
-        ends, *contents = self._call("exchange", 1, compute)
+        ends, *contents = self._call("exchange", 1, compute, sending)
         inbox: dict[int, dict[int, Message]] = {agent: {} for agent in self._hosted}
         for (sender, receiver), content in zip(ends.tolist(), contents, strict=True):
             inbox[receiver][sender] = codec.unpack(content.data)
