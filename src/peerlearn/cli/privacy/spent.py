@@ -21,14 +21,11 @@ def show_spent(console: Console, file: Path) -> None:
     if file.suffix != ".toml" and not file.exists():
         raise InputError(f"there is no {file}: name a site's file, or the file of what was spent")
     entries = budget.entries
-    table = terminal_table(
-        "Spent on", ("When (UTC)", "Run", "Released", "One row is"), ("Epsilon", "Delta")
-    )
+    table = terminal_table("Spent on", ("When (UTC)", "Run", "Released"), ("Epsilon", "Delta"))
     for entry in entries:
         when = entry["at"][:19].replace("T", " ")
-        changed = "replaced" if entry["neighbors"] == "replace" else "added or removed"
         promise = (f"{entry['epsilon']:g}", f"{entry['delta']:.0e}")
-        table.add_row(when, entry["run"], entry["what"], changed, *promise)
+        table.add_row(when, entry["run"], entry["what"], *promise)
     if entries:
         console.print(table)
         console.print()

@@ -86,8 +86,8 @@ class PrivacyBudget:
         if after > self.epsilon:
             raise InputError(
                 f"run {run!r} would bring what was spent of the privacy budget from epsilon "
-                f"{self._cost(before):.3g} to {after:.3g}, and the budget is {self.epsilon:g} (delta "
-                f"{self.delta:g}): use a smaller epsilon, or raise the budget if you may; "
+                f"{self._cost(before):.3g} to {after:.3g}, and the budget is {self.epsilon:g} "
+                f"(delta {self.delta:g}): use a smaller epsilon, or raise the budget if you may; "
                 f"peerlearn privacy --spent {self.file} lists what it was spent on"
             )
 
