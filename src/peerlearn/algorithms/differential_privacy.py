@@ -81,7 +81,7 @@ class DifferentialPrivacy:
     ...     50,
     ...     alpha=1.0,
     ...     activation="tanh",
-    ...     classes=[0, 1],
+    ...     classes=sorted(set(g50c.y.tolist())),
     ...     solver="gram",
     ...     differential_privacy=DifferentialPrivacy(epsilon=5.0),
     ...     network=network,

@@ -27,13 +27,13 @@ from peerlearn.algorithms.differential_privacy import (
     plan_noise,
 )
 from peerlearn.algorithms.secret_sums import one_session, session_of
-from peerlearn.arrays import Array, sendable
+from peerlearn.arrays import Array, all_finite, sendable
 from peerlearn.errors import DataError, InputError
 from peerlearn.network.base import Network
 from peerlearn.secret.discrete_gaussian import Whole
 from peerlearn.secret.privacy_statement import PrivacyStatement
 
-__all__ = ["PrivateMoments", "private_moments"]
+__all__ = ["private_moments"]
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,6 @@ class PrivateMoments:
         Means lie within the bounds; variances are 0 or more.
     privacy : PrivacyStatement
         What is promised.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from peerlearn import DifferentialPrivacy, SimulatedNetwork, graphs, private_moments
-    >>> network = SimulatedNetwork(graphs.ring(3), secrecy="sums")
-    >>> tables = [np.full((1000, 1), 5.0)] * 3
-    >>> found = private_moments(tables, [(0, 10)], DifferentialPrivacy(1.0), network)
-    >>> bool(abs(found.means[0] - 5) < 1 and abs(found.count - 3000) < 200)
-    True
     """
 
     count: float
@@ -91,6 +81,16 @@ def private_moments(
     Returns
     -------
     PrivateMoments
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from peerlearn import DifferentialPrivacy, SimulatedNetwork, graphs, private_moments
+    >>> network = SimulatedNetwork(graphs.ring(3), secrecy="sums")
+    >>> tables = [np.full((1000, 1), 5.0)] * 3
+    >>> found = private_moments(tables, [(0, 10)], DifferentialPrivacy(1.0), network)
+    >>> bool(abs(found.means[0] - 5) < 1 and abs(found.count - 3000) < 200)
+    True
     """
     if network.secrecy is None:
         raise InputError(
@@ -133,7 +133,8 @@ def _sum_moments(u: Array) -> Whole:
     """Return the sums of 1, u and u^2 over rows, in units of the grid, exactly."""
     whole = np.trunc(np.clip(u, -1.0, 1.0) * GRID).astype(np.int64)
     count = np.array([len(u) * GRID**2])
-    return np.concatenate([count, whole.sum(axis=0) * GRID, (whole**2).sum(axis=0)])
+    sums = np.ones(len(u), dtype=np.int64) @ whole
+    return np.concatenate([count, sums * GRID, np.einsum("ij,ij->j", whole, whole)])
 
 
 def _check_bounds(bounds: Any) -> tuple[Array, Array]:
@@ -142,11 +143,11 @@ def _check_bounds(bounds: Any) -> tuple[Array, Array]:
         pairs = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError):
         pairs = np.empty(0)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.isfinite(pairs).all():
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not all_finite(pairs):
         raise InputError("bounds must be a list with the smallest and largest value per column")
     least, most = pairs.T
-    if not (least < most).all():
-        column = int(np.argmin(most - least))
+    column = int(np.argmin(most - least))
+    if least[column] >= most[column]:
         raise InputError(
             f"the bounds of column {column} are {least[column]:g} and {most[column]:g}: give the "
             "smaller one first"
@@ -156,7 +157,7 @@ def _check_bounds(bounds: Any) -> tuple[Array, Array]:
 
 def _check_table(table: ArrayLike, columns: int, agents: int) -> Array:
     X = np.asarray(table, dtype=np.float64)
-    if X.ndim != 2 or X.shape[1] != columns or not np.isfinite(X).all():
+    if X.ndim != 2 or X.shape[1] != columns or not all_finite(X):
         raise DataError(
             f"a table of shape {X.shape} cannot be used: give {columns} columns, as there are "
             "bounds, and no NaN or infinite values"
