@@ -15,9 +15,11 @@ from peerlearn.algorithms.columns.sketched import (
 )
 from peerlearn.algorithms.completion.block import BlockCompletion as BlockCompletion
 from peerlearn.algorithms.completion.diffusion import DiffusionCompletion as DiffusionCompletion
+from peerlearn.algorithms.differential_privacy import DifferentialPrivacy as DifferentialPrivacy
 from peerlearn.algorithms.distances.exchange import Exchange as Exchange
 from peerlearn.algorithms.distances.landmarks import Landmarks as Landmarks
 from peerlearn.algorithms.iteration import Report as Report
+from peerlearn.algorithms.private_moments import private_moments as private_moments
 from peerlearn.algorithms.readout.admm import ADMM as ADMM
 from peerlearn.algorithms.readout.auto import Auto as Auto
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient as ConjugateGradient

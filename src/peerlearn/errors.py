@@ -37,6 +37,7 @@ EXTRAS = {
     "peers": ("grpcio", "cryptography", "xxhash"),
     "parquet": ("pyarrow",),
     "lab": ("pyarrow", "jinja2", "joblib"),
+    "privacy": ("dp-accounting", "cryptography"),
 }
 
 

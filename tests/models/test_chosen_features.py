@@ -231,10 +231,10 @@ def test_the_cost_of_the_choice_is_that_of_its_sums():
 def test_fixed_features_and_alpha_cost_what_they_did_before_there_was_a_choice(given):
     sent = fitted(network=net(), solver="gram", alpha=1.0, **given).report_.sent
     assert (sent.rounds, sent.messages) == (14, 66)
-    # `features`, `probability` and `classes` are more settings to compare, by two rounds on ten
-    # links. For the bound of the intercept, the sum of means has one more number, up and down a
-    # tree.
-    more = 3 * (2 * 10 * 2 * 8) + 8 * 8
+    # `features`, `probability`, `classes` and `differential_privacy` are more settings to compare,
+    # by two rounds on ten links. For the bound of the intercept, the sum of means has one more
+    # number, up and down a tree.
+    more = 4 * (2 * 10 * 2 * 8) + 8 * 8
     assert sent.bytes == 75_760 + more
 
 

@@ -1,12 +1,13 @@
 """Processes that train under secrecy on their engine, and save what they learned.
 
-python -m tests.support.secret_agents mpi FOLDER                              under mpiexec
+python -m tests.support.secret_agents mpi FOLDER [SETTINGS]                   under mpiexec
 python -m tests.support.secret_agents peer K PORTS CERTS FOLDER [SETTINGS]    one agent of four
 
 SETTINGS is JSON: "checkpoints", a folder. "end_at", the number of the network call before which the
 process ends as if it was killed, to be started again. "save_every", seconds between checkpoints.
 "changed", whether the data change when it is started again. "huge", whether agent 2 has numbers
-that are refused. "far", whether all columns are far from zero, which takes more sums.
+that are refused. "far", whether all columns are far from zero, which takes more sums. "private",
+whether noise is added. "seed", of the noise; without it, the system's.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from peerlearn import RVFLRegressor
+from peerlearn import DifferentialPrivacy, RVFLRegressor
 from peerlearn.network.peers.timeouts import Timeouts
 from tests.support.conformance import FOUR, SEVEN, peer
 
@@ -37,10 +38,20 @@ def share(agent: int, *, changed: bool = False, huge: bool = False) -> tuple[Any
     return X, y * 1e30 if huge else y
 
 
-def fit(network: Any, *, far: bool = False, **settings: Any) -> RVFLRegressor:
+def fit(
+    network: Any,
+    *,
+    far: bool = False,
+    private: bool = False,
+    seed: int | None = None,
+    **settings: Any,
+) -> RVFLRegressor:
     model = RVFLRegressor(
         10, alpha=0.1, features="fixed", solver="gram", network=network, random_state=0
     )
+    if private:
+        model.differential_privacy = DifferentialPrivacy(50.0, target_bounds=(-5, 5))
+        network.noise_seed = seed
     shares = [share(agent, **(settings if agent == ODD else {})) for agent in network.hosted]
     if far:
         model.set_params(n_hidden=None, features="columns", alpha=1e-3)
@@ -55,11 +66,11 @@ def save(network: Any, folder: str, **settings: Any) -> None:
         np.save(Path(folder) / f"agent-{agent}.npy", numbers)
 
 
-def run_mpi(folder: str) -> None:
+def run_mpi(folder: str, settings: str = "{}") -> None:
     from peerlearn import MPINetwork
 
     with MPINetwork(SEVEN, secrecy="sums", colluders=2) as network:
-        save(network, folder)
+        save(network, folder, **json.loads(settings))
 
 
 def run_peer(agent: str, ports: str, certs: str, folder: str, settings: str = "{}") -> None:
@@ -70,7 +81,8 @@ def run_peer(agent: str, ports: str, certs: str, folder: str, settings: str = "{
         first = [sys.executable, "-m", "tests.support.secret_agents", "end", str(end_at)]
         code = subprocess.run([*first, agent, ports, certs, folder, settings]).returncode
         assert code == KILLED, code
-    data = {key: given[key] for key in ("changed", "huge", "far") if key in given}
+    keys = ("changed", "huge", "far", "private", "seed")
+    data = {key: given[key] for key in keys if key in given}
     with connect(int(agent), ports, certs, checkpoints, given.get("save_every")) as network:
         save(network, folder, **data)
 
@@ -93,7 +105,7 @@ def end(end_at: str, agent: str, ports: str, certs: str, folder: str, settings: 
 
         setattr(network, name, call)
     with network:
-        fit(network, far=given.get("far", False))
+        fit(network, far=given.get("far", False), private=given.get("private", False))
 
 
 def connect(

@@ -82,6 +82,35 @@ def test_an_agent_whose_data_changed_after_a_kill_sends_nothing(tmp_path, end_at
     assert not list(tmp_path.glob("agent-*.npy"))
 
 
+def private_numbers(graph):
+    network = SimulatedNetwork(graph, secrecy="sums", colluders=2)
+    model = secret_agents.fit(network, private=True, seed=5)
+    return np.append(model.coefficients_[0].ravel(), model.intercept_[0])
+
+
+def test_the_same_noise_gives_the_same_bits_on_all_engines(tmp_path):
+    settings = {"private": True, "seed": 5}
+    mpi = tmp_path / "mpi"
+    mpi.mkdir()
+    given = ["mpi", str(mpi), json.dumps(settings)]
+    mpi_jobs.run(3, "-m", "tests.support.secret_agents", *given)
+    run_peers(tmp_path, **settings)
+    for folder, graph in ((mpi, SEVEN), (tmp_path, FOUR)):
+        for agent in range(len(graph)):
+            found = np.load(folder / f"agent-{agent}.npy")
+            np.testing.assert_array_equal(found, private_numbers(graph))
+
+
+@pytest.mark.parametrize("end_at", [8, 15, 17])
+def test_an_agent_that_is_killed_adds_the_same_noise_again(tmp_path, end_at):
+    """Before and after its masked sum; drawn anew, the noise would have another digest."""
+    kept = str(tmp_path / "kept")
+    run_peers(tmp_path, checkpoints=kept, end_at=end_at, save_every=60.0, private=True)
+    found = [np.load(tmp_path / f"agent-{agent}.npy") for agent in range(4)]
+    assert all((each == found[0]).all() for each in found)
+    assert (found[0] != private_numbers(FOUR)).any()
+
+
 def test_neighbors_are_not_told_why_an_agent_failed(tmp_path):
     with pytest.raises(AssertionError):
         run_peers(tmp_path, huge=True)

@@ -22,6 +22,7 @@ from peerlearn.algorithms.sums import maximum
 from peerlearn.arrays import HUGE, Array, is_real, sendable
 from peerlearn.errors import InputError, warn_not_converged
 from peerlearn.network.base import Counts, Network
+from peerlearn.secret.privacy_statement import PrivacyStatement
 from peerlearn.secret.statement import SecrecyStatement
 
 __all__ = ["Report"]
@@ -246,6 +247,9 @@ class Report:
     gradient : float or None, default None
         Size of the gradient of the pooled objective at the coefficients, the largest of the hosted
         agents, of solvers that do not promise the pooled answer. None if it is not known.
+    privacy : PrivacyStatement or None, default None
+        What differential privacy promises: its attributes are epsilon, delta, neighbors, clipping,
+        colluders, agents and noise_multiplier. None without it.
     secrecy : SecrecyStatement or None, default None
         What agents learned of each other in secret sums, and what is promised about it. None
         without secrecy.
@@ -271,6 +275,7 @@ class Report:
     bound: float = math.inf
     bound_reason: str = ""
     gradient: float | None = None
+    privacy: PrivacyStatement | None = None
     secrecy: SecrecyStatement | None = None
 
     def __str__(self) -> str:
@@ -300,6 +305,8 @@ class Report:
             lines.insert(4, ("gradient", f"{self.gradient:.2e}"))
         if self.note:
             lines.append(("note", self.note))
+        if self.privacy is not None:
+            lines += self.privacy.lines()
         if self.secrecy is not None:
             lines += self.secrecy.lines()
         return lines
@@ -312,11 +319,12 @@ class Report:
     def for_json(self) -> dict[str, Any]:
         """Return all fields by name; an infinite bound is None, because JSON has no infinity.
 
-        Without secrecy, there is no entry about it.
+        Without secrecy or differential privacy, there is no entry about it.
         """
         fields = asdict(self)
-        if self.secrecy is None:
-            del fields["secrecy"]
+        for name in ("privacy", "secrecy"):
+            if fields[name] is None:
+                del fields[name]
         if self.bound == math.inf:
             fields["bound"] = None
         return fields

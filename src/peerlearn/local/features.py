@@ -80,6 +80,12 @@ def standardise(X: Any, mean: Array, scale: Array | None) -> Array:
     return np.clip(z, -MOST, MOST, out=z)
 
 
+def clip_rows(H: Array, norm: float) -> None:
+    """Shorten rows that are longer than `norm` to that length, in place."""
+    lengths = np.sqrt(np.einsum("...i,...i->...", H, H))
+    H *= (norm / np.maximum(lengths, norm))[..., None]
+
+
 class FeatureMap(Protocol):
     """A map x -> h(x) from rows to features, which all agents have alike."""
 
@@ -108,6 +114,7 @@ class RandomFeatures:
     center: Array | None = None  # subtracted from all features; None subtracts nothing
     mean: Array | None = None  # m of the inputs; None leaves the inputs as they are
     scale: Array | None = None  # 1 / s of the inputs
+    norm: float | None = None  # longer rows of features are shortened to it; None shortens none
 
     @classmethod
     def draw(
@@ -147,6 +154,8 @@ class RandomFeatures:
             H[:, hidden:] = X.toarray() if issparse(X) else X
         if self.center is not None:
             H -= self.center
+        if self.norm is not None:
+            clip_rows(H, self.norm)
         return H
 
     def map_stack(self, X: Array) -> Array:

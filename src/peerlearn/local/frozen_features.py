@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from peerlearn.arrays import Array
 from peerlearn.errors import DataError, InputError
-from peerlearn.local.features import BLOCK
+from peerlearn.local.features import BLOCK, clip_rows
 
 SAME = 1e-4  # relative distance of features that count as the same
 LARGEST = 1e100  # largest feature that is accepted: sums of squares stay finite
@@ -33,6 +33,7 @@ class FrozenFeatures:
     name: str
     probed: Array  # features of the rows on which the map was tried
     center: Array | None = None  # subtracted from all features; None subtracts nothing
+    norm: float | None = None  # longer rows of features are shortened to it; None shortens none
 
     @classmethod
     def of(cls, given: Any, rows: Array) -> FrozenFeatures:
@@ -91,7 +92,12 @@ class FrozenFeatures:
             computed = self.compute(part.toarray() if issparse(part) else part.copy())
             what = f"features ({self.name})"
             H = _checked(computed, rows.stop - start, self.width, what, start)
-            yield rows, H if self.center is None else H - self.center
+            if self.center is not None:
+                H = H - self.center
+            if self.norm is not None:
+                H = H.copy()  # a map may return an array that it keeps
+                clip_rows(H, self.norm)
+            yield rows, H
 
 
 def are_same(H: Array, other: Array) -> bool:

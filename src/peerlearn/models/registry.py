@@ -18,6 +18,7 @@ from inspect import signature
 from typing import Any
 
 from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.differential_privacy import DifferentialPrivacy
 from peerlearn.algorithms.registry import own_files
 from peerlearn.algorithms.smooth import StepRule
 from peerlearn.errors import InputError
@@ -25,8 +26,12 @@ from peerlearn.models.base import NetworkModel
 from peerlearn.toml_reader import near
 
 PACKAGE = "peerlearn.models"
-# Settings of algorithms that may be tables themselves.
-TABLES: dict[str, type[Any]] = {"averaging": Averaging, "step": StepRule}
+# Settings of algorithms and models that may be tables themselves.
+TABLES: dict[str, type[Any]] = {
+    "averaging": Averaging,
+    "step": StepRule,
+    "differential_privacy": DifferentialPrivacy,
+}
 
 
 @cache
@@ -52,7 +57,10 @@ def with_parts(kind: type[NetworkModel], settings: Mapping[str, Any]) -> dict[st
     """
     complete = {}
     for key, value in settings.items():
-        complete[key] = part(kind, key, value) if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping):
+            own = key in TABLES and key in signature(kind).parameters
+            value = _make(TABLES[key], value) if own else part(kind, key, value)
+        complete[key] = value
     return complete
 
 

@@ -13,9 +13,10 @@ so it has the features and the penalty that the thesis uses. A saved model has t
     coefficients    features x outputs
     intercept       outputs; missing in files of models that had none
 
-and the entries activation and direct_links in its text. W and b are missing if there are no hidden
-units. A saved stream calls the array b bias, because b is already the name of the coefficients in
-its state. For features that were given, see `peerlearn.models.given_features`.
+and the entries activation and direct_links in its text, and feature_norm if longer rows of features
+are shortened to that length. W and b are missing if there are no hidden units. A saved stream calls
+the array b bias, because b is already the name of the coefficients in its state. For features that
+were given, see `peerlearn.models.given_features`.
 
 How the file is organised: `_RVFL` implements what `RowModel` (training), `StreamModel` (streams)
 and `NetworkModel` (saved files) ask of a model. The two public classes add only what depends on
@@ -25,6 +26,7 @@ the kind of target.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,12 +36,13 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_scalar
 
 from peerlearn.algorithms.agreement import Drawn
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.calibration import fit_scales
+from peerlearn.algorithms.differential_privacy import DifferentialPrivacy, begin_release
 from peerlearn.algorithms.readout.auto import READOUT, Auto
 from peerlearn.algorithms.readout.chosen_features import (
     FOLDS,
@@ -53,6 +56,7 @@ from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.local import Local
 from peerlearn.algorithms.readout.means import common_means, common_sums
+from peerlearn.algorithms.readout.private_gram import solve_privately
 from peerlearn.algorithms.readout.ridge_paths import FoldRows, ridge_paths
 from peerlearn.algorithms.readout.secret_gram import solve_in_secret
 from peerlearn.algorithms.readout.solver import Solver, must_take
@@ -99,6 +103,7 @@ from peerlearn.network import Network
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
 
 FEATURES = "the features"
+NORM = "feature_norm"  # entry in the file of a model whose features are shortened to this length
 OPEN = "takes_new_classes"  # entry in the file of a stream that is open for new classes
 Features: TypeAlias = Literal["auto", "fixed", "columns"] | Callable[[Any], Any] | BaseEstimator
 CHOSEN_UNITS = 500  # most hidden units of chosen features, if their number follows the rows
@@ -129,6 +134,7 @@ class _RVFL(StreamModel, RowModel):
         fit_intercept: Intercept = "auto",
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
+        differential_privacy: DifferentialPrivacy | None = None,
         network: Network | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -140,11 +146,14 @@ class _RVFL(StreamModel, RowModel):
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.stream = stream
+        self.differential_privacy = differential_privacy
         self.network = network
         self.random_state = random_state
 
     def check_settings(self) -> Setup:
         setup = super().check_settings()
+        if self.differential_privacy is not None:
+            self._check_what_is_released(setup)
         must_take(setup.parts["solver"], Ridge(self.stream_alpha))
         return setup
 
@@ -168,6 +177,28 @@ class _RVFL(StreamModel, RowModel):
         for need, is_met in needs.items():
             check_need(kind, need, is_met=is_met)
 
+    def _check_what_is_released(self, setup: Setup) -> None:
+        """Refuse settings with which more than noisy sums would be released."""
+        needs = {
+            "a network made with secrecy='sums', of 3 agents or more": (
+                setup.network.secrecy is not None
+            ),
+            "solver='gram'": isinstance(setup.parts["solver"], Gram),
+            "a number as alpha": self.alpha != "auto",
+            "features='fixed' or others that do not follow from the data": (
+                self.features != "auto" or self.activation is not None
+            ),
+            "all classes given as classes=[..]": getattr(self, "classes", ()) is not None,
+            "no class_weight": getattr(self, "class_weight", None) is None,
+            "no probability=True": getattr(self, "probability", None) is not True,
+        }
+        for need, is_met in needs.items():
+            if not is_met:
+                raise InputError(
+                    f"differential_privacy is set, and needs {need}, because nothing without noise "
+                    "may be released: set it, or leave differential_privacy out; nothing was sent"
+                )
+
     def check_parameters(self) -> None:
         if self.n_hidden is not None:
             check_scalar(self.n_hidden, "n_hidden", Integral, min_val=1)
@@ -184,6 +215,26 @@ class _RVFL(StreamModel, RowModel):
                 f"direct_links is {self.direct_links!r:.60}: give True, False or 'auto'"
             )
         check_intercept(self.fit_intercept)
+        self._check_privacy(self.differential_privacy)
+
+    def _check_privacy(self, privacy: Any) -> None:
+        """Refuse what is no DifferentialPrivacy, or one without the bounds that the model needs."""
+        if privacy is None:
+            return
+        if not isinstance(privacy, DifferentialPrivacy):
+            raise InputError(
+                f"differential_privacy is {privacy!r:.60}: give DifferentialPrivacy(epsilon=..)"
+            )
+        if is_classifier(self) and privacy.target_bounds is not None:
+            raise InputError(
+                f"target_bounds is {privacy.target_bounds}, but classes have no bounds: leave it "
+                "out"
+            )
+        if not is_classifier(self) and privacy.target_bounds is None:
+            raise InputError(
+                "differential_privacy of a regressor needs target_bounds, the smallest and the "
+                "largest target: give bounds that do not follow from the data"
+            )
 
     def _check_no_hidden_units(self) -> None:
         """Refuse parameters of random features where features are given."""
@@ -265,6 +316,11 @@ class _RVFL(StreamModel, RowModel):
         return self.fit_over_network(X, y, sample_weight)
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
+        if self.differential_privacy is not None and given[2] is not None:
+            raise InputError(
+                "sample_weight is given, and differential_privacy is the same for all rows: leave "
+                "one of them out; nothing was sent"
+            )
         inputs, outputs, weights = self.checked_rows(setup, *given)
         given_weights = () if weights is None else (weights,)
         return self.train(setup, inputs, outputs, *given_weights)
@@ -315,6 +371,10 @@ class _RVFL(StreamModel, RowModel):
         outputs: list[Array],
         weights: list[Array] | None,
     ) -> Answer:
+        if isinstance(self, Probabilities):
+            self.keep_scales(None)
+        if self.differential_privacy is not None:
+            return self._train_privately(network, inputs, outputs, self.differential_privacy)
         self.alpha_ = np.full(len(inputs), float(self.alpha))
         answer, self.intercept_ = solve_in_secret(
             network,
@@ -323,9 +383,36 @@ class _RVFL(StreamModel, RowModel):
             tolerance=solver.tolerance,
             intercept=bool(self.fit_intercept),
         )
-        if isinstance(self, Probabilities):
-            self.keep_scales(None)
         return answer
+
+    def _train_privately(
+        self,
+        network: Network,
+        inputs: list[Array],
+        outputs: list[Array],
+        privacy: DifferentialPrivacy,
+    ) -> Answer:
+        noise_keys = begin_release(network, privacy, f"{type(self).__name__} by Gram")
+        self.features_ = replace(self.features_, norm=privacy.feature_norm)
+        middle = 0.0
+        length = 1.0  # of the longest targets; those of classes are -1 and 1, or a single 1
+        if privacy.target_bounds is not None:
+            least, most = privacy.target_bounds
+            middle = (least + most) / 2
+            length = (most - least) / 2 * math.sqrt(outputs[0].shape[1])
+            outputs = [(np.clip(Y, least, most) - middle) / length for Y in outputs]
+        answer, constants, self.alpha_ = solve_privately(
+            network,
+            self.features_,
+            inputs,
+            outputs,
+            float(self.alpha),
+            privacy,
+            noise_keys,
+            intercept=bool(self.fit_intercept),
+        )
+        self.intercept_ = constants * length + middle
+        return replace(answer, coefficients=answer.coefficients * length)
 
     def fit_folds(
         self,
@@ -342,6 +429,11 @@ class _RVFL(StreamModel, RowModel):
 
         shares: of each hosted agent. folds: the fold of each of its rows, of so many.
         """
+        if self.differential_privacy is not None:
+            raise InputError(
+                "differential_privacy is set, and a search would show scores of rows without "
+                "noise: choose settings on other data, and leave the search out"
+            )
         setup = self.check_settings()
         weighs = getattr(self, "class_weight", None) is not None
         calibrates = getattr(self, "probability", False) is True
@@ -459,6 +551,11 @@ class _RVFL(StreamModel, RowModel):
     def new_rows(
         self, network: Network, X: Any, y: Any, classes: Any, stream: Stream | None
     ) -> tuple[StreamRows, Mapping[str, Any]]:
+        if self.differential_privacy is not None:
+            raise InputError(
+                "differential_privacy is set, and streams have none, because every chunk would "
+                "cost: leave it out, or use fit"
+            )
         turn = 0 if stream is None else stream.rows
         shares = chunk_of(self, network, X, y, turn=turn, first=stream is None)
         fixed: Mapping[str, Any] = {}
@@ -507,13 +604,15 @@ class _RVFL(StreamModel, RowModel):
     def _layer_to_archive(self, biases: str) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         """Return arrays and entries of the features. biases: what the array b is called."""
         layer = self.features_
+        norm = {} if layer.norm is None else {NORM: float(layer.norm)}
         if isinstance(layer, FrozenFeatures):
-            return features_to_archive(layer)
+            own, about = features_to_archive(layer)
+            return own, {**about, **norm}
         arrays: dict[str, AnyArray] = {"W": layer.W, biases: layer.b} if layer.W.size else {}
         if layer.mean is not None and layer.scale is not None:
             arrays |= {"input_mean": layer.mean, "input_scale": layer.scale}
         entries = {"activation": layer.activation, "direct_links": bool(layer.direct_links)}
-        return arrays, entries
+        return arrays, {**entries, **norm}
 
     def from_archive(self, reader: ArchiveReader) -> None:
         self._restore_layer(reader, "b")
@@ -542,8 +641,12 @@ class _RVFL(StreamModel, RowModel):
         return width, outputs
 
     def _restore_layer(self, reader: ArchiveReader, biases: str) -> None:
+        norm = reader.entry(NORM, float) if NORM in reader.about else None
+        if norm is not None and not 0 < norm < math.inf:
+            raise reader.wrong(f"its {NORM} is {norm}, not a number above 0")
         if ENTRY in reader.about:
-            self.features_ = features_from_archive(reader, self.features, self.n_features_in_)
+            given = features_from_archive(reader, self.features, self.n_features_in_)
+            self.features_ = replace(given, norm=norm)
             return
         b = np.empty(0)
         W = np.empty((self.n_features_in_, 0))
@@ -557,7 +660,7 @@ class _RVFL(StreamModel, RowModel):
         if "input_mean" in reader.arrays:
             mean = reader.numbers("input_mean", self.n_features_in_)
             scale = reader.numbers("input_scale", self.n_features_in_)
-        self.features_ = RandomFeatures(W, b, activation, links, None, mean, scale)
+        self.features_ = RandomFeatures(W, b, activation, links, None, mean, scale, norm)
 
 
 class RVFLClassifier(Probabilities, _RVFL):
@@ -613,6 +716,11 @@ class RVFLClassifier(Probabilities, _RVFL):
     stream : str or Learner, default "consensus"
         How partial_fit learns: "consensus", "exact", "lms", "rls", or an object with settings such
         as StreamConsensus(every=5).
+    differential_privacy : DifferentialPrivacy or None, default None
+        Adds noise to the sums, so that nobody learns whether a row is among those of any agent.
+        Needs a network with secrecy. Features are shortened, alpha is the smallest ridge that is
+        used, and the intercept is penalised like other coefficients. Nothing is reported that
+        would tell more: there is no error bound. Streams have none.
     network : Network or None, default None
         The graph of agents. None trains on all rows in one place, the centralised baseline.
     random_state : int, RandomState or None, default None
@@ -665,6 +773,7 @@ class RVFLClassifier(Probabilities, _RVFL):
         probability: bool | Literal["auto"] = "auto",
         solver: Solver | str = "auto",
         stream: Learner | str = "consensus",
+        differential_privacy: DifferentialPrivacy | None = None,
         network: Network | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -677,6 +786,7 @@ class RVFLClassifier(Probabilities, _RVFL):
             fit_intercept=fit_intercept,
             solver=solver,
             stream=stream,
+            differential_privacy=differential_privacy,
             network=network,
             random_state=random_state,
         )
@@ -808,6 +918,11 @@ class RVFLRegressor(NumberTargets, _RVFL):
     stream : str or Learner, default "consensus"
         How partial_fit learns: "consensus", "exact", "lms", "rls", or an object with settings such
         as StreamConsensus(every=5).
+    differential_privacy : DifferentialPrivacy or None, default None
+        Adds noise to the sums, so that nobody learns whether a row is among those of any agent.
+        Needs a network with secrecy. Features are shortened, alpha is the smallest ridge that is
+        used, and the intercept is penalised like other coefficients. Nothing is reported that
+        would tell more: there is no error bound. Streams have none.
     network : Network or None, default None
         The graph of agents. None trains on all rows in one place, the centralised baseline.
     random_state : int, RandomState or None, default None

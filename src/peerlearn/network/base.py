@@ -12,11 +12,12 @@ processes make the same calls in the same order.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any, Literal, Self
 
@@ -30,7 +31,9 @@ from peerlearn import weights as weightings
 from peerlearn.arrays import ADDENDS, Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError, WireError
 from peerlearn.numerics import NUMERICS
+from peerlearn.secret.keys import KEY_BYTES, digest
 from peerlearn.secret.masks import check_colluders
+from peerlearn.secret.privacy_statement import Payment
 from peerlearn.secret.signing import SessionSigner, Signer
 
 __all__ = ["Network"]
@@ -216,6 +219,9 @@ class Network(ABC):
         "sums" if agents send each other masked sums and public values only; see `SimulatedNetwork`.
     colluders : int
         Number of agents that may put together what they see, and still learn nothing but totals.
+    noise_seed : int or None
+        Seed of the noise of differential privacy, for tests. None, the default, draws it from the
+        system; with a seed that others know, nothing is private.
 
     Examples
     --------
@@ -231,6 +237,7 @@ class Network(ABC):
     residual: float | None = None
     secrecy: Secrecy | None = None
     colluders: int = 0
+    noise_seed: int | None = None
     sessions: list[Any] | None = None  # of secret sums: see algorithms/secret_sums.py
     _messages_allowed: bool = False
     # Name and protection of what is sent now, for the ledger of what left a site.
@@ -284,6 +291,19 @@ class Network(ABC):
     def keep_secret(self, what: str, make: Callable[[], bytes]) -> bytes:
         """Return what `make` returns. An engine that resumes returns the same bytes then."""
         return make()
+
+    def noise_key(self, agent: int) -> bytes:
+        """Return the key of a hosted agent's noise, the same one when a run is resumed.
+
+        Noise that was drawn anew after a restart would be added to the same rows, and both sums
+        together would have less of it.
+        """
+        if self.noise_seed is not None:
+            return digest(b"%d" % self.noise_seed, b"noise of agent %d" % agent)
+        return self.keep_secret("noise", partial(os.urandom, KEY_BYTES))
+
+    def pay_for_privacy(self, payment: Payment) -> None:
+        """Note what a release costs; an engine with a budget refuses what is too much."""
 
     def commit_secret(self, what: str, digest: bytes) -> None:
         """Note the digest of what will be masked; an engine that resumes refuses another one."""

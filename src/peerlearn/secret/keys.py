@@ -17,7 +17,7 @@ differ in any of it, the total is a random number, and its check fails.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -135,16 +135,25 @@ def derive_sum_key(pair_key: bytes, context: SumContext) -> bytes:
 
 def draw_stream(key: bytes, words: int) -> Words:
     """Return the first words of the ChaCha20 stream of a key, little-endian, with nonce zero."""
-    from cryptography.hazmat.primitives.ciphers import Cipher
-    from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
-
     if words > MOST_WORDS:
         raise InputError(
             f"a secret sum of {words} words is too long, {MOST_WORDS} at most: use fewer units"
         )
+    return open_stream(key)(words)
+
+
+def open_stream(key: bytes) -> Callable[[int], Words]:
+    """Return a function that returns the next words of the ChaCha20 stream of a key."""
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
     encryptor = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor()
-    stream = np.frombuffer(encryptor.update(bytes(8 * words)), dtype="<u8")
-    return stream.astype(np.uint64, copy=False)
+
+    def take(words: int) -> Words:
+        stream = np.frombuffer(encryptor.update(bytes(8 * words)), dtype="<u8")
+        return stream.astype(np.uint64, copy=False)
+
+    return take
 
 
 def digest(*parts: bytes) -> bytes:

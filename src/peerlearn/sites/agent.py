@@ -121,6 +121,7 @@ def _run(
     stops: Callable[[Callable[[str], None]], None],
     **security: Any,
 ) -> Done:
+    _check_budget(site, output)
     with (
         keep_status_file(output / "status.json") as watch,
         PeerNetwork(
@@ -142,6 +143,7 @@ def _run(
             checkpoints=output / "checkpoints",
             patience=site.patience,
             records=output,
+            budget=site.budget,
             **site.secrets,
             **security,
         ) as network,
@@ -152,6 +154,17 @@ def _run(
             with one_session(network):
                 return _train(site, network, table, output)
         return _load_finished_run(output)
+
+
+def _check_budget(site: Site, output: Path) -> None:
+    """Refuse a new run that the site's privacy budget does not allow, before neighbors are called.
+
+    `begin_release` pays, and refuses too. A run that is resumed or was finished costs nothing.
+    """
+    privacy = make_model(site.model).get_params(deep=False).get("differential_privacy")
+    checkpoints = output / "checkpoints"
+    if privacy is not None and not (checkpoints.is_dir() and any(checkpoints.iterdir())):
+        site.budget.check(site.run, privacy.noise_multiplier)
 
 
 def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output: Path) -> Done:

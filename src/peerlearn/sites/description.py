@@ -37,6 +37,13 @@
     ward = "category"               be empty, or say what cannot be guessed from a column's cells:
     notes = "drop"                  number, date, category, drop, or a list of its categories
 
+    [model.differential_privacy]    only if noise is to hide single rows; needs secrecy = "sums"
+    epsilon = 1.0                   and delta, neighbors, feature_norm, target_bounds
+
+    [privacy]                       what all trainings with noise may tell about one row
+    budget = { epsilon = 3.0, delta = 1e-6 }
+    file = "spent.jsonl"            what was spent so far, in all runs on these rows
+
     [patience]                      seconds: silence, give_up_after, longest_round, save_every
 
 Paths are relative to the file.
@@ -44,6 +51,7 @@ Paths are relative to the file.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -54,13 +62,15 @@ from peerlearn import graphs, toml_reader
 from peerlearn import weights as mixing
 from peerlearn.errors import GraphError, InputError
 from peerlearn.network import SimulatedNetwork
+from peerlearn.network.peers.privacy_budget import NAME as SPENT
+from peerlearn.network.peers.privacy_budget import USUAL_DELTA, PrivacyBudget
 from peerlearn.network.peers.streams import check_address
 from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.preparing.table_preparer import TablePreparer
 from peerlearn.sites.training import read_model
 from peerlearn.toml_reader import NUMBER
 
-TABLES = ("network", "neighbors", "certificates", "data", "columns", "model", "patience")
+TABLES = ("network", "neighbors", "certificates", "data", "columns", "model", "patience", "privacy")
 KEYS = ("run", "name", "address", "output", *TABLES)
 SECRETS = ("secrecy", "colluders")
 Secrets = dict[str, Any]  # secrecy and colluders; empty: nothing is secret
@@ -86,6 +96,7 @@ class Site:
     patience: Timeouts
     columns: dict[str, Any] | None  # declared kinds of columns; None: tables of numbers
     secrets: Secrets
+    budget: PrivacyBudget
 
     @property
     def number(self) -> int:
@@ -120,7 +131,10 @@ def read_site(path: Path) -> Site:
     if columns is not None and not scale:
         raise file.wrong("scale", "is false, but [columns] scales the numbers: remove one of them")
     model = read_model(top.table("model"), **secrets)
+    if "differential_privacy" in model:
+        _check_nothing_else_is_released(top, scale=scale)
     patience = read_patience(top.table("patience", needed=False))
+    budget = _budget(top.table("privacy", needed=False), path)
     return Site(
         run,
         name,
@@ -138,7 +152,37 @@ def read_site(path: Path) -> Site:
         patience,
         columns,
         secrets,
+        budget,
     )
+
+
+def _check_nothing_else_is_released(top: toml_reader.TomlTable, *, scale: bool) -> None:
+    """Refuse what would release numbers without noise beside differential privacy."""
+    wrong = {
+        "data.scale is true, which releases means and deviations: set scale = false": scale,
+        "there is a table [columns], which releases means: remove it": "columns" in top.values,
+    }
+    for what, is_so in wrong.items():
+        if is_so:
+            raise InputError(
+                f"[model.differential_privacy] in {top.path} cannot be used, because {what}"
+            )
+
+
+def _budget(table: toml_reader.TomlTable, file: Path) -> PrivacyBudget:
+    """Read [privacy]. Without it, what is spent is recorded, and no run is refused."""
+    table.only("budget", "file")
+    spent = path_beside(file, table.take("file", str, SPENT))
+    if "budget" not in table.values:
+        return PrivacyBudget(spent)
+    limits = table.table("budget").only("epsilon", "delta")
+    epsilon = float(limits.take("epsilon", NUMBER))
+    delta = float(limits.take("delta", NUMBER, USUAL_DELTA))
+    if not 0 < epsilon < math.inf:
+        raise limits.wrong("epsilon", f"is {epsilon:g}: give a number above 0")
+    if not 0 < delta < 1:
+        raise limits.wrong("delta", f"is {delta:g}: give a number between 0 and 1")
+    return PrivacyBudget(spent, epsilon, delta)
 
 
 def path_beside(file: Path, text: str) -> Path:

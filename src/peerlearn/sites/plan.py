@@ -123,6 +123,11 @@ def read_plan(file: Path) -> Plan:
     secrets = read_secrets(network, len(agents))
     data_table = top.table("data")
     model = read_model(top.table("model"), **secrets)
+    if "differential_privacy" in model:
+        raise InputError(
+            f"[model.differential_privacy] in {file} cannot be used, because peerlearn up scales "
+            "columns by means without noise: write the files of the sites, with scale = false"
+        )
     patience = read_patience(top.table("patience", needed=False))
     columns = read_columns(top)
     raw = columns is not None

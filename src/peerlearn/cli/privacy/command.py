@@ -41,6 +41,12 @@ from peerlearn.errors import InputError
     help="Check and sum up the ledger of what left an agent, in its output folder.",
 )
 @click.option(
+    "--spent",
+    type=PATH,
+    metavar="FILE",
+    help="List what a site spent of its privacy budget: its file, or spent.jsonl.",
+)
+@click.option(
     "--output",
     type=PATH,
     default="peerlearn-privacy",
@@ -57,6 +63,7 @@ def privacy(
     masks: str | None,
     colluders: int,
     left: Path | None,
+    spent: Path | None,
     output: Path,
     **parameters: int | float | None,
 ) -> None:
@@ -82,6 +89,9 @@ def privacy(
     and bytes. Lines are chained by digests. If a line was edited, dropped or moved, the command
     names it and ends with exit code 1.
 
+    With --spent, the command lists which trainings with differential privacy a site took part in,
+    and what they cost together.
+
     \b
     Examples:
       peerlearn privacy site.toml
@@ -90,6 +100,7 @@ def privacy(
       peerlearn privacy --graph ring --agents 12 --solver admm
       peerlearn privacy --graph sites.graphml --masks sums --colluders 3
       peerlearn privacy --left results
+      peerlearn privacy --spent site.toml
 
     For the options of each kind of graph see peerlearn graph --help.
 
@@ -111,6 +122,13 @@ def privacy(
 
         if not show_left(console_of_terminal(), left):
             raise SystemExit(1)
+        return
+    if spent is not None:
+        if file is not None or kind is not None:
+            raise InputError("--spent names a file itself: leave out the other file or graph")
+        from peerlearn.cli.privacy.spent import show_spent
+
+        show_spent(console_of_terminal(), spent)
         return
     given = {name: value for name, value in parameters.items() if value is not None}
     if (file is None) == (kind is None):

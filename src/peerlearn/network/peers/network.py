@@ -32,6 +32,7 @@ from peerlearn.network.peers.journal import Journal
 from peerlearn.network.peers.left_ledger import LeftLedger
 from peerlearn.network.peers.link import Left, Link, Refused, Speaker
 from peerlearn.network.peers.mailbox import Parcel
+from peerlearn.network.peers.privacy_budget import PrivacyBudget
 from peerlearn.network.peers.replay import NoReplay, Replay
 from peerlearn.network.peers.rounds import RoundExchange, Take, Waiting
 from peerlearn.network.peers.session_file import SessionFile
@@ -39,6 +40,7 @@ from peerlearn.network.peers.signing import CertificateSigner
 from peerlearn.network.peers.streams import check_address, only_loopback
 from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.network.routes import Route
+from peerlearn.secret.privacy_statement import Payment
 from peerlearn.secret.signing import Signer
 
 __all__ = ["PeerNetwork"]
@@ -106,6 +108,9 @@ class PeerNetwork(DistributedNetwork):
     records : Path, default None
         Folder for the ledger of what left this agent, `left.jsonl`. It is kept for all runs; do
         not delete it with the checkpoints. None keeps no ledger.
+    budget : PrivacyBudget, default None
+        What trainings with differential privacy may cost this agent; see
+        `peerlearn.network.peers.privacy_budget`. None records and refuses nothing.
 
     Attributes
     ----------
@@ -150,6 +155,7 @@ class PeerNetwork(DistributedNetwork):
         secrecy: Secrecy | None = None,
         colluders: int = 1,
         records: Path | None = None,
+        budget: PrivacyBudget | None = None,
     ) -> None:
         graph = graphs.checked(graph)
         patience = patience or Timeouts()
@@ -163,6 +169,7 @@ class PeerNetwork(DistributedNetwork):
         self._check(listen, addresses, identity, insecure_loopback)
         self._identity = None if insecure_loopback else identity
         self.keep_secrets(secrecy, colluders)
+        self._budget = budget
         common_settings = {**describe(self, self.names), **(settings or {})}
         if self.secrecy is not None:
             common_settings["secrecy"] = f"{self.secrecy} against {self.colluders} colluders"
@@ -252,6 +259,10 @@ class PeerNetwork(DistributedNetwork):
     def commit_secret(self, what: str, digest: bytes) -> None:
         if self._session_file is not None:
             self._session_file.commit(what, digest)
+
+    def pay_for_privacy(self, payment: Payment) -> None:
+        if self._budget is not None:
+            self._budget.pay(self._me.run, payment)
 
     def interrupt(self, reason: str) -> None:
         """Stop at the next round, with a checkpoint. Signal handlers and threads may call it."""

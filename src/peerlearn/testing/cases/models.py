@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 
+from peerlearn.algorithms.differential_privacy import DifferentialPrivacy
 from peerlearn.models.esn import ESNRegressor
 from peerlearn.models.registry import models
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
@@ -66,6 +67,15 @@ def cases() -> dict[str, Case]:
     found["RVFLRegressor of far columns, in secret"] = partial(
         in_secret, case=partial(_fit_far, model=far)
     )
+    for kind, settings in (
+        (RVFLClassifier, {**secret, "classes": data.METALS.tolist()}),
+        (RVFLRegressor, {**secret, "fit_intercept": False}),
+    ):
+        bounds = (-5.0, 5.0) if kind is RVFLRegressor else None
+        private = DifferentialPrivacy(20.0, target_bounds=bounds)
+        model = make_small(kind, {**settings, "differential_privacy": private})
+        case = partial(_fit_readout, model=model, weighted=False)
+        found[f"{kind.__name__} with noise"] = partial(in_secret, case=case)
     return found
 
 
