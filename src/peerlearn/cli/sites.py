@@ -113,6 +113,7 @@ def agent(
       [network]
       agents = ["north", "south"]
       links = [["north", "south"]]
+      # secrecy = "sums": neighbors see masked sums only (3 agents or more)
       [neighbors]
       south = "south.example:7101"
       [certificates]

@@ -164,8 +164,8 @@ class NetworkModel(ABC, BaseEstimator):
         """
         raise InputError(
             f"{type(self).__name__} would send more than masked sums, and this network keeps sums "
-            "secret: use RVFLClassifier or RVFLRegressor with solver='gram', or a network without "
-            "secrecy"
+            "secret: use RVFLClassifier, RVFLRegressor or ESNRegressor with solver='gram', or a "
+            "network without secrecy"
         )
 
     def check_parameters(self) -> None:
@@ -210,6 +210,15 @@ class NetworkModel(ABC, BaseEstimator):
 
     def check_use_in_files(self) -> None:
         """Refuse settings with which a saved model could not predict from the rows of a file."""
+
+
+def check_need(kind: str, need: str, *, is_met: bool) -> None:
+    """Refuse a model that would send more than masked sums, unless what it needs is met."""
+    if not is_met:
+        raise InputError(
+            f"this network keeps sums secret, and {kind} then needs {need}: set it, or use a "
+            "network without secrecy; nothing was sent"
+        )
 
 
 class Answer(Protocol):

@@ -20,9 +20,9 @@ This file has the parameters, and how states become a least-squares problem.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +31,9 @@ from peerlearn.algorithms.agreement import Drawn, probe
 from peerlearn.algorithms.averaging import total
 from peerlearn.algorithms.readout.auto import READOUT
 from peerlearn.algorithms.readout.chosen_alpha import solve_with_chosen_alpha
+from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.means import common_means
+from peerlearn.algorithms.readout.secret_gram import solve_in_secret
 from peerlearn.algorithms.readout.solver import Solution, Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array
@@ -49,6 +51,7 @@ from peerlearn.models.base import (
     RandomState,
     Setup,
     check_intercept,
+    check_need,
     check_whole_number,
     number_between,
 )
@@ -238,6 +241,14 @@ class ESNRegressor(ReservoirArchive):
             )
         return setup
 
+    def check_secrecy(self, parts: Mapping[str, Any]) -> None:
+        for need, is_met in {
+            "solver='gram'": isinstance(parts["solver"], Gram),
+            "penalty='ridge'": self.penalty == "ridge",
+            "a number as alpha": self.alpha != "auto",
+        }.items():
+            check_need(type(self).__name__, need, is_met=is_met)
+
     def check_parameters(self) -> None:
         check_whole_number(self.n_reservoir, "n_reservoir", 1)
         check_whole_number(self.washout, "washout", 0)
@@ -298,6 +309,8 @@ class ESNRegressor(ReservoirArchive):
     def train(self, setup: Setup, sequences: Sequences) -> Answer:
         network = setup.network
         solver: Solver = setup.parts["solver"]
+        if network.secrecy is not None:
+            return self._train_in_secret(network, setup.parts["solver"], sequences)
         # Without a penalty the constant among the features is the intercept already.
         if not self.fit_intercept or self.alpha == 0:
             problems = self._harvest(network, sequences, harvest_problems)
@@ -312,6 +325,19 @@ class ESNRegressor(ReservoirArchive):
         coefficients = answer.coefficients.copy()
         # The constant is 0 about its mean, so that its own coefficient is 0 too.
         coefficients[:, 0] = intercepts(means[:, 1:], answer.coefficients[:, 1:])
+        return replace(answer, coefficients=coefficients)
+
+    def _train_in_secret(self, network: Network, solver: Gram, sequences: Sequences) -> Answer:
+        self.alpha_ = np.full(len(network.hosted), float(self.alpha))
+        answer, constants = solve_in_secret(
+            network,
+            self._harvest(network, sequences, harvest_uncentred),
+            float(self.alpha),
+            tolerance=solver.tolerance,
+            intercept=bool(self.fit_intercept) and self.alpha != 0,
+        )
+        coefficients = answer.coefficients.copy()
+        coefficients[:, 0] += constants
         return replace(answer, coefficients=coefficients)
 
     def _solve(

@@ -77,6 +77,7 @@ from peerlearn.models.base import (
     RandomState,
     Setup,
     check_intercept,
+    check_need,
 )
 from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
 from peerlearn.models.given_features import (
@@ -165,11 +166,7 @@ class _RVFL(StreamModel, RowModel):
             ),
         }
         for need, is_met in needs.items():
-            if not is_met:
-                raise InputError(
-                    f"this network keeps sums secret, and {kind} then needs {need}: set it, or use "
-                    "a network without secrecy; nothing was sent"
-                )
+            check_need(kind, need, is_met=is_met)
 
     def check_parameters(self) -> None:
         if self.n_hidden is not None:
@@ -321,10 +318,7 @@ class _RVFL(StreamModel, RowModel):
         self.alpha_ = np.full(len(inputs), float(self.alpha))
         answer, self.intercept_ = solve_in_secret(
             network,
-            self.features_,
-            inputs,
-            outputs,
-            weights,
+            UncentredProblems.of_inputs(self.features_, inputs, outputs, weights),
             float(self.alpha),
             tolerance=solver.tolerance,
             intercept=bool(self.fit_intercept),

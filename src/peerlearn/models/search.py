@@ -243,6 +243,12 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
         for candidate in candidates:
             model = _with(base, candidate)
             setup = model.check_settings()
+            if setup.network.secrecy is not None:
+                raise InputError(
+                    "this network keeps sums secret, and a search would send sums over parts of "
+                    "single agents' rows: choose the settings yourself, or use a network without "
+                    "secrecy; nothing was sent"
+                )
             solver = setup.parts["solver"]
             if setup.network.size > 1 and not isinstance(solver, model.sum_solvers):
                 raise InputError(

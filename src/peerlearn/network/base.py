@@ -312,8 +312,9 @@ class Network(ABC):
             return
         raise InputError(
             f"this network keeps sums secret, and {call} would show numbers of single agents to "
-            "their neighbors; nothing was sent. Train RVFLClassifier or RVFLRegressor with "
-            "solver='gram', which sends masked sums only, or make the network without secrecy"
+            "their neighbors; nothing was sent. Train RVFLClassifier, RVFLRegressor or "
+            "ESNRegressor with solver='gram', which sends masked sums only, or make the network "
+            "without secrecy"
         )
 
     # Every agent knows the graph and the weights, and therefore all of the following

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from peerlearn.algorithms.secret_sums import one_session
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.data import table_file
 from peerlearn.errors import InputError, NotConverged, Stopped
@@ -141,13 +142,15 @@ def _run(
             checkpoints=output / "checkpoints",
             patience=site.patience,
             records=output,
+            **site.secrets,
             **security,
         ) as network,
     ):
         stops(network.interrupt)
         watch(network)
         if not network.finished:
-            return _train(site, network, table, output)
+            with one_session(network):
+                return _train(site, network, table, output)
         return _load_finished_run(output)
 
 

@@ -1,6 +1,6 @@
 """Gram under secrecy: the root learns totals of Gram matrices, and all agents learn coefficients.
 
-    A_k = [1 H_k Y_k]                                                alone
+    A_k = [1 H_k Y_k], times roots of weights                        alone
     D >= diagonal of sum_k A_k'A_k                                   secret sum, at the root
     scales, which follow from D                                      from the root to all agents
     n, s = sum_k H_k'1, q = sum_k Y_k'1, G = sum_k H_k'H_k,
@@ -19,9 +19,7 @@ the protocol.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,10 +28,10 @@ from peerlearn.algorithms.certificate import receive_bound, solve_certified
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.readout.solver import Solution
 from peerlearn.algorithms.secret_sums import session_of
-from peerlearn.arrays import Array, Indices, product, sendable
+from peerlearn.arrays import Array, Indices, sendable
 from peerlearn.errors import DataError, WireError
-from peerlearn.local.features import FeatureMap
-from peerlearn.local.least_squares import Lengths
+from peerlearn.local.centred import UncentredProblems
+from peerlearn.local.least_squares import CENTRING_UNITS, Lengths
 from peerlearn.local.normal_equations import (
     UNIT,
     NormalEquations,
@@ -93,47 +91,45 @@ class Columns:
         sums = ", sums of features and targets" if self.intercept else ""
         return f"number or weight of rows{sums}, H'H, H'Y and squares of targets"
 
-    def gram(self, features: FeatureMap, X: Any, Y: Array, w: Array | None) -> Array:
-        """Return A'A of one agent's rows, or A' diag(w) A."""
-        total = np.zeros((self.width, self.width))
-        for block, H in features.blocks(X):
-            A = np.hstack([np.ones((len(H), 1)), H, Y[block]])
-            if w is not None:
-                A *= np.sqrt(w[block])[:, None]
-            total += product(A.T, A)
-        return total
+    def grams(self, problems: UncentredProblems) -> list[Array]:
+        """Return A'A of each hosted agent, or A' diag(w) A; products of targets are left out."""
+        B = self.B
+        sums = problems.sums()[:, : self.width]
+        about_zero = problems.about(problems.zero_means())
+        G = about_zero.grams()
+        P = about_zero.moment
+        found = []
+        for k in range(len(sums)):
+            S = np.zeros((self.width, self.width))
+            S[0] = sums[k]
+            S[1 : 1 + B, 1 : 1 + B] = np.triu(G[k])
+            S[1 : 1 + B, 1 + B :] = P[k]
+            # The squares of all targets bound those of each.
+            np.fill_diagonal(S[1 + B :, 1 + B :], about_zero.squares[k])
+            found.append(S)
+        return found
 
 
 def solve_in_secret(
     network: Network,
-    features: FeatureMap,
-    inputs: Sequence[Any],
-    outputs: Sequence[Array],
-    weights: Sequence[Array] | None,
+    problems: UncentredProblems,
     alpha: float,
     *,
     tolerance: float,
     intercept: bool,
 ) -> tuple[Solution, Array]:
-    """Return the ridge solution of all agents' rows, and the intercepts of the hosted agents.
-
-    weights: of each hosted agent's rows; None if all are 1.
-    """
+    """Return the ridge solution of all agents' rows, and the intercepts of the hosted agents."""
     loop = Iterations(network, "Gram", tolerance, max_iterations=1)
     next(loop)
-    B = features.width
-    M = outputs[0].shape[1]
+    B, M = problems.shape
     columns = Columns(B, M, intercept)
-    by_agent = [None] * len(inputs) if weights is None else weights
-    grams = [
-        columns.gram(features, X, Y, w) for X, Y, w in zip(inputs, outputs, by_agent, strict=True)
-    ]
+    grams = columns.grams(problems)
     diagonals = np.stack([encode_diagonal(np.diagonal(own), network.size) for own in grams])
 
     session = session_of(network)
     N = None
-    if weights is not None:  # else the sum of the ones
-        N = int(session.count("number of rows", np.array([[len(Y)] for Y in outputs]))[0, 0])
+    if problems.weighted:  # else the sum of the ones
+        N = int(session.count("number of rows", problems.rows[:, None])[0, 0])
     total = session.sum_to_root("squares of features and targets", diagonals)
     scales = session.answer(total, columns.width, lambda D: exponents_of(D).astype(np.float64))
     p = _check_scales(scales[0])
@@ -221,28 +217,27 @@ def _centre(
     targets = slice(1 + B, None)
     G = S[features, features]
     P = S[features, targets]
-    squares = np.diagonal(S)[targets]
+    square = S[-1, -1]  # of all targets, or more
     # Rounding of each agent's products, of fixed-point numbers, and of the total as a float64.
-    # Roots of weights have two roundings more.
-    units = product_units(N) + agents / 128 + 3
+    units = product_units(N) + CENTRING_UNITS + agents / 128 + 1
     if not columns.intercept:
-        found = NormalEquations((B, columns.M), G=G, P=P, squares=squares.sum(), units=units)
+        found = NormalEquations((B, columns.M), G=G, P=P, squares=square, units=units)
         return found, None
     means = S[0, 1:] / n
     m = means[:B]
     q = means[B:]
     # Two more roundings by what is subtracted, relative to the lengths before.
     units += 4
-    left = np.maximum(squares - n * q**2, 0.0)
+    left = max(square - n * float(q @ q), 0.0)
     found = NormalEquations(
         (B, columns.M),
         G=G - n * np.outer(m, m),
         P=P - n * np.outer(m, q),
-        squares=float(left.sum()),
+        squares=left,
         units=units,
     )
     lengths = np.sqrt(np.maximum(np.diagonal(G), 0.0))
-    length = math.sqrt(squares.sum())
+    length = math.sqrt(square)
     errors = UNIT * units * np.append(lengths, length) / math.sqrt(n)
     own = np.zeros(0)  # of single agents, which nobody knows
     return found, Lengths(lengths, length, own, means, errors, float(n))

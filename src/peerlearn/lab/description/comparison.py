@@ -21,6 +21,7 @@ from peerlearn.data import DataSet
 from peerlearn.data.dataset import Task
 from peerlearn.errors import InputError
 from peerlearn.lab.description.specs import Layout
+from peerlearn.network.base import Secrecy
 from peerlearn.toml_reader import near
 
 if TYPE_CHECKING:
@@ -158,6 +159,10 @@ class Net:
     concentration : float, default None
         How unequally this network's agents share the classes, if rows are dealt by "dirichlet".
         None takes the protocol's.
+    secrecy : {"sums"} or None, default None
+        "sums" if agents send each other masked sums only, as in `SimulatedNetwork`.
+    colluders : int or None, default None
+        With secrecy, how many agents may collude. None is 1.
     swept : mapping of str to object, default {}
         Swept keys of this entry and their values. They become columns of the results.
 
@@ -179,6 +184,8 @@ class Net:
     fixed: nx.Graph | None = None
     swept: Settings = field(default_factory=dict)
     concentration: float | None = None
+    secrecy: Secrecy | None = None
+    colluders: int | None = None
 
     def __post_init__(self) -> None:
         """Count the agents of a fixed graph and of a grid."""

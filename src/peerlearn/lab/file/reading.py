@@ -292,20 +292,25 @@ def _models(table: TomlTable) -> Iterator[Model]:
 def _networks(table: TomlTable) -> Iterator[Net]:
     for entry, swept in _swept(table):
         name = entry.take("name", str)
-        concentration = entry.take("concentration", toml_reader.NUMBER, None)
+        own: dict[str, Any] = {
+            "swept": swept,
+            "concentration": entry.take("concentration", toml_reader.NUMBER, None),
+            "secrecy": entry.take("secrecy", str, None),
+            "colluders": entry.take("colluders", int, None),
+        }
         if "file" in entry.values:
-            entry.only("name", "file", "weights", "concentration")
+            entry.only("name", "file", "weights", "concentration", "secrecy", "colluders")
             path = _beside(entry)
             weights = entry.take("weights", str, "metropolis")
             with entry.about("file"):
                 graph = graphs.from_file(path)
-            yield Net(name, weights=weights, fixed=graph, swept=swept, concentration=concentration)
+            yield Net(name, weights=weights, fixed=graph, **own)
             continue
         kind = entry.take("graph", str, what="a kind of graph, such as erdos_renyi")
         agents = entry.take("agents", int, 0)
         weights = entry.take("weights", str, "metropolis")
         parameters = entry.rest()
-        yield Net(name, kind, agents, parameters, weights, swept=swept, concentration=concentration)
+        yield Net(name, kind, agents, parameters, weights, **own)
 
 
 def _protocol(table: TomlTable) -> Any:

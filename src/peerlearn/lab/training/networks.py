@@ -24,7 +24,7 @@ def network_of(trial: Trial) -> SimulatedNetwork | None:
     seed = trial.seed("graph")
     graph = graph_of(net, seed)
     weights = _fastest(Asked(key_of(net, seed), graph)) if net.weights == "fastest" else net.weights
-    return SimulatedNetwork(graph, weights)
+    return SimulatedNetwork(graph, weights, secrecy=net.secrecy, colluders=net.colluders or 1)
 
 
 @lru_cache(maxsize=32)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 
+from peerlearn.models.esn import ESNRegressor
 from peerlearn.models.registry import models
 from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.network.base import Network
@@ -54,6 +55,7 @@ def cases() -> dict[str, Case]:
         ),
         (RVFLRegressor, secret),
         (RVFLRegressor, {**secret, "fit_intercept": False}),
+        (ESNRegressor, {"solver": "gram"}),
     ):
         words = "without intercept, with weights, " if "fit_intercept" in settings else ""
         model = make_small(kind, settings)
@@ -104,6 +106,8 @@ def _fit(
 
 def _fit_readout(network: Network, model: Any, weighted: bool) -> Arrays:
     fitted = data.fit(over(network, model), network.hosted, weighted=weighted)
+    if fitted.takes == "sequences":
+        return answer_of(fitted)
     return answer_of(fitted) | {"intercepts": fitted.intercept_}
 
 
