@@ -26,12 +26,13 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from peerlearn.algorithms.contributor_check import check_contributors
 from peerlearn.algorithms.sums import (
     broadcast_from_root,
     everyone,
@@ -44,6 +45,7 @@ from peerlearn.arrays import Array
 from peerlearn.errors import NetworkError, PeerlearnError, WireError
 from peerlearn.network.base import MASKED, Message, Network, describe
 from peerlearn.secret import wide
+from peerlearn.secret.contributors import TotalRecord
 from peerlearn.secret.fixed_point import decode_wide, encode_counts, encode_wide
 from peerlearn.secret.keys import (
     KEY_BYTES,
@@ -123,9 +125,17 @@ class SecretSession:
     """
 
     def __init__(
-        self, network: Network, session: bytes, pair_keys: Sequence[dict[int, bytes]]
+        self,
+        network: Network,
+        session: bytes,
+        pair_keys: Sequence[dict[int, bytes]],
+        record: TotalRecord,
+        *,
+        history: bool,
     ) -> None:
         self.id = session
+        self._record: TotalRecord | None = record  # until the first sum
+        self._history = history  # whether any agent took part in an earlier session
         self.quantities: list[str] = []
         self._network = network
         self._pair_keys = pair_keys
@@ -185,6 +195,7 @@ class SecretSession:
         the public scales of the numbers.
         """
         network = self._network
+        self._check_history(words)
         number = len(self.quantities)
         self.quantities.append(quantity)
         agents, numbers, limbs = words.shape
@@ -210,6 +221,22 @@ class SecretSession:
                 whole = wide.to_whole(found.words[-1:])[0]
                 return found.words[:-1] if whole == network.size else None
         return None
+
+    def _check_history(self, words: Words) -> None:
+        """Check earlier totals and record this session, before its first sum.
+
+        words: the first numbers to be summed. They stand for an agent's data if the engine does not
+        know a digest of these.
+        """
+        record = self._record
+        if record is None:
+            return
+        self._record = None
+        version = self._network.data_version or digest(words.tobytes()).hex()
+        record = replace(record, data=version)
+        if self._history:
+            check_contributors(self._network, record, self.count)
+        self._network.record_total(record)
 
     def answer(self, total: Words | None, size: int, compute: Callable[[Words], Array]) -> Array:
         """Return what the root computes from a total, at all agents: agents x size.
@@ -298,8 +325,9 @@ def _open(network: Network) -> SecretSession:
         keys.append(key)
         signers.append(signer)
         own.append(Member(network.names[agent], signer.certificate, key.public, nonce))
-    needed = [float(-(-len(member.content()) // PLACE)) for member in own]
-    places = int(maximum(network, needed)[0])
+    earlier = bool(network.earlier_totals(own[0].nonce.hex()))
+    needed = [[float(-(-len(member.content()) // PLACE)), earlier] for member in own]
+    places, history = maximum(network, needed)[0].astype(int).tolist()
     if places > MOST_PLACES:
         raise WireError(
             f"an agent has a certificate of {(places - 1) * PLACE} bytes or more: make smaller "
@@ -352,7 +380,9 @@ def _open(network: Network) -> SecretSession:
             "another agent found a wrong key or signature, and no secret sum is made: its own log "
             "says which"
         )
-    return SecretSession(network, session, pair_keys)
+    contributors = {member.name: digest(member.certificate).hex()[:32] for member in members}
+    record = TotalRecord(session.hex()[:32], own[0].nonce.hex(), contributors, data="")
+    return SecretSession(network, session, pair_keys, record, history=bool(history))
 
 
 def _gather(network: Network, own: Sequence[bytes], most: int) -> list[list[bytes]]:
