@@ -29,8 +29,9 @@ from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.agreement import Drawn, probe
 from peerlearn.algorithms.averaging import total
-from peerlearn.algorithms.readout.auto import READOUT
+from peerlearn.algorithms.readout.auto import READOUT, Auto
 from peerlearn.algorithms.readout.chosen_alpha import solve_with_chosen_alpha
+from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.means import common_means
 from peerlearn.algorithms.readout.secret_gram import solve_in_secret
@@ -165,6 +166,7 @@ class ESNRegressor(ReservoirArchive):
     seeds: ClassVar = (RESERVOIR, DEALING)
     alone: ClassVar = {"solver": "local"}
     adds_constant: ClassVar = False
+    sum_solvers: ClassVar = (Auto, Gram, ConjugateGradient)
 
     def __init__(
         self,

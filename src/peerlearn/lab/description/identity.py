@@ -31,7 +31,7 @@ RECORDED_MODULES = {
     "peerlearn.lab.description.search": "peerlearn.experiments.lab.training.search",
 }
 # Fields that came later. Rows without them keep their digest, because None is left out.
-LATER = ("concentration", "site", "time", "secrecy", "colluders")
+LATER = ("concentration", "secrecy", "colluders", "site", "time")
 PROTOCOLS = ("peerlearn.lab.protocols.", "peerlearn.experiments.lab.protocols.")
 
 
