@@ -96,6 +96,8 @@ def test_nobody_consents_for_a_site_that_left(tmp_path):
     for consent in ((), NAMES[:3]):
         refused = train(tmp_path, rest, consent=consent)
         assert all("not here any more" in said for said in refused.values())
+    refused = train(tmp_path, changed(rest, "north"), consent=NAMES[:3])
+    assert all("not here any more" in said for said in refused.values())
     with_news = changed(rest, *NAMES[:2])  # the site that left, and two others: t + 2
     assert isinstance(train(tmp_path, with_news), np.ndarray)
 
