@@ -45,7 +45,6 @@ from peerlearn.secret.fixed_point import (
     Exponents,
     decode_entries,
     encode_diagonal,
-    encode_entries,
     entry_exponents,
     exponents_of,
 )
@@ -136,7 +135,7 @@ def solve_in_secret(
 
     rows, places = columns.entries
     e = entry_exponents(p[rows], p[places])
-    words = np.stack([encode_entries(own[rows, places], e) for own in grams])
+    words = session.encode(np.stack([own[rows, places] for own in grams]), e)
     total = session.sum_to_root(columns.quantity, words[:, :, None], e.tobytes())
     answers = session.answer(
         total,
@@ -218,8 +217,9 @@ def _centre(
     G = S[features, features]
     P = S[features, targets]
     square = S[-1, -1]  # of all targets, or more
-    # Rounding of each agent's products, of fixed-point numbers, and of the total as a float64.
-    units = product_units(N) + CENTRING_UNITS + agents / 128 + 1
+    # Rounding of each agent's products, of fixed-point numbers (to whole units, and in the last
+    # place), and of the total as a float64. Roots of weights have two roundings more.
+    units = product_units(N) + CENTRING_UNITS + agents / 64 + 4
     if not columns.intercept:
         found = NormalEquations((B, columns.M), G=G, P=P, squares=square, units=units)
         return found, None
