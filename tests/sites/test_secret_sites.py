@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from peerlearn import RVFLClassifier
+from peerlearn.cli import main
 from peerlearn.errors import InputError
 from peerlearn.models import archive
 from peerlearn.network.peers import certificates
+from peerlearn.network.peers.chain_file import read_chain
 from peerlearn.sites.description import read_site
 from peerlearn.sites.plan import read_plan
 from peerlearn.toml_reader import toml
@@ -50,6 +54,40 @@ def test_sites_train_from_secret_sums_and_report_them(tmp_path):
         assert "rows of each class" in about["shown"]
         assert "learned all by agent south, and by all agents: number of values" in said
     assert not list(tmp_path.rglob("secrets.jsonl"))
+
+
+@pytest.mark.processes
+def test_a_withdrawn_row_is_shown_with_consent_only(tmp_path):
+    certificates.make(tmp_path / "papers", NAMES)
+    write(tmp_path, SECRET, secrecy="sums", colluders=1)
+
+    def train(*options):
+        for name in NAMES:
+            shutil.rmtree(tmp_path / name / "checkpoints", ignore_errors=True)
+        commands = [("agent", f"{name}.toml") for name in NAMES[1:]]
+        return run(("agent", "north.toml", *options), *commands, folder=tmp_path)
+
+    assert [code for code, _ in train()] == [0, 0, 0]
+    table = tmp_path / "north.csv"
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[:-1]))
+    done = train()
+    assert done[0][0] == 2
+    assert "this agent's data differ from those of an earlier total" in done[0][1]
+    for code, said in done[1:]:
+        assert code in (1, 3)
+        assert "code 8" in said or "code 9" in said
+        assert "data differ" not in said
+    for name in NAMES:
+        sums = [
+            entry["quantity"]
+            for entry in read_chain(tmp_path / name / "left.jsonl").entries
+            if entry.get("protection") == "masked sum"
+        ]
+        assert sums.count("number of values and sum of each column") == (name != "south"), sums
+    again = train("--consent")
+    assert [code for code, _ in again] == [0, 0, 0], again
+    done = CliRunner().invoke(main, ["privacy", "--left", str(tmp_path)])
+    assert done.exit_code == 0, done.output
 
 
 MISTAKES = [

@@ -120,6 +120,7 @@ def connect(
         FOUR,
         checkpoints=place,
         patience=patience,
+        records=None if checkpoints is None else checkpoints.parent / f"records-{agent}",
         secrecy="sums",
         colluders=2,
     )

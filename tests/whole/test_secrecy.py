@@ -10,6 +10,7 @@ import pytest
 
 from peerlearn import SimulatedNetwork
 from peerlearn.network.peers import certificates
+from peerlearn.network.peers.chain_file import read_chain
 from tests.support import mpi_jobs, peer_processes, secret_agents
 from tests.support.conformance import FOUR, SEVEN
 
@@ -30,7 +31,8 @@ def check_saved(folder, graph, **settings):
 
 
 def run_peers(folder, **settings):
-    certificates.make(folder / "certs", [f"agent-{k}" for k in range(4)])
+    if not (folder / "certs").exists():
+        certificates.make(folder / "certs", [f"agent-{k}" for k in range(4)])
     ports = peer_processes.free_ports(4)
     given = [ports, str(folder / "certs"), str(folder), json.dumps(settings)]
     programs = [["-m", "tests.support.secret_agents", "peer", str(k), *given] for k in range(4)]
@@ -69,6 +71,18 @@ def test_an_agent_that_is_killed_in_further_sums_goes_on_to_the_same_bits(
     kept = str(tmp_path / "kept")
     run_peers(tmp_path, checkpoints=kept, end_at=end_at, save_every=save_every, far=True)
     check_saved(tmp_path, FOUR, far=True)
+
+
+# With earlier totals there are also their ids, a count and a vote, before the diagonal.
+@pytest.mark.parametrize("end_at", [10, 19])
+def test_an_agent_with_earlier_totals_that_is_killed_goes_on_to_the_same_bits(tmp_path, end_at):
+    run_peers(tmp_path, checkpoints=str(tmp_path / "first"))
+    run_peers(tmp_path, checkpoints=str(tmp_path / "second"), end_at=end_at, save_every=60.0)
+    check_saved(tmp_path, FOUR)
+    for agent in range(4):
+        for name, length in (("totals", 2), ("left", None)):
+            entries = read_chain(tmp_path / f"records-{agent}" / f"{name}.jsonl").entries
+            assert length in (None, len(entries))
 
 
 @pytest.mark.parametrize("end_at", [15])

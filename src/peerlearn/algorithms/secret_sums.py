@@ -32,15 +32,15 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from peerlearn.algorithms.contributor_check import check_contributors
 from peerlearn.algorithms.sums import (
     broadcast_from_root,
-    everyone,
     maximum,
     merge_to_root,
 )
@@ -49,6 +49,7 @@ from peerlearn.arrays import Array
 from peerlearn.errors import DataError, NetworkError, PeerlearnError, WireError
 from peerlearn.network.base import MASKED, Message, Network, describe
 from peerlearn.secret import wide
+from peerlearn.secret.contributors import TotalRecord
 from peerlearn.secret.fixed_point import (
     Exponents,
     decode_wide,
@@ -197,9 +198,17 @@ class SecretSession:
     """
 
     def __init__(
-        self, network: Network, session: bytes, pair_keys: Sequence[dict[int, bytes]]
+        self,
+        network: Network,
+        session: bytes,
+        pair_keys: Sequence[dict[int, bytes]],
+        record: TotalRecord,
+        *,
+        history: bool,
     ) -> None:
         self.id = session
+        self._record: TotalRecord | None = record  # until the first sum
+        self._history = history  # whether any agent took part in an earlier session
         self.quantities: list[str] = []
         self.shown: list[str] = []
         self._network = network
@@ -283,6 +292,7 @@ class SecretSession:
         the public scales of the numbers.
         """
         network = self._network
+        self._check_history(words)
         number = len(self.quantities)
         self.quantities.append(quantity)
         agents, numbers, limbs = words.shape
@@ -309,6 +319,22 @@ class SecretSession:
                 whole = wide.to_whole(found.words[-1:])[0]
                 return found.words[:-1] if whole == network.size else None
         return None
+
+    def _check_history(self, words: Words) -> None:
+        """Check earlier totals and record this session, before its first sum.
+
+        words: the first numbers to be summed. They stand for an agent's data if the engine does not
+        know a digest of these.
+        """
+        record = self._record
+        if record is None:
+            return
+        self._record = None
+        version = self._network.data_version or digest(words.tobytes()).hex()
+        record = replace(record, data=version)
+        if self._history:
+            check_contributors(self._network, record, self.count)
+        self._network.record_total(record)
 
     def answer(self, total: Words | None, size: int, compute: Callable[[Words], Array]) -> Array:
         """Return what the root computes from a total, at all agents: agents x size.
@@ -456,15 +482,19 @@ def _open(network: Network) -> SecretSession:
             )
     except PeerlearnError as error:
         problem = error
-    all_agree = everyone(network, [problem is None] * len(hosted))
+    earlier = bool(network.earlier_totals(own[0].nonce.hex()))
+    votes = [[problem is not None, earlier]] * len(hosted)
+    refused, history = maximum(network, np.array(votes, dtype=np.float64))[0].tolist()
     if problem is not None:
         raise problem
-    if not all_agree:
+    if refused:
         raise NetworkError(
             "another agent found a wrong key or signature, and no secret sum is made: its own log "
             "says which"
         )
-    return SecretSession(network, session, pair_keys)
+    contributors = {member.name: digest(member.certificate).hex()[:32] for member in members}
+    record = TotalRecord(session.hex()[:32], own[0].nonce.hex(), contributors, data="")
+    return SecretSession(network, session, pair_keys, record, history=bool(history))
 
 
 def _gather(network: Network, own: Sequence[bytes], usual: tuple[int, int]) -> list[list[bytes]]:

@@ -10,6 +10,12 @@ import click
 from peerlearn.cli.shared import PATH
 from peerlearn.errors import InputError
 
+take_consent = click.option(
+    "--consent",
+    is_flag=True,
+    help="With secrecy: train even if differences of totals show data of this site.",
+)
+
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=PATH)
@@ -80,6 +86,7 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
     is_flag=True,
     help="No certificates: to try things out on this machine alone.",
 )
+@take_consent
 @click.option(
     "--end-with-stdin",
     is_flag=True,
@@ -87,7 +94,11 @@ def certs(folder: Path, agents: int | None, names: tuple[str, ...], days: int) -
     help="End when standard input ends: for peerlearn up.",
 )
 def agent(
-    file: Path, give_up_after: float | None, insecure_loopback: bool, end_with_stdin: bool
+    file: Path,
+    give_up_after: float | None,
+    insecure_loopback: bool,
+    consent: bool,
+    end_with_stdin: bool,
 ) -> None:
     """Run one agent of a network at its site.
 
@@ -135,6 +146,7 @@ def agent(
       agent.log, status.json  what happens while it runs
       checkpoints/            what the agent needs to continue if it is killed
       left.jsonl              what left the site, for peerlearn privacy --left
+      totals.jsonl            with secrecy: who took part in totals, in all runs; keep it
     """
     from peerlearn.sites.agent import run_agent
     from peerlearn.sites.lifeline import end_with_standard_input
@@ -142,7 +154,12 @@ def agent(
     if end_with_stdin:
         end_with_standard_input()
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
-    done = run_agent(file, insecure_loopback=insecure_loopback, give_up_after=give_up_after)
+    done = run_agent(
+        file,
+        insecure_loopback=insecure_loopback,
+        give_up_after=give_up_after,
+        consent=consent,
+    )
     click.echo(done.report)
     if done.again:
         click.echo("This run was finished before; empty the checkpoints folder to train anew.")
@@ -151,7 +168,8 @@ def agent(
 
 @click.command()
 @click.argument("file", type=PATH)
-def up(file: Path) -> None:
+@take_consent
+def up(file: Path, consent: bool) -> None:
     """Run all agents of a network as real processes on this machine.
 
     FILE describes the whole network. The command deals the data, makes certificates, and starts one
@@ -194,7 +212,7 @@ def up(file: Path) -> None:
 
     console = console_of_terminal()
     with live(console) as view:
-        plan, agents = run_up(file, view)
+        plan, agents = run_up(file, view, consent=consent)
         view.say("training alone and in one place, to compare")
         outcome = measure(plan)
     scores = {name: outcome.text(score) for name, score in outcome.together.items()}

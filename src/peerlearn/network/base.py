@@ -31,6 +31,7 @@ from peerlearn import weights as weightings
 from peerlearn.arrays import ADDENDS, Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError, WireError
 from peerlearn.numerics import NUMERICS
+from peerlearn.secret.contributors import TotalRecord
 from peerlearn.secret.keys import KEY_BYTES, digest
 from peerlearn.secret.masks import check_colluders
 from peerlearn.secret.privacy_statement import Payment
@@ -238,6 +239,8 @@ class Network(ABC):
     secrecy: Secrecy | None = None
     colluders: int = 0
     noise_seed: int | None = None
+    consent: bool = False  # whether differences of totals may show the hosted agent's data
+    data_version: str = ""  # digest of the hosted agent's data, if the engine knows it
     sessions: list[Any] | None = None  # of secret sums: see algorithms/secret_sums.py
     _messages_allowed: bool = False
     # Name and protection of what is sent now, for the ledger of what left a site.
@@ -307,6 +310,16 @@ class Network(ABC):
 
     def commit_secret(self, what: str, digest: bytes) -> None:
         """Note the digest of what will be masked; an engine that resumes refuses another one."""
+
+    def earlier_totals(self, own: str) -> Sequence[TotalRecord]:
+        """Return the sessions of secret sums that the hosted agent recorded before this one.
+
+        own: random bytes of the agent in this session, which a restarted agent may have recorded.
+        """
+        return ()
+
+    def record_total(self, record: TotalRecord) -> None:
+        """Record a session before its first masked sum is sent, if the engine keeps records."""
 
     @contextmanager
     def allow_messages(self, quantity: str = "", protection: str = PLAIN) -> Iterator[None]:

@@ -15,9 +15,9 @@ VISIBLE = (
     "agent stops with an error; scales of totals to a factor of 2; a checksum of the coefficients"
 )
 LIMITS = (
-    "totals may reveal rows if there are fewer of them than features, or in two trainings that "
-    "differ by one agent or row; wrong numbers of an agent are not detected; agents of one process "
-    "have no secrets from each other"
+    "totals may reveal rows if there are fewer of them than features, or in trainings that differ "
+    "by few agents or rows, unless all agents keep records of totals; wrong numbers of an agent "
+    "are not detected; agents of one process have no secrets from each other"
 )
 
 

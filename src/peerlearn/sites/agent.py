@@ -6,6 +6,7 @@
     OUTPUT/agent.log
     OUTPUT/checkpoints/               from which the same command resumes after a kill
     OUTPUT/left.jsonl                 ledger of what left the site, in all runs
+    OUTPUT/totals.jsonl               under secrecy: who took part in totals, in all runs
 
 Only their owner can read these files.
 """
@@ -66,9 +67,16 @@ class Done:
 
 
 def run_agent(
-    file: Path, *, insecure_loopback: bool = False, give_up_after: float | None = None
+    file: Path,
+    *,
+    insecure_loopback: bool = False,
+    give_up_after: float | None = None,
+    consent: bool = False,
 ) -> Done:
-    """Train as the site's file describes, together with the neighbors, to the end."""
+    """Train as the site's file describes, together with the neighbors, to the end.
+
+    consent: under secrecy, differences of totals may show this site's data.
+    """
     with stop_on_signals() as stops:
         allow_many_files()
         site = read_site(file)
@@ -103,6 +111,7 @@ def run_agent(
                     stops,
                     identity=identity,
                     insecure_loopback=insecure_loopback,
+                    consent=consent,
                 )
             except Interrupted:
                 raise

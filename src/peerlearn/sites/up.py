@@ -36,6 +36,7 @@ class Agent:
     name: str
     folder: Path
     lifeline: int = subprocess.DEVNULL  # its standard input
+    options: tuple[str, ...] = ()  # of peerlearn agent
     starts: int = 0
     process: subprocess.Popen[bytes] | None = None
     status: dict[str, Any] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class Agent:
                     "peerlearn",
                     "agent",
                     "--end-with-stdin",
+                    *self.options,
                     str(self.folder / "site.toml"),
                 ],
                 stdin=self.lifeline,
@@ -109,10 +111,11 @@ class View(Protocol):
     def show(self, agents: Sequence[Agent]) -> None: ...
 
 
-def run_up(file: Path, view: View) -> tuple[Plan, list[Agent]]:
+def run_up(file: Path, view: View, *, consent: bool = False) -> tuple[Plan, list[Agent]]:
     """Run a whole network to its end.
 
-    An agent that is killed is started again. An agent that fails ends all.
+    An agent that is killed is started again. An agent that fails ends all. consent: of all agents,
+    see `run_agent`.
     """
     with stop_on_signals() as stops:
         view.say("reading the data")
@@ -122,7 +125,8 @@ def run_up(file: Path, view: View) -> tuple[Plan, list[Agent]]:
             lifeline() as line,
         ):
             write_site_folders(plan, view.say)
-            agents = [Agent(name, plan.folder(name), line) for name in plan.agents]
+            options = ("--consent",) if consent else ()
+            agents = [Agent(name, plan.folder(name), line, options) for name in plan.agents]
             try:
                 _run(agents, view, stops)
             finally:

@@ -26,6 +26,7 @@ from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped, 
 from peerlearn.network import codec
 from peerlearn.network.base import Secrecy, describe, not_finite
 from peerlearn.network.distributed import Arrays, DistributedNetwork, Letter, Sending
+from peerlearn.network.peers.contributor_file import ContributorFile
 from peerlearn.network.peers.frame import MOST_BYTES, MOST_TEXT, Kind
 from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.journal import Journal
@@ -40,6 +41,7 @@ from peerlearn.network.peers.signing import CertificateSigner
 from peerlearn.network.peers.streams import check_address, only_loopback
 from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.network.routes import Route
+from peerlearn.secret.contributors import TotalRecord
 from peerlearn.secret.privacy_statement import Payment
 from peerlearn.secret.signing import Signer
 
@@ -107,10 +109,14 @@ class PeerNetwork(DistributedNetwork):
         nothing but totals. At most the number of agents less 2.
     records : Path, default None
         Folder for the ledger of what left this agent, `left.jsonl`. It is kept for all runs; do
-        not delete it with the checkpoints. None keeps no ledger.
+        not delete it with the checkpoints. Under secrecy it also has the sets of contributors of
+        all totals, `totals.jsonl`, and a training is refused if its totals and earlier ones
+        together would show single agents. None keeps no records.
     budget : PrivacyBudget, default None
         What trainings with differential privacy may cost this agent; see
         `peerlearn.network.peers.privacy_budget`. None records and refuses nothing.
+    consent : bool, default False
+        Under secrecy, whether differences of totals may show this agent's own data.
 
     Attributes
     ----------
@@ -156,6 +162,7 @@ class PeerNetwork(DistributedNetwork):
         colluders: int = 1,
         records: Path | None = None,
         budget: PrivacyBudget | None = None,
+        consent: bool = False,
     ) -> None:
         graph = graphs.checked(graph)
         patience = patience or Timeouts()
@@ -198,6 +205,14 @@ class PeerNetwork(DistributedNetwork):
             )
         self._session_file = None if checkpoints is None else SessionFile(Path(checkpoints))
         self._exchange.bytes_sent = self._replay.bytes_before
+        self.consent = consent
+        if own_settings:
+            self.data_version = sha256(
+                json.dumps(settings_as_text(own_settings)).encode()
+            ).hexdigest()
+        self._contributors: ContributorFile | None = None
+        if records is not None and self.secrecy is not None:
+            self._contributors = ContributorFile(Path(records))
         self._left: LeftLedger | None = None
         if records is not None and not self.finished:
             self._left = LeftLedger(
@@ -263,6 +278,13 @@ class PeerNetwork(DistributedNetwork):
     def pay_for_privacy(self, payment: Payment) -> None:
         if self._budget is not None:
             self._budget.pay(self._me.run, payment)
+
+    def earlier_totals(self, own: str) -> Sequence[TotalRecord]:
+        return () if self._contributors is None else self._contributors.before(own)
+
+    def record_total(self, record: TotalRecord) -> None:
+        if self._contributors is not None:
+            self._contributors.add(record)
 
     def interrupt(self, reason: str) -> None:
         """Stop at the next round, with a checkpoint. Signal handlers and threads may call it."""
