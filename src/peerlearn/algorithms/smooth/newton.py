@@ -88,8 +88,8 @@ class Newton:
     ----------
     tolerance : float, default 1e-6
         For convex losses: largest relative distance to the minimum, and size of |grad F| unless
-        the last step is certified before it is taken. For others: size of |grad F| at which to
-        stop.
+        the last step is certified before it is taken; the last residual is a bound then. For
+        others: size of |grad F| at which to stop.
     max_iterations : int, default 200
         Limit of evaluations, each of which is one sum over the tree.
 

@@ -106,6 +106,8 @@ def _ways(model: Any) -> Iterator[tuple[str, Way]]:
         yield "of sparse rows", partial(_fit, form=sp.csr_array)
     if "sample_weight" in signature(model.fit).parameters:
         yield "of rows with weights", partial(_fit, weighted=True)
+    if "offset" in signature(model.fit).parameters:
+        yield "of rows with offsets", _fit_with_offsets
 
 
 def _fit(
@@ -117,6 +119,18 @@ def _fit(
 ) -> Arrays:
     fitted = data.fit(over(network, model), network.hosted, two_classes, form, weighted=weighted)
     return answer_of(fitted) | predictions_of(fitted, network, form)
+
+
+def _fit_with_offsets(network: Network, model: Any) -> Arrays:
+    fitted = over(network, model)
+    shares = []
+    offsets = []
+    for agent in network.hosted:
+        X = data.rows(agent)
+        shape = (len(X), 3) if is_classifier(fitted) else (len(X),)
+        shares.append((X, data.targets(fitted, agent)))
+        offsets.append(0.3 * np.random.default_rng((agent, 4)).standard_normal(shape))
+    return answer_of(fitted.fit(shares, offset=offsets))
 
 
 def _fit_readout(network: Network, model: Any, weighted: bool) -> Arrays:
