@@ -92,6 +92,7 @@ def experiments(tmp_path, monkeypatch):
     monkeypatch.delenv("PEERLEARN_DATA", raising=False)
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "nothing fetched"))
     facts._load_facts.cache_clear()
+    facts._load.cache_clear()
     folder = tmp_path / "checkout" / "experiments"
     folder.mkdir(parents=True)
     (folder.parent / "pyproject.toml").touch()
