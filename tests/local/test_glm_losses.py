@@ -20,7 +20,9 @@ def table(means, classes, seed=0):
     y = np.eye(classes)[rng.integers(classes, size=ROWS)]
     if classes == 2:
         y = 2.0 * y[:, 1:] - 1.0
-    return GLMRows(X, y, rng.uniform(0.5, 2.0, ROWS), 0.3 * rng.standard_normal(ROWS))
+    return GLMRows(
+        X, y, rng.uniform(0.5, 2.0, ROWS), 0.3 * rng.standard_normal((ROWS, classes - 1))
+    )
 
 
 def standardised(rows, intercept):
@@ -41,7 +43,7 @@ def test_gradient_and_hessian_are_those_of_the_formulas(means, classes, intercep
     family = Logistic() if classes == 2 else Multinomial()
     losses = GLMLosses([rows], family, design, np.zeros(design.width))
     W = 0.1 * np.random.default_rng(1).standard_normal((design.width, classes - 1))
-    f = np.column_stack([np.zeros(ROWS), Z @ W + rows.offsets[:, None]])
+    f = np.column_stack([np.zeros(ROWS), Z @ W + rows.offsets])
     p = softmax(f, axis=1)[:, 1:]
     truth = rows.y[:, 1:] if classes > 2 else (rows.y + 1) / 2
     gradient = Z.T @ (rows.weights[:, None] * (p - truth))
@@ -62,7 +64,7 @@ def test_a_sample_has_rare_rows_and_a_hessian_near_that_of_all_rows():
     X = rng.standard_normal((40_000, 4))
     X[:, 3] = np.arange(len(X)) < 10  # a category of ten rows
     y = np.where(rng.random((len(X), 1)) < 0.5, 1.0, -1.0)
-    rows = GLMRows(X, y, np.ones(len(X)), np.zeros(len(X)))
+    rows = GLMRows(X, y, np.ones(len(X)), np.zeros((len(X), 1)))
     design = Design(True, X.mean(axis=0), X.std(axis=0))
     losses = GLMLosses([rows], Logistic(), design, np.zeros(5), share=0.1)
     sample = losses.sample()

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from peerlearn import LBFGS, NEXT, LogisticClassifier, SimulatedNetwork, data, graphs
@@ -145,6 +146,46 @@ def test_the_same_bits_at_agents_apart():
         np.testing.assert_array_equal(same[1], covariance)
 
 
+@pytest.mark.parametrize("penalty", ["ridge", "lasso"])
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_offsets_of_three_classes_lead_to_the_pooled_optimum(alpha, penalty):
+    offsets = np.random.default_rng(5).normal(0.0, 0.7, (len(Z), 3))
+    model = exact(alpha, penalty=penalty)
+    model.fit(shares_of(THREE, Z), sample_weight=by_site(WEIGHTS), offset=by_site(offsets))
+    design = np.column_stack([np.ones(len(Z)), Z])
+    W = np.vstack([model.intercept_[0], model.coefficients_[0]])
+    missed = softmax(design @ W + offsets, axis=1) - np.eye(3)[THREE]
+    gradient = design.T @ (WEIGHTS[:, None] * missed)
+    np.testing.assert_allclose(gradient[0], 0.0, atol=1e-6)
+    if penalty == "lasso" and alpha > 0:
+        own = model.coefficients_[0]
+        assert (np.abs(gradient[1:]) <= alpha + 1e-6).all()
+        np.testing.assert_allclose((gradient[1:] + alpha * np.sign(own))[own != 0], 0, atol=1e-6)
+    else:
+        np.testing.assert_allclose(gradient[1:] + alpha * W[1:], 0.0, atol=1e-6)
+    plain = exact(alpha, penalty=penalty).fit(shares_of(THREE, Z), sample_weight=by_site(WEIGHTS))
+    assert np.abs(plain.coefficients_ - model.coefficients_).max() > 0.01
+    moved = exact(alpha, penalty=penalty)  # what is added to all classes changes nothing
+    more = by_site(offsets + OFFSETS[:, None])
+    moved.fit(shares_of(THREE, Z), sample_weight=by_site(WEIGHTS), offset=more)
+    np.testing.assert_allclose(moved.coefficients_, model.coefficients_, atol=1e-7)
+
+
+def test_offsets_of_three_classes_at_agents_apart():
+    offsets = np.random.default_rng(5).normal(0.0, 0.7, (len(X), 3))
+
+    def coefficients(network, agent=None):
+        here = [shares_of(THREE)[own] for own in network.hosted]
+        own_offsets = [by_site(offsets)[own] for own in network.hosted]
+        model = LogisticClassifier(0.0, network=network).fit(here, offset=own_offsets)
+        return model.coefficients_[0], model.summary().covariance
+
+    wanted = coefficients(net())
+    for found in run_apart(graphs.ring(4), coefficients):
+        np.testing.assert_array_equal(found[0], wanted[0])
+        np.testing.assert_array_equal(found[1], wanted[1])
+
+
 def test_rows_are_dealt_with_their_offsets():
     model = exact().fit(X, TWO, WEIGHTS, OFFSETS)
     alone = LogisticClassifier(0.0).fit(X, TWO, WEIGHTS, OFFSETS)
@@ -248,7 +289,7 @@ BAD = {
         "6 rows of .* determine 8 coefficients",
     ),
     "class without weight": (lambda m: m.fit(X, TWO, TWO), "all rows of class 0 have weight 0"),
-    "offset of three": (lambda m: m.fit(X, THREE, None, OFFSETS), "three classes or more"),
+    "offset of three": (lambda m: m.fit(X, THREE, None, OFFSETS), "one number per row and class"),
     "offset too short": (lambda m: m.fit(X, TWO, None, OFFSETS[:9]), "give one number per row"),
     "offset not finite": (lambda m: m.fit(X, TWO, None, OFFSETS * np.nan), "finite numbers"),
     "offset no list": (lambda m: m.fit(BOTH, offset=OFFSETS), "a list of 4 arrays"),

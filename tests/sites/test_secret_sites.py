@@ -18,7 +18,7 @@ from tests.sites.test_agent import IRIS, MODEL, NAMES, csv_of, frame
 from tests.support.site_processes import run, write_sites
 
 CLASSES = ["setosa", "versicolor", "virginica"]
-SECRET = {**MODEL, "classes": CLASSES, "class_weight": "balanced"}
+SECRET = {**MODEL, "solver": "gram", "classes": CLASSES, "class_weight": "balanced"}
 
 
 def write(folder, model, **network):
@@ -47,6 +47,8 @@ def test_sites_train_from_secret_sums_and_report_them(tmp_path):
         about = json.loads((tmp_path / name / "report.json").read_text())["secrecy"]
         assert (about["colluders"], about["agents"], about["root"]) == (1, 3, "south")
         assert "rows of each class" in about["totals"]
+        assert "rows of each class" in about["shown"]
+        assert "learned all by agent south, and by all agents: number of values" in said
     assert not list(tmp_path.rglob("secrets.jsonl"))
 
 

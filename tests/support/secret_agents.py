@@ -6,7 +6,7 @@ python -m tests.support.secret_agents peer K PORTS CERTS FOLDER [SETTINGS]    on
 SETTINGS is JSON: "checkpoints", a folder. "end_at", the number of the network call before which the
 process ends as if it was killed, to be started again. "save_every", seconds between checkpoints.
 "changed", whether the data change when it is started again. "huge", whether agent 2 has numbers
-that are refused.
+that are refused. "far", whether all columns are far from zero, which takes more sums.
 """
 
 from __future__ import annotations
@@ -37,11 +37,14 @@ def share(agent: int, *, changed: bool = False, huge: bool = False) -> tuple[Any
     return X, y * 1e30 if huge else y
 
 
-def fit(network: Any, **settings: Any) -> RVFLRegressor:
+def fit(network: Any, *, far: bool = False, **settings: Any) -> RVFLRegressor:
     model = RVFLRegressor(
         10, alpha=0.1, features="fixed", solver="gram", network=network, random_state=0
     )
     shares = [share(agent, **(settings if agent == ODD else {})) for agent in network.hosted]
+    if far:
+        model.set_params(n_hidden=None, features="columns", alpha=1e-3)
+        shares = [(X + 1e6, y) for X, y in shares]
     return model.fit(shares)
 
 
@@ -67,7 +70,7 @@ def run_peer(agent: str, ports: str, certs: str, folder: str, settings: str = "{
         first = [sys.executable, "-m", "tests.support.secret_agents", "end", str(end_at)]
         code = subprocess.run([*first, agent, ports, certs, folder, settings]).returncode
         assert code == KILLED, code
-    data = {key: given[key] for key in ("changed", "huge") if key in given}
+    data = {key: given[key] for key in ("changed", "huge", "far") if key in given}
     with connect(int(agent), ports, certs, checkpoints, given.get("save_every")) as network:
         save(network, folder, **data)
 
@@ -90,7 +93,7 @@ def end(end_at: str, agent: str, ports: str, certs: str, folder: str, settings: 
 
         setattr(network, name, call)
     with network:
-        fit(network)
+        fit(network, far=given.get("far", False))
 
 
 def connect(

@@ -16,15 +16,15 @@ from tests.support.conformance import FOUR, SEVEN
 pytestmark = pytest.mark.processes
 
 
-def expected(graph):
-    model = secret_agents.fit(SimulatedNetwork(graph, secrecy="sums", colluders=2))
-    plain = secret_agents.fit(SimulatedNetwork(graph))
+def expected(graph, **settings):
+    model = secret_agents.fit(SimulatedNetwork(graph, secrecy="sums", colluders=2), **settings)
+    plain = secret_agents.fit(SimulatedNetwork(graph), **settings)
     np.testing.assert_allclose(model.coefficients_, plain.coefficients_, atol=1e-10)
     return np.append(model.coefficients_[0].ravel(), model.intercept_[0])
 
 
-def check_saved(folder, graph):
-    numbers = expected(graph)
+def check_saved(folder, graph, **settings):
+    numbers = expected(graph, **settings)
     for agent in range(len(graph)):
         np.testing.assert_array_equal(np.load(folder / f"agent-{agent}.npy"), numbers)
 
@@ -59,6 +59,16 @@ def test_an_agent_that_is_killed_goes_on_to_the_same_bits(tmp_path, end_at, save
     kept = str(tmp_path / "kept")
     run_peers(tmp_path, checkpoints=kept, end_at=end_at, save_every=save_every)
     check_saved(tmp_path, FOUR)
+
+
+@pytest.mark.parametrize(("end_at", "save_every"), [(25, 60.0), (31, 0.001), (35, 60.0)])
+def test_an_agent_that_is_killed_in_further_sums_goes_on_to_the_same_bits(
+    tmp_path, end_at, save_every
+):
+    """Means of columns, and the sums about them."""
+    kept = str(tmp_path / "kept")
+    run_peers(tmp_path, checkpoints=kept, end_at=end_at, save_every=save_every, far=True)
+    check_saved(tmp_path, FOUR, far=True)
 
 
 @pytest.mark.parametrize("end_at", [15])

@@ -312,6 +312,56 @@ def solve_certified(
     return solve_factor(Factor(equations.shape, equations.R, equations.units), alpha, lengths)
 
 
+def refine(
+    equations: NormalEquations,
+    alpha: float,
+    b: Array,
+    gradient: Array,
+    errors: tuple[float, float],
+    lengths: Lengths,
+) -> tuple[Array, Certificate]:
+    """Return a closer solution than b, and the certificate of b by its gradient.
+
+    gradient: H'(H b - Y) + alpha b, computed from the rows. errors: of the residuals H b - Y, and
+    of the gradient besides. An error e of the residuals moves b_j by  (A^-1 H'e)_j, whose size is
+    at most  |e| sqrt((A^-1)_jj),  and all of b by  |e| / (2 sqrt(alpha)).
+    """
+    G, _ = equations.gram()
+    of_residuals, of_products = errors
+    distance = math.inf
+    by_means = None
+    if alpha > 0:
+        size = float(np.linalg.norm(gradient)) + of_products
+        distance = size / alpha + of_residuals / (2 * math.sqrt(alpha))
+    try:
+        X = inverse(G, alpha)
+    except DataError:
+        # Rounding made the least eigenvalues negative. They are 0 or more.
+        values, vectors = scipy.linalg.eigh(G)
+        scaled = vectors / (np.maximum(values, 0.0) + max(alpha, float(np.finfo(float).tiny)))
+        X = scaled @ vectors.T
+    else:
+        d = np.maximum(np.sqrt(np.diagonal(G) + alpha), lengths.columns)
+        error = U * (equations.gram_units + product_units(len(G)))
+        q = error * float(d @ np.abs(X) @ d)
+        if q < LARGEST_CHANGE:
+            rows = _with_means(X, lengths)
+            # For a row x' = (0 .. 1 .. 0, or m) of A^-1:  |x'H'e|^2 <= x'A^-1 x |e|^2.
+            own = np.append(np.diagonal(X), lengths.means[: len(X)] @ rows[-1])
+            by_errors = np.sqrt(np.maximum(own, 0.0)) * of_residuals
+            by_errors += np.linalg.norm(rows, axis=1) * of_products
+            first = np.abs(rows @ gradient) + by_errors[:, None]
+            more = np.outer(np.abs(rows) @ d, d @ first[: len(X)])
+            entries = (first + error * more / (1 - q)) / (1 - q) ** 2
+            closer = float(np.linalg.norm(entries[: len(X)]))
+            if closer < distance:
+                distance = closer
+                by_means = float(np.linalg.norm(entries[len(X) :]))
+    reason = "" if distance < math.inf else TOO_CLOSE_TO_SINGULAR
+    certificate = certificate_of(distance, float(np.linalg.norm(b)), reason)
+    return b - X @ gradient, with_intercept(certificate, b, lengths, by_means)
+
+
 def solve_in_one_place(
     solve: Callable[[], Array],
     equations: NormalEquations,

@@ -86,7 +86,7 @@ def _own_moments(rows: GLMRows) -> Array:
     a = rows.weights
     count = float(np.count_nonzero(a))
     weight = float(a @ np.ones(len(a)))
-    exposure = float(a @ np.exp(np.minimum(rows.offsets, 100.0)))
+    exposure = float(a @ np.exp(np.minimum(rows.offsets[:, 0], 100.0)))
     sums = np.zeros((2, rows.X.shape[1]))
     if issparse(rows.X):
         sums += a @ rows.X, a @ rows.X.power(2)

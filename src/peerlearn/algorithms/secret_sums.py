@@ -193,7 +193,7 @@ class SecretSession:
     Attributes
     ----------
     id: 32 bytes, the same at all agents.
-    quantities: what was summed so far.
+    quantities: what was summed so far. shown: those totals that all agents learned.
     """
 
     def __init__(
@@ -201,6 +201,7 @@ class SecretSession:
     ) -> None:
         self.id = session
         self.quantities: list[str] = []
+        self.shown: list[str] = []
         self._network = network
         self._pair_keys = pair_keys
         self._histories = [session] * len(network.hosted)
@@ -232,6 +233,7 @@ class SecretSession:
         """
         flat = values.reshape(len(values), -1)
         totals = self.compute(quantity, flat, flat.shape[1], lambda total: total)
+        self.shown.append(quantity)
         return totals.reshape(values.shape)
 
     def compute(
@@ -255,6 +257,7 @@ class SecretSession:
         words = encode_counts(counts.reshape(len(counts), -1), self._network.size)
         total = self.sum_to_root(quantity, words[:, :, None])
         answers = self.answer(total, words.shape[1], lambda found: found[:, 0].astype(np.float64))
+        self.shown.append(quantity)
         return answers.astype(np.int64).reshape(counts.shape)
 
     def describe(self, claim: Claim) -> SecrecyStatement:
@@ -262,7 +265,12 @@ class SecretSession:
         network = self._network
         root = network.names[network.tree.root]
         return SecrecyStatement(
-            claim, network.colluders, network.size, root, tuple(self.quantities)
+            claim,
+            network.colluders,
+            network.size,
+            root,
+            tuple(self.quantities),
+            tuple(self.shown),
         )
 
     def sum_to_root(self, quantity: str, words: Words, scales: bytes = b"") -> Words | None:

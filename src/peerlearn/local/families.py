@@ -92,6 +92,10 @@ class OutputFamily(ABC):
         margins: Array = -np.abs(f).max(axis=1, initial=0.0)
         return margins
 
+    def offsets_of_outputs(self, offsets: Array) -> Array:
+        """Return the offsets of M outputs, from those of the columns of y."""
+        return offsets
+
     def spread(self, W: Array) -> Array:
         """Return the gradient of half the ridge penalty, at coefficients of M outputs each."""
         return W
@@ -328,6 +332,11 @@ class Multinomial(OutputFamily):
         # A row may be neither ahead nor behind of some class, and ahead of another.
         gained: Array = (own[:, None] - all_f).sum(axis=1)
         return np.where(ahead < 0, ahead, gained)
+
+    def offsets_of_outputs(self, offsets: Array) -> Array:
+        if not self._first:
+            return offsets
+        return offsets[:, 1:] - offsets[:, :1]
 
     def spread(self, W: Array) -> Array:
         """Return differences from the mean over all classes, that of the first being 0.

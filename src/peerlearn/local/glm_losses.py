@@ -46,7 +46,8 @@ class GLMRows:
 
     X : rows x columns, dense or sparse by rows.
     y : rows x 1, or rows x classes.
-    weights, offsets : one number per row.
+    weights : one number per row.
+    offsets : rows x outputs.
     """
 
     X: Any
@@ -169,7 +170,7 @@ class GLMLosses:
         curved = None if hessian is None else _WeightedSquares(self._design.width, self._outputs)
         U = self._P @ W
         for part, V, own in self._blocks(agent):
-            f = self._times(V, U) + own.offsets[:, None]
+            f = self._times(V, U) + own.offsets
             slopes = own.weights[:, None] * self._family.slopes(f, own.y)
             bends = own.weights[:, None, None] * self._family.bends(f, own.y)
             value += float(own.weights @ self._family.values(f, own.y))
@@ -178,7 +179,7 @@ class GLMLosses:
                 curved.add(V, bends)
             # Errors of the sum over rows, and of slopes where f is rounded.
             lengths = self._lengths[agent][part] + self._beyond
-            reach = lengths * size + np.abs(own.offsets)
+            reach = lengths * size + np.abs(own.offsets).sum(axis=1)
             steepness = np.sqrt((slopes**2).sum(axis=1))
             error += float((steepness + np.trace(bends, axis1=1, axis2=2) * reach) @ lengths)
         if curved is not None and hessian is not None:
@@ -204,7 +205,7 @@ class GLMLosses:
             curved = _WeightedSquares(self._design.width, self._outputs)
             U = self._P @ at[k]
             for _, V, own in self._blocks(k):
-                f = self._times(V, U) + own.offsets[:, None]
+                f = self._times(V, U) + own.offsets
                 bends = self._family.information(f, own.y)
                 curved.add(V, own.weights[:, None, None] * bends)
             return self._with_penalty(curved)
@@ -240,7 +241,7 @@ class GLMLosses:
         U = self._P @ W
         along = self._P @ direction
         for _, V, own in self._blocks(agent):
-            bends = self._family.bends(self._times(V, U) + own.offsets[:, None], own.y)
+            bends = self._family.bends(self._times(V, U) + own.offsets, own.y)
             moved = (bends * self._times(V, along)[:, None, :]).sum(axis=2)
             sums += self._back(V, own.weights[:, None] * moved)
         penalty: Array = self._ridge[:, None] * self._family.spread(direction)
@@ -279,7 +280,7 @@ class GLMLosses:
         f = np.empty((len(self._rows[agent]), self._outputs))
         U = self._P @ W
         for part, V, own in self._blocks(agent):
-            f[part] = self._times(V, U) + own.offsets[:, None]
+            f[part] = self._times(V, U) + own.offsets
         return f
 
     def shaped(self, w: Array) -> Array:

@@ -134,10 +134,11 @@ class GeneralisedLinear(RowModel):
             Factors of the rows' log-likelihoods, 0 or more. With shares, a list with the weights of
             each share's rows. None weighs all rows 1. Standard errors count a row with a weight
             above 0 as one row.
-        offset : array-like of shape (n_rows,), list of them, or None, default None
+        offset : array-like of shape (n_rows,) or (n_rows, n_classes), list of them, or None
             Known parts of f(x), such as the logarithm of the time in which something was counted.
-            With shares, a list with the offsets of each share's rows. None adds nothing. For three
-            classes or more there are no offsets.
+            For three classes or more, one column per class, in the order of the sorted labels.
+            With shares, a list with the offsets of each share's rows. None, the default, adds
+            nothing.
 
         Returns
         -------
@@ -148,13 +149,16 @@ class GeneralisedLinear(RowModel):
     def learn(self, setup: Setup, *given: Any) -> Answer:
         X, y, weights, offset = given
         inputs, outputs, dealt = self.checked_rows(setup, X, y, weights)
-        offsets = self._deal_offsets(setup, y, offset, inputs)
+        offsets = self._deal_offsets(setup, y, offset, inputs, outputs[0].shape[1])
         return self.train(setup, inputs, outputs, dealt, offsets)
 
     def _deal_offsets(
-        self, setup: Setup, y: Any, offset: Any, inputs: Sequence[Array]
+        self, setup: Setup, y: Any, offset: Any, inputs: Sequence[Array], columns: int
     ) -> list[Array] | None:
-        """Return the offsets of each hosted agent's rows; None if there are none."""
+        """Return the offsets of each hosted agent's rows: rows x columns. None if none are given.
+
+        columns: 1, or one per class.
+        """
         network = setup.network
         if offset is None:
             return None
@@ -165,13 +169,13 @@ class GeneralisedLinear(RowModel):
                     "rows, if fit is called with shares"
                 )
             return [
-                check_offset(own, X.shape[0], f"the share of agent {agent}: ")
+                check_offset(own, X.shape[0], columns, f"the share of agent {agent}: ")
                 for agent, own, X in zip(network.hosted, offset, inputs, strict=True)
             ]
         if len(inputs) == 1:
-            return [check_offset(offset, inputs[0].shape[0], "")]
+            return [check_offset(offset, inputs[0].shape[0], columns, "")]
         targets = np.asarray(y)
-        whole = check_offset(offset, len(targets), "")
+        whole = check_offset(offset, len(targets), columns, "")
         labels = targets if is_classifier(self) else None
         rows = deal_rows(network, len(targets), labels, setup.seeds[DEALING])
         return [whole[own] for own in rows]
@@ -196,16 +200,13 @@ class GeneralisedLinear(RowModel):
         weights = self.weigh_rows(network, outputs, weights)
         if weights is None:
             weights = [np.ones(X.shape[0]) for X in inputs]
-        if offsets is None:
-            offsets = [np.zeros(X.shape[0]) for X in inputs]
-        rows = [GLMRows(*own) for own in zip(inputs, outputs, weights, offsets, strict=True)]
         family = self.family_of_targets()
         M = family.outputs(outputs[0].shape[1])
-        if M > 1 and any(own.any() for own in offsets):
-            raise DataError(
-                "offset is one number per row, and three classes or more have several outputs: "
-                "leave it out"
-            )
+        if offsets is None:
+            offsets = [np.zeros((X.shape[0], M)) for X in inputs]
+        else:
+            offsets = [family.offsets_of_outputs(own) for own in offsets]
+        rows = [GLMRows(*own) for own in zip(inputs, outputs, weights, offsets, strict=True)]
         found = moments(network, rows)
         design = self._design_of(found)
         self._check_moments(found, design.width * M)
@@ -433,20 +434,29 @@ class GeneralisedLinear(RowModel):
         return Inference(reader.numbers("estimates", p), by_model, by_sites, **facts)
 
 
-def check_offset(offset: Any, rows: int, whose: str) -> Array:
-    """Return offsets as an array: one finite number per row. whose: begins the error message."""
+def check_offset(offset: Any, rows: int, columns: int, whose: str) -> Array:
+    """Return offsets as an array of finite numbers: rows x columns.
+
+    columns: 1, or one per class if there are three or more. whose: begins the error message.
+    """
     try:
         checked = np.asarray(offset, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"{whose}offset must hold numbers ({error})") from error
-    if checked.shape != (rows,):
+    wanted = (rows,) if columns == 1 else (rows, columns)
+    if checked.shape != wanted:
+        each = "per row"
+        if columns > 1:
+            each = (
+                "per row and class, because a number that is added to all classes changes nothing"
+            )
         raise DataError(
             f"{whose}offset has shape {checked.shape}, but there are {rows} rows: give one number "
-            "per row"
+            f"{each}"
         )
     if not np.isfinite(checked).all():
         raise DataError(f"{whose}offset has NaN or infinite values: give finite numbers")
-    return checked
+    return checked.reshape(rows, columns)
 
 
 def _are_telling(direction: Array, design: Design) -> AnyArray:

@@ -153,7 +153,7 @@ class GLMRegressor(NumberTargets, GeneralisedLinear):
         """
         f = self.agent_outputs(X, slice(1))[0]
         if offset is not None:
-            f = f + check_offset(offset, len(f), "")[:, None]
+            f = f + check_offset(offset, len(f), 1, "")
         expected: Array = self.decode(f)
         return expected
 

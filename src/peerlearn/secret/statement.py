@@ -27,7 +27,8 @@ class SecrecyStatement:
 
     claim: what is promised. colluders, agents: secret against so many of so many. root: name of
     the agent that learns the totals; all agents learn what it computes from them. totals: what was
-    summed, in order. visible: what all agents see. limits: what is not promised.
+    summed, in order. shown: those that all agents learn. visible: what all agents see. limits:
+    what is not promised.
     """
 
     claim: Claim
@@ -35,6 +36,7 @@ class SecrecyStatement:
     agents: int
     root: str
     totals: tuple[str, ...]
+    shown: tuple[str, ...] = ()
     visible: str = VISIBLE
     limits: str = LIMITS
 
@@ -42,10 +44,13 @@ class SecrecyStatement:
         """Return names and texts, as a report prints them."""
         counts = {name: self.totals.count(name) for name in self.totals}
         listed = [f"{name} ({n} times)" if n > 1 else name for name, n in counts.items()]
+        learned = f"all by agent {self.root}"
+        if self.shown:
+            learned += f", and by all agents: {', '.join(dict.fromkeys(self.shown))}"
         against = f"secret against {self.colluders} of {self.agents} agents"
         return [
             ("secret sums", f"{self.claim}; {against}"),
-            ("totals", f"{len(self.totals)}: {', '.join(listed)}; learned by agent {self.root}"),
+            ("totals", f"{len(self.totals)}: {', '.join(listed)}; learned {learned}"),
             ("visible", self.visible),
             ("limits", self.limits),
         ]

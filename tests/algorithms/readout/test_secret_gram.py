@@ -113,23 +113,55 @@ def test_agents_that_share_only_messages_have_the_bits_of_a_simulation():
         np.testing.assert_array_equal(model.intercept_[0], expected.intercept_[0])
 
 
-@pytest.mark.parametrize(("offset", "is_exact"), [(1e2, True), (1e4, True), (1e6, False)])
-def test_bounds_hold_for_raw_columns_or_the_report_says_that_there_is_none(offset, is_exact):
-    """Columns far from zero lose digits when means are subtracted from the total."""
+@pytest.mark.parametrize(("offset", "totals"), [(1e2, 2), (1e4, 2), (1e6, 5), (1e8, 5)])
+def test_bounds_hold_for_raw_columns(offset, totals):
+    """Columns far from zero lose digits when means are subtracted from the total.
+
+    Then the means are summed first, and the matrix about them.
+    """
     scales = np.array([1e-3, 1, 1e3])
     far = [((X + offset) * scales, y) for X, y in SHARES]
     settings = {"features": "columns", "n_hidden": None, "alpha": 1e-3}
     plain = regressor(SimulatedNetwork(GRAPH)).set_params(**settings).fit(far)
-    secret = regressor(SimulatedNetwork(GRAPH, **SECRET)).set_params(**settings)
-    if is_exact:
-        secret.fit(far)
-    else:
-        with pytest.warns(NotConverged, match="secret sums send no R factors"):
-            secret.fit(far)
-    assert secret.report_.converged == is_exact
+    secret = regressor(SimulatedNetwork(GRAPH, **SECRET)).set_params(**settings).fit(far)
+    assert secret.report_.converged
+    assert len(secret.report_.secrecy.totals) == totals
     size = np.linalg.norm(plain.coefficients_[0])
     away = np.linalg.norm(plain.coefficients_[0] - secret.coefficients_[0])
     assert away <= (secret.report_.bound + plain.report_.bound) * size
+
+
+def collinear(spread):
+    """Shares whose last column is the sum of the others, up to `spread`."""
+    shares = []
+    for X, y in SHARES:
+        last = X.sum(axis=1, keepdims=True) + spread * X[:, :1] ** 2
+        shares.append((np.hstack([X, last]) * 100, y))
+    return shares
+
+
+@pytest.mark.parametrize(
+    ("spread", "alpha", "intercept"),
+    [(1e-4, 1e-4, True), (1e-5, 1e-4, True), (1e-5, 1e-4, False), (1e-6, 1e-6, False)],
+)
+def test_refinement_reaches_the_answer_where_the_condition_is_large(spread, alpha, intercept):
+    settings = {"features": "columns", "n_hidden": None, "alpha": alpha, "fit_intercept": intercept}
+    shares = collinear(spread)
+    plain = regressor(SimulatedNetwork(GRAPH)).set_params(**settings).fit(shares)
+    secret = regressor(SimulatedNetwork(GRAPH, **SECRET)).set_params(**settings).fit(shares)
+    assert plain.report_.converged
+    assert secret.report_.converged
+    both = plain.report_.bound + secret.report_.bound
+    size = np.linalg.norm(plain.coefficients_[0])
+    assert np.linalg.norm(plain.coefficients_[0] - secret.coefficients_[0]) <= both * size
+    assert "gradient of the objective" in secret.report_.secrecy.totals
+
+
+def test_an_answer_beyond_double_precision_is_reported_as_such():
+    settings = {"features": "columns", "n_hidden": None, "alpha": 1e-13}
+    model = regressor(SimulatedNetwork(GRAPH, **SECRET)).set_params(**settings)
+    with pytest.warns(NotConverged, match="secret sums send no R factors"):
+        model.fit(collinear(0.0))
 
 
 REFUSED = {

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from peerlearn import ADMM, RVFLClassifier, RVFLRegressor, SimulatedNetwork, data, graphs, partition
+from peerlearn.algorithms.averaging import total
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
 from peerlearn.lab.checking.comparison import check_comparison
@@ -30,6 +32,44 @@ class OfTwoClasses(LogisticRegression):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+class Means(ClassifierMixin, BaseEstimator):
+    """Nearest mean of two classes, summed over the network or taken from the first share."""
+
+    def __init__(self, together=True, network=None):
+        self.together = together
+        self.network = network
+
+    def fit(self, shares):
+        self.shapes_ = [len(X) for X, _ in shares]
+        sums = [[np.r_[X[y == c].sum(0), np.sum(y == c)] for c in (0, 1)] for X, y in shares]
+        sums = np.array(sums)
+        sums = total(self.network, sums) if self.together else sums
+        self.means_ = sums[0, :, :-1] / sums[0, :, -1:]
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        return np.argmin([np.linalg.norm(X - mean, axis=1) for mean in self.means_], axis=0)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_an_estimator_of_ones_own_over_a_network(together):
+    table = data.load("breast-cancer")
+    own = Model("own", estimator=Means(together), where="network")
+    whole = comparison(table, own)
+    for trial, outcome in ran(whole):
+        X, y, X_test, y_test = by_hand(trial)
+        centres = [X[y == c].mean(axis=0) for c in (0, 1)]
+        said = np.argmin([np.linalg.norm(X_test - mean, axis=1) for mean in centres], axis=0)
+        if together:
+            assert outcome.values["error"] == pytest.approx(np.mean(said != y_test))
+            assert outcome.sent.bytes > 0
+            assert outcome.note == ""
+        else:
+            assert outcome.sent.bytes == 0
+            assert outcome.note.startswith("it sent nothing over its network")
 
 
 def by_hand(trial):

@@ -127,11 +127,14 @@ def test_images_are_there_and_nothing_is_too_wide(report, tmp_path):
         assert page["text"] > 2000
 
 
-def test_the_page_is_more_than_white(report, tmp_path):
+@pytest.mark.parametrize(("scheme", "brightest"), [(0, False), (1, True)], ids=["dark", "light"])
+def test_the_page_is_more_than_its_background(report, tmp_path, scheme, brightest):
     picture = tmp_path / "page.png"
-    opened(report, tmp_path, "--window-size=1200,2000", f"--screenshot={picture}")
+    colours = f"--blink-settings=preferredColorScheme={scheme}"
+    opened(report, tmp_path, colours, "--window-size=1200,2000", f"--screenshot={picture}")
     with Image.open(picture) as image:
         assert image.size == (1200, 2000)
+        assert (image.convert("L").getpixel((2, 2)) > 250) == brightest
         colours = image.convert("RGB").getcolors(1 << 24)
     assert len(colours) > 200
     assert max(count for count, _ in colours) < 0.97 * 1200 * 2000

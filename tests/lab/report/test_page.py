@@ -361,3 +361,17 @@ def test_versions_that_differ_are_all_told(tmp_path):
 )
 def test_durations(seconds, words):
     assert about.duration(seconds) == words
+
+
+def test_the_page_begins_with_what_the_tests_found(tmp_path):
+    errors = {"good": 0.1, "also good": 0.101, "bad": 0.5}
+    rows = []
+    for fold, (model, error) in product(range(20), errors.items()):
+        noise = 0.001 * fold * (-1) ** (fold + len(model))
+        rows.append(row(model=model, fold=fold, error=error + noise))
+    results_of(tmp_path, rows, Layout(statistics=(StatisticsSpec("error"),)))
+    text = read(make_report(tmp_path)[-1]).text
+    found = text.index("By misclassification error, good is first: ")
+    assert found < text.index("Statistics Misclassification")
+    assert "significantly better than bad" in text[found : found + 160]
+    assert "not significantly different from also good" in text[found : found + 160]

@@ -58,11 +58,11 @@ def examine(results: Results, spec: StatisticsSpec) -> Examined:
         incomplete = len(blocks.values) - len(complete)
         sentences.append(
             f"{incomplete} of {len(blocks.values)} blocks are left out of Friedman's test, because "
-            f"they have no value of {_join(lacking)}."
+            f"they have no value of {join_names(lacking)}."
         )
     diverged = _models_with(np.isinf, blocks)
     if diverged:
-        sentences.append(f"Infinite values of {_join(diverged)} are ranked as such.")
+        sentences.append(f"Infinite values of {join_names(diverged)} are ranked as such.")
     pairs: list[Pair] = []
     ranked = None
     if "wilcoxon" in spec.tests:
@@ -84,16 +84,16 @@ def _describe_blocks(blocks: Blocks) -> str:
     names = [in_words(column) for column in blocks.columns]
     mixed = [in_words(key) for key in blocks.mixed]
     if not blocks.averaged:
-        mean = f" averaged over {_join(mixed)}," if mixed else ""
+        mean = f" averaged over {join_names(mixed)}," if mixed else ""
         return (
-            f"A block of the tests is one run ({_join(names) or 'there is one'}),{mean} {count} "
-            "in all. They share rows, so that p-values speak of this data set alone."
+            f"A block of the tests is one run ({join_names(names) or 'there is one'}),{mean} "
+            f"{count} in all. They share rows, so that p-values speak of this data set alone."
         )
-    mean = f"averaged over {_join(['its runs', *mixed])}"
+    mean = f"averaged over {join_names(['its runs', *mixed])}"
     if set(blocks.columns) <= {"data"}:
         return f"A block of the tests is a data set, {mean}: {count} in all."
     return (
-        f"A block of the tests is one combination of {_join(names)}, {mean}: {count} in all. "
+        f"A block of the tests is one combination of {join_names(names)}, {mean}: {count} in all. "
         "Those of one data set depend on each other, so that true p-values are larger."
     )
 
@@ -118,7 +118,7 @@ def _in_pairs(blocks: Blocks, spec: StatisticsSpec) -> tuple[list[Pair], list[st
             f"Wilcoxon's signed-rank test, corrected by Holm, tells no two models apart at level "
             f"{spec.level:g}."
         ]
-    told = [f"{winner} is better than {_join(names)}" for winner, names in losers.items()]
+    told = [f"{winner} is better than {join_names(names)}" for winner, names in losers.items()]
     return pairs, [
         f"By Wilcoxon's signed-rank test, corrected by Holm for {len(pairs)} pairs: "
         f"{'; '.join(told)}."
@@ -149,7 +149,7 @@ def _all_together(blocks: Blocks, spec: StatisticsSpec) -> tuple[Friedman | None
             apart = [j for j in found.order if found.ranks[j] - found.ranks[k] > found.difference]
             if apart:
                 worse = [found.models[j] for j in apart]
-                readings.append(f"{found.models[k]} ranks better than {_join(worse)}")
+                readings.append(f"{found.models[k]} ranks better than {join_names(worse)}")
         reading = "; ".join(readings) or "no two models are as far apart"
         told.append(
             f"Nemenyi's critical difference of mean ranks is {found.difference:.3g}: {reading}."
@@ -162,6 +162,7 @@ def probability(p: float) -> str:
     return f"= {p:.2g}" if p >= 1e-4 else "< 0.0001"
 
 
-def _join(names: Sequence[Any]) -> str:
+def join_names(names: Sequence[Any]) -> str:
+    """Return names for a sentence: a, b and c."""
     words = [str(name) for name in names]
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

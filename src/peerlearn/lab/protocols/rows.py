@@ -8,7 +8,7 @@ alone          every agent trains a copy of the model, which may be any estimato
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -33,6 +33,7 @@ from peerlearn.lab.training.outcomes import (
 from peerlearn.lab.training.search import best_settings
 
 CONCENTRATION = 0.5
+SENT_NOTHING = "it sent nothing over its network: is it trained together at all?"
 DEALS = ("auto", "even", "stratified", "dirichlet", "site")
 
 
@@ -85,13 +86,20 @@ class Rows:
         if trial.model.where == "alone":
             found = fit_alone(estimator_of(trial, **best), self._shares(trial, fold), fold)
             return outcome_of(trial, fold, found, best)
-        estimator = estimator_of(trial, network_of(trial), **best)
+        network = network_of(trial)
+        estimator = estimator_of(trial, network, **best)
         seconds = time_fit(
             estimator,
             *((fold.X, fold.y) if trial.network is None else (self._shares(trial, fold),)),
         )
         away = centralised_distances(trial, fold, estimator)
-        return outcome_of(trial, fold, evaluate(estimator, fold.X_test, seconds, away), best)
+        outcome = outcome_of(trial, fold, evaluate(estimator, fold.X_test, seconds, away), best)
+        if network is None or hasattr(estimator, "report_"):
+            return outcome
+        # An estimator of the user's own: only the network knows what it sent.
+        sent = network.ledger.since()
+        note = outcome.note if sent.bytes else SENT_NOTHING
+        return replace(outcome, sent=sent, note=note)
 
     def _shares(self, trial: Trial, fold: Fold) -> list[partition.Share]:
         assert trial.network is not None

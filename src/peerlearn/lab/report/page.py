@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlearn.errors import MissingExtra
 from peerlearn.lab.analysis.expectations import count_verdicts, judge
-from peerlearn.lab.analysis.significance import Examined, examine, probability
+from peerlearn.lab.analysis.significance import Examined, examine, join_names, probability
 from peerlearn.lab.report import about
 from peerlearn.lab.report.table_entries import MetricTable
 from peerlearn.lab.report.table_text import blank_repeated
@@ -50,6 +50,7 @@ def page(
     environment.globals.update(unrepeated=blank_repeated)
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     judgements = judge(results)
+    examined = [examine(results, spec) for spec in results.layout.statistics]
     return (
         template.render(
             results=results,
@@ -59,7 +60,8 @@ def page(
             tables=tables,
             pictures=pictures,
             networks=networks,
-            tests=[_test_lines(examine(results, spec)) for spec in results.layout.statistics],
+            tests=[_test_lines(each) for each in examined],
+            findings=[_finding(each) for each in examined if each.pairs],
             judgements=judgements,
             verdicts=count_verdicts(judgements),
             differing=[each for each in judgements if each.verdict in ("outside", "explained")],
@@ -104,6 +106,23 @@ def _troubles(results: Results) -> list[tuple[str, list[about.Trouble]]]:
         "Warned": about.find_warnings(results),
     }
     return [(head, troubles) for head, troubles in found.items() if troubles]
+
+
+def _finding(found: Examined) -> str:
+    """Return what the tests in pairs found, in a sentence: who is first, and who is as good."""
+    wins = Counter(pair.first for pair in found.pairs)
+    best = wins.most_common(1)[0][0]
+    groups: dict[str, list[str]] = {}
+    for pair in found.pairs:
+        if best not in (pair.first, pair.second):
+            continue
+        first = pair.first == best
+        word = "significantly better than" if first else "significantly worse than"
+        if not pair.corrected <= found.spec.level:
+            word = "not significantly different from"
+        groups.setdefault(word, []).append(pair.second if first else pair.first)
+    parts = [f"{word} {join_names(names)}" for word, names in groups.items()]
+    return f"By {found.title}, {best} is first: {', and '.join(parts)}."
 
 
 def _test_lines(found: Examined) -> dict[str, Any]:

@@ -61,6 +61,11 @@ def cases() -> dict[str, Case]:
         model = make_small(kind, settings)
         case = partial(_fit_readout, model=model, weighted=bool(words))
         found[f"{kind.__name__} {words}in secret"] = partial(in_secret, case=case)
+    settings = {"solver": "gram", "features": "columns", "alpha": 1e-4, "n_hidden": None}
+    far = make_small(RVFLRegressor, settings)
+    found["RVFLRegressor of far columns, in secret"] = partial(
+        in_secret, case=partial(_fit_far, model=far)
+    )
     return found
 
 
@@ -108,6 +113,17 @@ def _fit_readout(network: Network, model: Any, weighted: bool) -> Arrays:
     fitted = data.fit(over(network, model), network.hosted, weighted=weighted)
     if fitted.takes == "sequences":
         return answer_of(fitted)
+    return answer_of(fitted) | {"intercepts": fitted.intercept_}
+
+
+def _fit_far(network: Network, model: Any) -> Arrays:
+    """Fit columns that are far from zero and nearly dependent, so that refinement is needed."""
+    shares = []
+    for agent in network.hosted:
+        X = data.rows(agent)
+        last = X.sum(axis=1, keepdims=True) + 1e-4 * X[:, :1] ** 2
+        shares.append((100 * np.hstack([X + 1e3, last]), data.numbers(agent)))
+    fitted = over(network, model).fit(shares)
     return answer_of(fitted) | {"intercepts": fitted.intercept_}
 
 

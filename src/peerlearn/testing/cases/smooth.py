@@ -85,7 +85,7 @@ def sampled(network: Network) -> GLMLosses:
     rows = []
     for agent in network.hosted:
         y = np.where(_targets(agent) > 0, 1.0, -1.0)[:, None]
-        rows.append(GLMRows(_inputs(agent), y, np.ones(len(y)), np.zeros(len(y))))
+        rows.append(GLMRows(_inputs(agent), y, np.ones(len(y)), np.zeros((len(y), 1))))
     design = Design(intercept=False, centre=np.zeros(5), scale=np.ones(5))
     return GLMLosses(rows, Logistic(), design, ridge=np.zeros(5), share=0.5)
 
