@@ -18,6 +18,8 @@ BITS = 64
 def add(a: Words, b: Words) -> Words:
     """Return a + b."""
     total = a + b
+    if total.shape[-1] == 1:
+        return total
     carry = total < a
     for limb in range(1, total.shape[-1]):
         total[..., limb] += carry[..., limb - 1]
@@ -28,6 +30,8 @@ def add(a: Words, b: Words) -> Words:
 
 def negate(a: Words) -> Words:
     """Return -a."""
+    if a.shape[-1] == 1:
+        return -a
     one = np.zeros(a.shape, dtype=np.uint64)
     one[..., 0] = 1
     return add(~a, one)
