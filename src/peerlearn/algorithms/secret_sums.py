@@ -120,6 +120,7 @@ class SecretSession:
     ----------
     id: 32 bytes, the same at all agents.
     quantities: what was summed so far.
+    known_to_all: those whose totals all agents know, not the root alone.
     """
 
     def __init__(
@@ -127,22 +128,25 @@ class SecretSession:
     ) -> None:
         self.id = session
         self.quantities: list[str] = []
+        self.known_to_all: set[str] = set()
         self._network = network
         self._pair_keys = pair_keys
         self._histories = [session] * len(network.hosted)
+        self._is_intact = True  # whether masks cancelled in the last total, if the root is hosted
 
-    def total(self, quantity: str, values: Array) -> Array:
+    def total(self, quantity: str, values: Array, scales: bytes = b"") -> Array:
         """Return the total of all agents' numbers, at all agents.
 
         Each total is exact before it is rounded to float64. NaN, infinity and numbers whose total
         could overflow are refused at home.
 
         quantity: what is summed. values: of each hosted agent, agents x any shape. The result has
-        the same shape.
+        the same shape. scales: public scales of the numbers, if there are any.
         """
         flat = values.reshape(len(values), -1)
-        totals = self.compute(quantity, flat, flat.shape[1], lambda total: total)
-        return totals.reshape(values.shape)
+        total = self._sum_wide(quantity, flat, scales)
+        self.known_to_all.add(quantity)
+        return self.answer(total, flat.shape[1], decode_wide).reshape(values.shape)
 
     def compute(
         self, quantity: str, values: Array, size: int, compute: Callable[[Array], Array]
@@ -151,10 +155,30 @@ class SecretSession:
 
         values: of each hosted agent, agents x numbers. compute: returns `size` numbers.
         """
+        total = self._sum_wide(quantity, values)
+        return self.answer(total, size, lambda found: compute(decode_wide(found)))
+
+    def sum_rows(self, quantity: str, values: Array) -> Array:
+        """Return the total of all agents' numbers in the row of the root, and zeros elsewhere.
+
+        The root must `broadcast` something before the next sum. If the masks did not cancel, its
+        row is zero as well, and all agents stop then.
+
+        values: of each hosted agent, agents x numbers.
+        """
+        total = self._sum_wide(quantity, values)
+        rows = np.zeros_like(values)
+        for k, agent in enumerate(self._network.hosted):
+            if agent == self._network.tree.root:
+                self._is_intact = total is not None
+                if total is not None:
+                    rows[k] = decode_wide(total)
+        return rows
+
+    def _sum_wide(self, quantity: str, values: Array, scales: bytes = b"") -> Words | None:
         agents = self._network.size
         words = np.stack([encode_wide(own, agents, f"the {quantity}") for own in values])
-        total = self.sum_to_root(quantity, words)
-        return self.answer(total, size, lambda found: compute(decode_wide(found)))
+        return self.sum_to_root(quantity, words, scales)
 
     def count(self, quantity: str, counts: Counts) -> Counts:
         """Return the total of all agents' whole numbers, 0 or more, at all agents.
@@ -168,6 +192,7 @@ class SecretSession:
                 f"{counts.max()} {quantity} are more than secret sums can count, {most} per agent: "
                 "give fewer"
             )
+        self.known_to_all.add(quantity)
         words = encode_counts(counts.reshape(len(counts), -1))
         total = self.sum_to_root(quantity, words[:, :, None])
         answers = self.answer(total, words.shape[1], lambda found: found[:, 0].astype(np.float64))
@@ -178,7 +203,12 @@ class SecretSession:
         network = self._network
         root = network.names[network.tree.root]
         return SecrecyStatement(
-            claim, network.colluders, network.size, root, tuple(self.quantities)
+            claim,
+            network.colluders,
+            network.size,
+            root,
+            tuple(self.quantities),
+            known_to_all=tuple(sorted(self.known_to_all)),
         )
 
     def sum_to_root(self, quantity: str, words: Words, scales: bytes = b"") -> Words | None:
@@ -224,15 +254,23 @@ class SecretSession:
 
         total: what `sum_to_root` returned. compute: returns `size` numbers.
         """
-        network = self._network
-        rows = np.zeros((len(network.hosted), 1 + size))
-        for k, agent in enumerate(network.hosted):
-            if agent == network.tree.root:
-                rows[k, 0] = MASKS_LEFT
+        rows = np.zeros((len(self._network.hosted), size))
+        for k, agent in enumerate(self._network.hosted):
+            if agent == self._network.tree.root:
+                self._is_intact = total is not None
                 if total is not None:
-                    rows[k] = [FINE, *compute(total)]
+                    rows[k] = compute(total)
+        return self.broadcast(rows)
+
+    def broadcast(self, values: Array) -> Array:
+        """Return the root's row at all agents.
+
+        Raises NetworkError at all agents if the masks did not cancel in the last total.
+        """
+        network = self._network
+        codes = np.full((len(values), 1), FINE if self._is_intact else MASKS_LEFT)
         with network.allow_messages():
-            rows = broadcast_from_root(network, rows)
+            rows = broadcast_from_root(network, np.hstack([codes, values]))
         self._histories = [
             digest(before, row.tobytes()) for before, row in zip(self._histories, rows, strict=True)
         ]
@@ -246,6 +284,20 @@ class SecretSession:
         return answers
 
 
+class _Sessions:
+    """The session of a block, opened when it is first needed."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._session: SecretSession | None = None
+
+    def current(self) -> SecretSession:
+        """Return the session."""
+        if self._session is None:
+            self._session = open_session(self._network)
+        return self._session
+
+
 @contextmanager
 def one_session(network: Network) -> Iterator[None]:
     """Return a block in which all secret sums have one session, so keys are exchanged once.
@@ -255,7 +307,7 @@ def one_session(network: Network) -> Iterator[None]:
     if network.sessions is not None:
         yield
         return
-    network.sessions = []
+    network.sessions = _Sessions(network)
     try:
         yield
     finally:
@@ -266,9 +318,7 @@ def session_of(network: Network) -> SecretSession:
     """Return the session of the block that this is called in (`one_session`); else a new one."""
     if network.sessions is None:
         return open_session(network)
-    if not network.sessions:
-        network.sessions.append(open_session(network))
-    session: SecretSession = network.sessions[0]
+    session: SecretSession = network.sessions.current()
     return session
 
 

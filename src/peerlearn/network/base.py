@@ -229,7 +229,7 @@ class Network(ABC):
     residual: float | None = None
     secrecy: Secrecy | None = None
     colluders: int = 0
-    sessions: list[Any] | None = None  # of secret sums: see algorithms/secret_sums.py
+    sessions: Any = None  # of secret sums, in a block of `algorithms.secret_sums.one_session`
     _messages_allowed: bool = False
 
     def __init__(self, graph: nx.Graph, weights: npt.ArrayLike | sp.sparray = "metropolis") -> None:
@@ -295,6 +295,12 @@ class Network(ABC):
             yield
         finally:
             self._messages_allowed = before
+
+    @property
+    def hides_sums(self) -> bool:
+        """Whether sums are secret totals here: see algorithms/sums.py."""
+        hidden = self.secrecy is not None and not self._messages_allowed
+        return hidden and self.sessions is not None
 
     def check_allowed(self, call: str) -> None:
         """Raise InputError if this call would show the numbers of single agents under secrecy."""

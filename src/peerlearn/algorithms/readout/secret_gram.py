@@ -51,6 +51,7 @@ from peerlearn.secret.fixed_point import (
     entry_exponents,
     exponents_of,
 )
+from peerlearn.secret.keys import Words
 
 # Marks of an answer without coefficients.
 ANSWERED = 0.0
@@ -93,6 +94,21 @@ class Columns:
         sums = ", sums of features and targets" if self.intercept else ""
         return f"number of rows{sums}, H'H, H'Y and squares of targets"
 
+    def of_parts(self, G: Array, P: Array, squares: Array, rows: Array) -> Array:
+        """Return A'A of one agent, without an intercept, from H'H, H'Y, squares of Y and rows."""
+        whole = np.zeros((self.width, self.width))
+        whole[0, 0] = rows[0]
+        whole[1 : 1 + self.B, 1 : 1 + self.B] = G
+        whole[1 : 1 + self.B, 1 + self.B :] = P
+        whole.flat[(1 + self.B) * (self.width + 1) :: self.width + 1] = squares
+        return whole
+
+    def matrix(self, entries: Array) -> Array:
+        """Return A'A from its entries; those that are not summed are zero."""
+        S = np.zeros((self.width, self.width))
+        S[self.entries] = entries
+        return S + np.triu(S, 1).T
+
     def gram(self, features: FeatureMap, X: Any, Y: Array) -> Array:
         """Return A'A of one agent's rows."""
         total = np.zeros((self.width, self.width))
@@ -119,18 +135,8 @@ def solve_in_secret(
     M = outputs[0].shape[1]
     columns = Columns(B, M, intercept)
     grams = [columns.gram(features, X, Y) for X, Y in zip(inputs, outputs, strict=True)]
-    diagonals = np.stack([encode_diagonal(np.diagonal(own), network.size) for own in grams])
-
-    session = session_of(network)
-    total = session.sum_to_root("squares of features and targets", diagonals)
-    scales = session.answer(total, columns.width, lambda D: exponents_of(D).astype(np.float64))
-    p = _check_scales(scales[0])
-
-    rows, places = columns.entries
-    e = entry_exponents(p[rows], p[places])
-    words = np.stack([encode_entries(own[rows, places], e) for own in grams])
-    total = session.sum_to_root(columns.quantity, words[:, :, None], e.tobytes())
-    answers = session.answer(
+    total, e = sum_gram(network, columns, grams)
+    answers = session_of(network).answer(
         total,
         (B + 1) * M + 2,
         lambda found: _solve(columns, decode_entries(found[:, 0], e), alpha, tolerance, network),
@@ -144,6 +150,24 @@ def solve_in_secret(
     b = answers[:, 2 : 2 + B * M].reshape(-1, B, M)
     report = loop.report(CHANGE, certificate=receive_bound(bound))
     return Solution(b, report, apart=0.0), answers[:, 2 + B * M :]
+
+
+def sum_gram(
+    network: Network, columns: Columns, grams: Sequence[Array]
+) -> tuple[Words | None, Exponents]:
+    """Return the secret total of Gram matrices at the root, and the exponents of its entries.
+
+    The total is as `SecretSession.sum_to_root` returns it. grams: A'A of each hosted agent.
+    """
+    diagonals = np.stack([encode_diagonal(np.diagonal(own), network.size) for own in grams])
+    session = session_of(network)
+    total = session.sum_to_root("squares of features and targets", diagonals)
+    scales = session.answer(total, columns.width, lambda D: exponents_of(D).astype(np.float64))
+    p = _check_scales(scales[0])
+    rows, places = columns.entries
+    e = entry_exponents(p[rows], p[places])
+    words = np.stack([encode_entries(own[rows, places], e) for own in grams])
+    return session.sum_to_root(columns.quantity, words[:, :, None], e.tobytes()), e
 
 
 def _check_scales(scales: Array) -> Exponents:
@@ -163,15 +187,13 @@ def _solve(
     """Return what the root sends: a mark, the bound, b and the intercept."""
     nothing = np.zeros((columns.B, columns.M))
     none = np.zeros(columns.M)
-    S = np.zeros((columns.width, columns.width))
-    S[columns.entries] = entries
-    S = S + np.triu(S, 1).T
+    S = columns.matrix(entries)
     n = S[0, 0]
     if n == 0:
         return _row(NO_ROWS, math.inf, nothing, none)
     if alpha == 0 and n < columns.B + columns.intercept:
         return _row(NO_ANSWER, math.inf, nothing, none)
-    equations, lengths = _centre(columns, S, network.size)
+    equations, lengths = centre(columns, S, network.size)
     try:
         b, certificate = solve_certified(equations, alpha, tolerance, lengths)
     except DataError:
@@ -187,7 +209,7 @@ def _row(mark: float, bound: float, b: Array, c: Array) -> Array:
     return sendable(np.array([mark, bound, *b.ravel(), *c]))
 
 
-def _centre(columns: Columns, S: Array, agents: int) -> tuple[NormalEquations, Lengths | None]:
+def centre(columns: Columns, S: Array, agents: int) -> tuple[NormalEquations, Lengths | None]:
     """Return the normal equations about the means, and what rounding is relative to."""
     B = columns.B
     n = S[0, 0]

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 
+from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.models.registry import models
-from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.network.base import Network
 from peerlearn.testing import model_data as data
 from peerlearn.testing.cases.case import Arrays, Case
@@ -25,6 +25,19 @@ LONG = 510  # of filters that soon estimate it again; a round per sample takes m
 LATER = 10  # samples that come in a block after it
 PARTS = (slice(0, 5), slice(5, 6), slice(6, None))  # agent 0 has one row: nothing later
 Way = Callable[..., Arrays]
+FIXED = {"features": "fixed", "solver": "gram"}
+LABELS = {"classes": data.METALS.tolist()}
+IN_SECRET: dict[str, dict[str, Any]] = {
+    "RVFLClassifier": {**FIXED, **LABELS},
+    "RVFLRegressor": FIXED,
+    "RVFLRegressor without intercept": {**FIXED, "fit_intercept": False},
+    "RVFLClassifier cg": {**FIXED, **LABELS, "solver": "cg"},
+    "RVFLRegressor cg without preconditioner": {
+        **FIXED,
+        "solver": ConjugateGradient(preconditioner="none"),
+    },
+    "RVFLRegressor consensus": {**FIXED, "solver": "consensus"},
+}
 
 
 def cases() -> dict[str, Case]:
@@ -46,15 +59,10 @@ def cases() -> dict[str, Case]:
                 found[f"{name} stream {words}, new classes"] = partial(
                     _stream_rows, model=model, are_known=False
                 )
-    secret = {"features": "fixed", "solver": "gram"}
-    for kind, settings in (
-        (RVFLClassifier, {**secret, "classes": data.METALS.tolist()}),
-        (RVFLRegressor, secret),
-        (RVFLRegressor, {**secret, "fit_intercept": False}),
-    ):
-        words = "without intercept " if "fit_intercept" in settings else ""
-        model = make_small(kind, settings)
-        found[f"{kind.__name__} {words}in secret"] = partial(_fit_in_secret, model=model)
+    for name, settings in IN_SECRET.items():
+        kind = models()[name.split()[0]]
+        work = partial(_fit_in_secret, model=make_small(kind, settings))
+        found[f"{name} in secret"] = work
     return found
 
 
