@@ -300,6 +300,29 @@ def test_the_coefficients_of_a_leaf_are_read_by_its_parent_unless_they_are_secre
     check_words(network)
 
 
+def test_a_new_row_is_read_from_a_stream_unless_its_sum_is_secret():
+    """R of a single row is the row, and the target beside it."""
+    rng = np.random.default_rng(0)
+    chunks = [[(rng.standard_normal((n, 3)), rng.standard_normal(n))] * 20 for n in (8, 1)]
+
+    def learn(**secrecy):
+        network = Tapped(PARENT, **secrecy)
+        model = RVFLRegressor(10, stream="exact", network=network, random_state=0)
+        for chunk in chunks:
+            network.received.clear()
+            model.partial_fit(chunk)
+        return network, model
+
+    network, model = learn()
+    (x,), (y,) = chunks[1][LEAF]
+    R = network.of("exchange", LEAF)[-1]["R"]
+    found = R[:-1] * np.sign(R[0])  # without the units of rounding
+    np.testing.assert_allclose(found, [1.0, *model.features_(x[None])[0], y])
+
+    network, _ = learn(secrecy="sums")
+    check_words(network)
+
+
 def rows_behind(G, n, h, tries=None):
     """The n rows whose sigmoid features h have the Gram matrix G, or those that were found."""
     found, rng = [], np.random.default_rng(0)
