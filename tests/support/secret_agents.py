@@ -1,12 +1,12 @@
 """Processes that train under secrecy on their engine, and save what they learned.
 
-python -m tests.support.secret_agents mpi FOLDER                              under mpiexec
+python -m tests.support.secret_agents mpi FOLDER [KIND]                       under mpiexec
 python -m tests.support.secret_agents peer K PORTS CERTS FOLDER [SETTINGS]    one agent of four
 
-SETTINGS is JSON: "checkpoints", a folder. "end_at", the number of the network call before which the
-process ends as if it was killed, to be started again. "save_every", seconds between checkpoints.
-"changed", whether the data change when it is started again. "huge", whether agent 2 has numbers
-that are refused.
+KIND is what is trained: see `MODELS`. SETTINGS is JSON: "kind". "checkpoints", a folder. "end_at",
+the number of the network call before which the process ends as if it was killed, to be started
+again. "save_every", seconds between checkpoints. "changed", whether the data change when it is
+started again. "huge", whether agent 2 has numbers that are refused.
 """
 
 from __future__ import annotations
@@ -19,13 +19,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from peerlearn import RVFLRegressor
+from peerlearn import GLMRegressor, LogisticClassifier, RVFLRegressor, S3VMClassifier
 from peerlearn.network.peers.timeouts import Timeouts
 from tests.support.conformance import FOUR, SEVEN, peer
 
 KILLED = 9
 ODD = 2  # the agent that ends, changes its data, or has huge numbers
+RIDGE = {"alpha": 0.1, "features": "fixed", "random_state": 0}
+MODELS: dict[str, Any] = {
+    "gram": RVFLRegressor(10, solver="gram", **RIDGE),
+    "cg": RVFLRegressor(10, solver="cg", **RIDGE),
+    "consensus": RVFLRegressor(10, solver="consensus", **RIDGE),
+    "stream": RVFLRegressor(10, stream="exact", **RIDGE),
+    "logistic": LogisticClassifier(classes=[0, 1]),
+    "glm": GLMRegressor(alpha=0.0),
+    "s3vm": S3VMClassifier(classes=[0, 1]),
+}
 
 
 def share(agent: int, *, changed: bool = False, huge: bool = False) -> tuple[Any, Any]:
@@ -37,26 +48,33 @@ def share(agent: int, *, changed: bool = False, huge: bool = False) -> tuple[Any
     return X, y * 1e30 if huge else y
 
 
-def fit(network: Any, **settings: Any) -> RVFLRegressor:
-    model = RVFLRegressor(
-        10, alpha=0.1, features="fixed", solver="gram", network=network, random_state=0
-    )
+def fit(network: Any, kind: str = "gram", **settings: Any) -> Any:
+    model = clone(MODELS[kind]).set_params(network=network)
     shares = [share(agent, **(settings if agent == ODD else {})) for agent in network.hosted]
-    return model.fit(shares)
+    if kind in ("logistic", "s3vm"):
+        shares = [(X, (y > 0).astype(int)) for X, y in shares]
+    if kind == "s3vm":
+        shares = [(X, np.where(np.arange(len(X)) < 3, y, -1)) for X, y in shares]
+    if kind != "stream":
+        return model.fit(shares)
+    # The second chunk has no rows of agent 0, and waits for the third.
+    for part in (slice(0, 1), slice(3, 5), slice(1, 3)):
+        model.partial_fit([(X[part], y[part]) for X, y in shares])
+    return model
 
 
-def save(network: Any, folder: str, **settings: Any) -> None:
-    model = fit(network, **settings)
+def save(network: Any, folder: str, kind: str = "gram", **settings: Any) -> None:
+    model = fit(network, kind, **settings)
     for k, agent in enumerate(network.hosted):
         numbers = np.append(model.coefficients_[k].ravel(), model.intercept_[k])
         np.save(Path(folder) / f"agent-{agent}.npy", numbers)
 
 
-def run_mpi(folder: str) -> None:
+def run_mpi(folder: str, kind: str = "gram") -> None:
     from peerlearn import MPINetwork
 
     with MPINetwork(SEVEN, secrecy="sums", colluders=2) as network:
-        save(network, folder)
+        save(network, folder, kind)
 
 
 def run_peer(agent: str, ports: str, certs: str, folder: str, settings: str = "{}") -> None:
@@ -67,7 +85,7 @@ def run_peer(agent: str, ports: str, certs: str, folder: str, settings: str = "{
         first = [sys.executable, "-m", "tests.support.secret_agents", "end", str(end_at)]
         code = subprocess.run([*first, agent, ports, certs, folder, settings]).returncode
         assert code == KILLED, code
-    data = {key: given[key] for key in ("changed", "huge") if key in given}
+    data = {key: given[key] for key in ("kind", "changed", "huge") if key in given}
     with connect(int(agent), ports, certs, checkpoints, given.get("save_every")) as network:
         save(network, folder, **data)
 
@@ -90,7 +108,7 @@ def end(end_at: str, agent: str, ports: str, certs: str, folder: str, settings: 
 
         setattr(network, name, call)
     with network:
-        fit(network)
+        fit(network, given.get("kind", "gram"))
 
 
 def connect(

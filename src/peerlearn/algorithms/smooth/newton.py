@@ -31,6 +31,7 @@ from peerlearn.algorithms.smooth.minimum import (
     Minimum,
     check_limits,
     check_start,
+    largest_sent,
     slopes_and_values,
     step_off,
 )
@@ -47,6 +48,7 @@ from peerlearn.local.losses import (
     hessians,
 )
 from peerlearn.network.base import Network
+from peerlearn.secret.statement import HIDDEN_SUMS
 
 __all__ = ["Newton"]
 
@@ -91,6 +93,7 @@ class Newton:
     """
 
     name: ClassVar = "newton"
+    claim: ClassVar = HIDDEN_SUMS
 
     tolerance: float = 1e-6
     max_iterations: int = 200
@@ -241,7 +244,8 @@ class _Search:
             # Sums and eigenvalues are rounded too.
             error += ROUNDING * self._alpha * length
             mu = float(D[0]) - 2 * ROUNDING * float(np.linalg.norm(D, 1))
-            bound = relative_bound(size + error, length, self._alpha, mu, math.sqrt(R2))
+            R = math.sqrt(R2) if isinstance(self._losses, SelfConcordantLosses) else math.inf
+            bound = relative_bound(size + error, length, self._alpha, mu, R)
         value += self._alpha / 2 * length**2
         return _Point(w, value, g, D, V, size, bound)
 
@@ -269,7 +273,7 @@ class _Search:
         # Hessians first: some losses compute values and gradients on the way.
         curved = hessians(losses, self.w)
         slopes = slopes_and_values(self._network, losses, self.w)
-        R = np.full(losses.agents, np.sqrt(HUGE))
+        R = np.full(losses.agents, np.sqrt(largest_sent(self._network)))
         if isinstance(losses, SelfConcordantLosses):
             R = losses.self_concordance()
         errors = gradient_errors(losses, self.w, slopes[:, :d])
@@ -277,5 +281,6 @@ class _Search:
         upper = curved[:, rows, columns]
         # The largest R of all is at most the root of the sum of squares.
         both = np.column_stack([slopes, R**2, errors, upper])
-        sums: Array = sum_to_root(self._network, sendable(both))
+        both = sendable(both, largest_sent(self._network))
+        sums: Array = sum_to_root(self._network, both, "values, gradients and Hessians of losses")
         return sums
