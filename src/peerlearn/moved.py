@@ -124,7 +124,7 @@ MOVED = {  # an old path may have become several modules
     "experiments.lab.training": "lab.training",
     "experiments.lab.training.drawing": "lab.training.global_seed",
     "experiments.lab.training.fitting": "lab.training.outcomes",
-    "experiments.lab.training.kept": "lab.training.memo",
+    "experiments.lab.training.kept": "lab.description.memo",
     "experiments.lab.training.labelling": "lab.training.labelling",
     "experiments.lab.training.loading": "lab.training.loading",
     "experiments.lab.training.making": "lab.training.estimators lab.training.networks",

@@ -309,7 +309,7 @@ def test_numbers_without_a_total_are_refused_before_they_are_masked(wrong):
     values[2, 1] = wrong
     with pytest.raises(DataError, match="number 1 of the sums of columns"):
         session.total("sums of columns", values)
-    with pytest.raises(DataError, match="more than secret sums can count"):
+    with pytest.raises(DataError, match="more than secret sums of 7 agents"):
         session.count("rows", np.full((7, 1), 2**53))
     assert network.ledger.messages == sent
     assert not session.quantities

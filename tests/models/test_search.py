@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -143,6 +144,86 @@ def test_the_choice_is_that_of_one_place(model, grid):
     )
 
 
+def series(lengths, outputs=1, seed=0):
+    """Sequences of these lengths, whose outputs remember the inputs."""
+    rng = np.random.default_rng(seed)
+    inputs = [rng.uniform(-1, 1, (length, 2)) for length in lengths]
+    sums = [np.cumsum(x, axis=0) for x in inputs]
+    targets = [
+        np.sin(each)[:, :outputs] + x[:, :outputs] ** 2
+        for each, x in zip(sums, inputs, strict=True)
+    ]
+    return inputs, [d[:, 0] if outputs == 1 else d for d in targets]
+
+
+def cut_as_agents_do(share, folds, washout):
+    """One long sequence becomes a stretch per fold; others stay whole."""
+    inputs, targets = share
+    if len(inputs) == 1 and len(inputs[0]) // folds > washout:
+        return np.array_split(inputs[0], folds), np.array_split(targets[0], folds)
+    return [x for x in inputs if len(x)], [d for d in targets if len(d)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "outputs", "grid"),
+    [
+        ({}, 1, {"alpha": [1e-6, 1e-2, 10.0], "spectral_radius": [0.4, 0.9]}),
+        ({"feedback_scaling": 0.3, "solver": "cg"}, 1, {"alpha": [1e-3, 1.0], "washout": [5, 8]}),
+        ({"leak": 0.7}, 2, [{"alpha": ["auto", 0.1]}, {"penalty": ["lasso"], "alpha": [0.05]}]),
+    ],
+    ids=["radius", "feedback", "two outputs"],
+)
+def test_echo_state_networks_are_searched_as_in_one_place(settings, outputs, grid):
+    """Agents have a long sequence, several, none, and one too short to be cut."""
+    empty, none = series([1], outputs)
+    shares = [
+        series([90], outputs, 1),
+        series([30, 40, 25, 31], outputs, 2),
+        (empty[0][:0], none[0][:0]),
+        series([12], outputs, 3),
+    ]
+    model = ESNRegressor(12, **{"washout": 5, "random_state": 1, **settings})
+    search = NetworkSearchCV(model, grid, cv=3, network=ring(4), random_state=0).fit(shares)
+    washout = 8 if "washout" in grid else 5
+    pieces = [cut_as_agents_do(share, 3, washout) for share in shares]
+    x = [each for own, _ in pieces for each in own]
+    d = [each for _, own in pieces for each in own]
+    folds = np.concatenate(search.folds_)
+    assert [len(own) for own in search.folds_] == [3, 4, 0, 1]
+    assert sorted(search.folds_[0]) == [0, 1, 2]
+    wanted = []
+    for candidate in search.cv_results_["params"]:
+        scores = []
+        for fold in range(3):
+            one = clone(model).set_params(**candidate)
+            kept, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            one.fit([x[j] for j in kept], [d[j] for j in kept])
+            w = one.washout
+            said = one.predict([x[j] for j in held], [d[j][:w] for j in held])
+            known = np.concatenate([d[j][w:] for j in held])
+            scores.append(r2_score(known, np.concatenate([each[w:] for each in said])))
+        wanted.append(np.mean(scores))
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], wanted, atol=1e-6)
+    assert search.best_index_ == int(np.argmax(wanted))
+    whole = [each for own, _ in shares for each in own if np.ndim(each) == 2 and len(each)]
+    outs = [each for own, ys in shares if isinstance(own, list) for each in ys]
+    best = clone(model).set_params(**search.best_params_).fit(whole, outs)
+    np.testing.assert_allclose(search.coefficients_[-1], best.coefficients_[0], atol=1e-6)
+    if outputs == 1:
+        assert search.score(*shares[1]) == pytest.approx(best.score(*shares[1]), abs=1e-6)
+
+
+def test_one_series_is_cut_among_agents_and_folds():
+    x = np.sin(0.2 * np.arange(401))[:, None]
+    model = ESNRegressor(20, washout=10, network=ring(4), random_state=0)
+    search = NetworkSearchCV(model, {"alpha": [1e-6, 1e3]}, random_state=0).fit(x[:-1], x[1:])
+    assert search.best_params_ == {"alpha": 1e-6}
+    assert [sorted(own) for own in search.folds_] == [[0, 1, 2, 3, 4]] * 4
+    assert search.best_estimator_.forecast(3).shape == (3, 1)
+    with pytest.raises(DataError, match="n_samples=4 sequences of the whole network cannot make 5"):
+        search.fit(x[:50], x[1:51])
+
+
 def test_all_alphas_share_the_sums_of_folds():
     model = RVFLClassifier(40, activation="tanh", solver="gram", random_state=0)
     sent = []
@@ -264,7 +345,7 @@ class TestRefusals:
         "model",
         [
             S3VMClassifier(),
-            ESNRegressor(),
+            ESNRegressor(solver="admm", network=ring()),
             RidgeClassifier(),
             make_pipeline(StandardScaler(), RVFLClassifier()),
             RVFLClassifier(solver="admm", network=ring()),
@@ -328,6 +409,7 @@ SEARCHES = [
         RVFLClassifier(10, activation="tanh"),
         LogisticClassifier(),
         RVFLRegressor(10, activation="tanh"),
+        ESNRegressor(10),
     )
 ]
 CHECKS = [

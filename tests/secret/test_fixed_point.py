@@ -116,12 +116,14 @@ def test_a_number_beyond_its_bound_is_refused():
 
 
 def test_counts_are_exact():
-    counts = np.array([0, 1, 2**62 - 1])
-    total = encode_counts(counts) + encode_counts(counts)
-    assert total.tolist() == [0, 2, 2**63 - 2]
+    counts = np.array([0, 1, 2**52])
+    total = encode_counts(counts, 2) + encode_counts(counts, 2)
+    assert total.tolist() == [0, 2, 2**53]
     for wrong in ([1.5], [-1]):
         with pytest.raises(InputError, match="whole numbers"):
-            encode_counts(wrong)
+            encode_counts(wrong, 2)
+    with pytest.raises(DataError, match="more than secret sums of 3 agents take"):
+        encode_counts([2**52], 3)
 
 
 def test_numbers_with_a_known_bound():

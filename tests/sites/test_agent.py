@@ -20,6 +20,7 @@ from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.cli import main
 from peerlearn.models import archive
 from peerlearn.network.peers import certificates
+from peerlearn.network.peers.chain_file import read_chain
 from peerlearn.sites.training import make_model
 from peerlearn.toml_reader import toml
 from tests.support.pages import ROOT
@@ -126,6 +127,16 @@ def test_files_that_a_run_leaves(trained):
             f"agent {name}: {len(SHARES[name])} rows, 4 columns of {name}."
             in (folder / name / "agent.log").read_text()
         )
+        assert report["left"]["head"] == read_chain(folder / name / "left.jsonl").head
+    done = call("privacy", "--left", folder)
+    assert done.exit_code == 0, done.output
+    assert "Gram matrices or R" in done.output
+    assert sum(left_counts(folder / name) for name in NAMES)[0] > 0
+
+
+def left_counts(folder):
+    """Messages and bytes that left an agent, as its ledger has them."""
+    return np.sum(list(read_chain(folder / "left.jsonl").entries[-1]["counts"].values()), axis=0)
 
 
 @pytest.mark.processes
@@ -411,6 +422,11 @@ def test_stopped_in_the_middle_and_started_again(tmp_path):
     for k, name in enumerate(names):
         found = archive.load(tmp_path / name / "model.npz").model.coefficients_[0]
         assert np.allclose(found, wanted.coefficients_[k], rtol=0, atol=1e-12)
+    sent = network.ledger
+    assert sum(left_counts(tmp_path / name) for name in names).tolist() == [
+        sent.messages,
+        sent.bytes,
+    ]
 
 
 def test_a_model_that_was_taken_away_is_not_claimed(tmp_path):

@@ -6,6 +6,7 @@ python -m tests.support.conformance peer K PORTS CERTS FOLDER [CHECKPOINTS]   on
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,14 @@ def run_mpi(folder: str, places: str = "") -> None:
 
 
 def run_peer(agent: str, ports: str, certs: str, folder: str, checkpoints: str = "") -> None:
-    """Run all cases at this agent."""
+    """Run all cases at this agent. With checkpoints it keeps a ledger too, and saves its totals."""
     kept = Path(checkpoints) if checkpoints else None
-    with peer(int(agent), ports, certs, checkpoints=kept) as network:
+    with peer(int(agent), ports, certs, checkpoints=kept, records=kept) as network:
         save_cases(network, folder)
+        if kept is not None:
+            totals = {"messages": network.ledger.messages, "bytes": network.ledger.bytes}
+            totals["head"] = network.record_left()
+            (kept / "totals.json").write_text(json.dumps(totals))
 
 
 if __name__ == "__main__":

@@ -6,4 +6,4 @@ neither.
 
 from __future__ import annotations
 
-PATIENCE = 300.0  # seconds
+PATIENCE = 900.0  # seconds

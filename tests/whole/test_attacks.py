@@ -16,6 +16,7 @@ from peerlearn import (
     AnchorLapClassifier,
     ConjugateGradient,
     Consensus,
+    LogisticClassifier,
     RVFLClassifier,
     RVFLRegressor,
     S3VMClassifier,
@@ -323,6 +324,24 @@ def test_a_new_row_is_read_from_a_stream_unless_its_sum_is_secret():
     check_words(network)
 
 
+def test_the_only_row_of_a_leaf_is_read_from_a_logistic_regression_unless_sums_are_secret():
+    """Sums for means and spreads of columns are those of the row."""
+    shares = [
+        (X[:1], y[:1]) for X, y in zip(np.split(G50C.X, 50), np.split(G50C.y, 50), strict=False)
+    ][:20]
+    shares[0] = (G50C.X[:50], G50C.y[:50])
+
+    def learn(**secrecy):
+        network = Tapped(PARENT, **secrecy)
+        LogisticClassifier(classes=[-1, 1], network=network).fit(shares)
+        return network
+
+    sums = learn().of("pass_on", LEAF)[0]  # count, weight, exposure, targets, columns, squares
+    np.testing.assert_array_equal(sums[4:54], shares[LEAF][0][0])
+
+    check_words(learn(secrecy="sums"))
+
+
 def rows_behind(G, n, h, tries=None):
     """The n rows whose sigmoid features h have the Gram matrix G, or those that were found."""
     found, rng = [], np.random.default_rng(0)
@@ -381,6 +400,11 @@ class TestOneLabelledRow:
         S3VMClassifier(network=network, random_state=0).fit(shares)
         _, _, labelled = network.of("pass_on", LEAF)[:3]
         np.testing.assert_array_equal(labelled[:-1], shares[LEAF][0][0])
+
+    def test_does_not_leak_from_s3vm_under_secrecy(self, shares):
+        network = Tapped(PARENT, secrecy="sums")
+        S3VMClassifier(classes=[0, 1], network=network, random_state=0).fit(shares)
+        check_words(network)
 
     def test_leaks_from_the_sums_of_anchor_lap(self, shares):
         """The sum over labelled rows of phi(x) y is +-phi(x): the first of phi shows the sign."""

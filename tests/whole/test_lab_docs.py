@@ -48,6 +48,35 @@ def test_frozen_features_do_not_depend_on_who_has_which_class(tmp_path, monkeypa
     assert together.mean("distance") < 1e-12
 
 
+def test_four_hospitals_are_dealt_by_site(tmp_path, monkeypatch):
+    """The example, read with made-up rows."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (120, 13)).astype(float)
+    X[::7, 12] = np.nan
+    names = [
+        "age",
+        "sex",
+        "cp",
+        "trestbps",
+        "chol",
+        "fbs",
+        "restecg",
+        "thalach",
+        "exang",
+        "oldpeak",
+        "slope",
+        "ca",
+        "thal",
+    ]
+    center, y = np.arange(120) % 4, rng.integers(0, 2, 120)
+    np.savez(tmp_path / "FedHeart.npz", X=X, y=y, center=center, columns=np.array(names))
+    monkeypatch.setenv("PEERLEARN_DATA", str(tmp_path))
+    comparison = read(ROOT / "examples" / "four-hospitals.toml", size="quick")
+    together = next(trial for trial in comparison.trials() if trial.network)
+    assert 0 <= comparison.protocol.run(together).values["error"] <= 1
+    assert comparison.runs == 18
+
+
 def test_the_page_shows_the_example_and_a_file_with_all_keys(written):
     example, whole, pipeline = re.findall(
         r"^```toml\n(.*?)^```", (ROOT / "docs/comparisons.md").read_text(), re.DOTALL | re.M

@@ -24,7 +24,7 @@ def count_codes(network: Network, codes: Codes, known: int) -> Codes:
     codes: hosted agents x columns, from 0 to known - 1.
     """
     one_hot = np.eye(known, dtype=np.int64)[codes]
-    return add_counts(network, one_hot)
+    return add_counts(network, one_hot, "agents with each kind of column")
 
 
 def codes_of_all(network: Network, codes: Codes, columns: list[int]) -> Codes:
@@ -32,7 +32,7 @@ def codes_of_all(network: Network, codes: Codes, columns: list[int]) -> Codes:
     own = np.zeros((len(network.hosted), network.size, len(columns)), dtype=np.int64)
     for k, agent in enumerate(network.hosted):
         own[k, agent] = codes[k, columns]
-    return add_counts(network, own)
+    return add_counts(network, own, None)
 
 
 def name_agents(network: Network, agents: list[int]) -> str:

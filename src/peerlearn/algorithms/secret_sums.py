@@ -41,10 +41,10 @@ from peerlearn.algorithms.sums import (
 )
 from peerlearn.algorithms.unexpected import unexpected_message
 from peerlearn.arrays import Array
-from peerlearn.errors import DataError, NetworkError, PeerlearnError, WireError
-from peerlearn.network.base import Message, Network, describe
+from peerlearn.errors import NetworkError, PeerlearnError, WireError
+from peerlearn.network.base import MASKED, Message, Network, describe
 from peerlearn.secret import wide
-from peerlearn.secret.fixed_point import MOST_COUNTED, decode_wide, encode_counts, encode_wide
+from peerlearn.secret.fixed_point import decode_wide, encode_counts, encode_wide
 from peerlearn.secret.keys import (
     KEY_BYTES,
     LABEL,
@@ -186,14 +186,8 @@ class SecretSession:
         quantity: what is counted. counts: of each hosted agent, agents x any shape. The result has
         the same shape.
         """
-        most = MOST_COUNTED // self._network.size
-        if counts.size and counts.max() > most:
-            raise DataError(
-                f"{counts.max()} {quantity} are more than secret sums can count, {most} per agent: "
-                "give fewer"
-            )
+        words = encode_counts(counts.reshape(len(counts), -1), self._network.size)
         self.known_to_all.add(quantity)
-        words = encode_counts(counts.reshape(len(counts), -1))
         total = self.sum_to_root(quantity, words[:, :, None])
         answers = self.answer(total, words.shape[1], lambda found: found[:, 0].astype(np.float64))
         return answers.astype(np.int64).reshape(counts.shape)
@@ -239,7 +233,7 @@ class SecretSession:
         def unpack(message: Message, sender: int) -> MaskedSum:
             return _unpack(message, sender, (numbers + 1, limbs))
 
-        with network.allow_messages():
+        with network.allow_messages(quantity, MASKED):
             sums = merge_to_root(network, masked, unpack)
         for agent, found in zip(network.hosted, sums, strict=True):
             if agent == network.tree.root:
@@ -269,7 +263,8 @@ class SecretSession:
         """
         network = self._network
         codes = np.full((len(values), 1), FINE if self._is_intact else MASKS_LEFT)
-        with network.allow_messages():
+        about = self.quantities[-1] if self.quantities else "a search that begins"
+        with network.allow_messages(f"answer of the root to {about}"):
             rows = broadcast_from_root(network, np.hstack([codes, values]))
         self._histories = [
             digest(before, row.tobytes()) for before, row in zip(self._histories, rows, strict=True)
@@ -322,13 +317,22 @@ def session_of(network: Network) -> SecretSession:
     return session
 
 
+def sum_in_secret(
+    network: Network, quantity: str, x: Array, otherwise: Callable[[Array], Array]
+) -> Array:
+    """Return a secret total of x at all agents; without secrecy, what `otherwise` returns."""
+    if network.secrecy is None:
+        return otherwise(x)
+    return session_of(network).total(quantity, x)
+
+
 def open_session(network: Network) -> SecretSession:
     """Exchange keys and check all signatures, and return the session.
 
     Raises the same kind of error at all agents if any of them finds something wrong. No masked
     number has been sent then.
     """
-    with network.allow_messages():
+    with network.allow_messages("session keys and signatures"):
         return _open(network)
 
 

@@ -13,21 +13,28 @@ but would show neighbors values of single rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from peerlearn.algorithms.agreement import no_rows
 from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.secret_sums import sum_in_secret
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 
+AVERAGING = Averaging(tolerance=1e-12)
+# Names of the sums where they are secret.
+SUMS = "number of values and sum of each column"
+MOMENTS = "sum and squares of each column about its mean"
+
 
 def mean_and_deviation(network: Network, inputs: Sequence[Array]) -> tuple[Array, Array]:
     """Return m and s for the hosted agents: agents x columns each."""
-    averaging = Averaging(tolerance=1e-12)
+    total = partial(AVERAGING.total, network)
     own_sums = [np.append(X.sum(axis=0), len(X)) for X in inputs]
-    sums = averaging.total(network, np.stack(own_sums))
+    sums = sum_in_secret(network, SUMS, np.stack(own_sums), total)
     if sums[0, -1] < 0.5:  # no rows: all agents see this alike
         raise no_rows()
     N = sums[:, -1:]
@@ -37,7 +44,7 @@ def mean_and_deviation(network: Network, inputs: Sequence[Array]) -> tuple[Array
         x = X - mean
         squares = np.einsum("ij,ij->j", x, x)
         moments.append(np.concatenate([x.T @ np.ones(len(x)), squares]))
-    D, S = np.split(averaging.total(network, np.stack(moments)), 2, axis=1)
+    D, S = np.split(sum_in_secret(network, MOMENTS, np.stack(moments), total), 2, axis=1)
     return m + D / N, _deviation(N, m, D, S)
 
 
@@ -49,19 +56,19 @@ def mean_and_deviation_with_gaps(
     All have one number per column and the same bits at all agents. A column without values has
     m = 0 and s = 1.
     """
-    averaging = Averaging(tolerance=1e-12)
     own_sums = []
     for X in inputs:
         present = np.sum(~np.isnan(X), axis=0)
         own_sums.append(np.stack([np.nansum(X, axis=0), present]))
-    sums, counts = sum_alike(network, np.stack(own_sums), averaging)[0]
+    total = partial(sum_alike, network, averaging=AVERAGING)
+    sums, counts = sum_in_secret(network, SUMS, np.stack(own_sums), total)[0]
     N = np.maximum(np.rint(counts), 1.0)
     m = sums / N
     own_moments = []
     for X in inputs:
         x = X - m
         own_moments.append(np.stack([np.nansum(x, axis=0), np.nansum(x**2, axis=0)]))
-    D, S = sum_alike(network, np.stack(own_moments), averaging)[0]
+    D, S = sum_in_secret(network, MOMENTS, np.stack(own_moments), total)[0]
     return np.rint(counts), m + D / N, _deviation(N, m, D, S)
 
 

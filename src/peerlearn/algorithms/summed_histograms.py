@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peerlearn.algorithms.averaging import Averaging
+from peerlearn.algorithms.secret_sums import one_session, session_of
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
 from peerlearn.errors import InputError
@@ -75,9 +76,16 @@ def quantiles(
     ranks_wanted = np.array(at, dtype=np.float64)
     if not ((ranks_wanted >= 0) & (ranks_wanted <= 1)).all():
         raise InputError(f"quantiles at {list(at)!r:.60} are asked for: give numbers from 0 to 1")
+    with one_session(network):
+        return _quantiles(network, inputs, ranks_wanted, accuracy)
+
+
+def _quantiles(
+    network: Network, inputs: Sequence[Array], ranks_wanted: Array, accuracy: float
+) -> Array:
     keys = [[np.sort(_keys(x[~np.isnan(x)])) for x in X.T] for X in inputs]
     counts = np.array([[len(own) for own in columns] for columns in keys], dtype=np.int64)
-    n = add_counts(network, counts)
+    n = add_counts(network, counts, "number of values of each column")
     place = np.outer(ranks_wanted, np.maximum(n - 1, 0))  # quantiles x columns
     low = np.floor(place).astype(np.int64)
     high = np.minimum(low + 1, np.maximum(n - 1, 0))
@@ -89,8 +97,15 @@ def quantiles(
     return np.where(n == 0, np.nan, between)
 
 
-def add_counts(network: Network, counts: Counts) -> Counts:
-    """Return the sum of all agents' counts, without the axis of agents; the same at all of them."""
+def add_counts(network: Network, counts: Counts, quantity: str | None) -> Counts:
+    """Return the sum of all agents' counts, without the axis of agents; the same at all of them.
+
+    quantity: what is counted, as a total that agents may learn under secrecy; None if it shows
+    counts of single agents, which is refused then.
+    """
+    if network.secrecy is not None and quantity is not None:
+        total: Counts = session_of(network).count(quantity, counts)[0]
+        return total
     sums = sum_alike(network, cast(Array, counts), EXACT)[0]
     rounded: Counts = np.rint(sums).astype(np.int64)
     return rounded
@@ -119,7 +134,7 @@ def _values_of(
             np.column_stack([column.astype(np.uint64), begin]), axis=0, return_inverse=True
         )
         own = [[_histogram(columns[j], p, known) for j, p in bins] for columns in keys]
-        h = add_counts(network, np.array(own, dtype=np.int64))[which.ravel()]
+        h = add_counts(network, np.array(own, dtype=np.int64), "histograms")[which.ravel()]
         up_to = np.cumsum(h, axis=1)
         digit = np.argmax(up_to > rank[:, None], axis=1)
         below = (up_to - h)[np.arange(len(rank)), digit]

@@ -33,7 +33,7 @@ def main() -> None:
       peerlearn reproduce     the experiments of the thesis, its numbers beside ours
       peerlearn up FILE       a network of real processes on this machine
       peerlearn agent FILE    one real agent, at its site
-      peerlearn privacy FILE  who could compute whose values, before anything runs
+      peerlearn privacy FILE  who could compute whose values before a run, and what left
       peerlearn predict       predictions of a saved model for the rows of a file
       peerlearn summary       its coefficients with standard errors and p-values
       peerlearn demo --help   options and examples of a command

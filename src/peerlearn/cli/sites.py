@@ -113,6 +113,7 @@ def agent(
       [network]
       agents = ["north", "south"]
       links = [["north", "south"]]
+      # secrecy = "sums": neighbors see masked sums only (3 agents or more)
       [neighbors]
       south = "south.example:7101"
       [certificates]
@@ -133,6 +134,7 @@ def agent(
       report.json, .txt       how it was trained and what was sent
       agent.log, status.json  what happens while it runs
       checkpoints/            what the agent needs to continue if it is killed
+      left.jsonl              what left the site, for peerlearn privacy --left
     """
     from peerlearn.sites.agent import run_agent
     from peerlearn.sites.lifeline import end_with_standard_input
@@ -182,6 +184,7 @@ def up(file: Path) -> None:
       NAME/site.toml          what it was started with
       NAME/model.npz          what it learned
       NAME/agent.log          what happened
+      NAME/left.jsonl         what left the agent, for peerlearn privacy --left
       NAME/output.txt         what it printed
     """
     from peerlearn.sites.outcome import measure

@@ -72,7 +72,14 @@ class DataInfo:
     description: str
 
 
-def load(name: str, folder: Folder = None, *, seed: int = 0, scaled: bool = True) -> DataSet:
+def load(
+    name: str,
+    folder: Folder = None,
+    *,
+    seed: int = 0,
+    scaled: bool = True,
+    gaps: bool = False,
+) -> DataSet:
     """Load the data set of a name.
 
     Columns of g50c, G50C and the bundled sets except digits are scaled to [-1, 1]. Those of digits
@@ -90,6 +97,8 @@ def load(name: str, folder: Folder = None, *, seed: int = 0, scaled: bool = True
         Seed of data sets that are generated.
     scaled : bool, default True
         False leaves the columns as found.
+    gaps : bool, default False
+        True takes files with gaps (NaN) in X, whose columns are then left as found.
 
     Returns
     -------
@@ -114,7 +123,7 @@ def load(name: str, folder: Folder = None, *, seed: int = 0, scaled: bool = True
     found = _find_files(folder)
     path = found.get(name) if folder is None else match(name, found)
     if path is not None:
-        return from_file(path, scaled)
+        return from_file(path, scaled and not gaps, gaps=gaps)
     if name in RECIPES:
         return RECIPES[name].build(seed, scaled)
     raise _missing_error(name, resolve_folder(folder), found)

@@ -27,8 +27,8 @@ def get_X_and_y(arrays: Mapping[str, Entry], path: Path) -> tuple[Entry, Entry]:
     return arrays["X"], arrays["y"]
 
 
-def check_rows(X: AnyArray, path: Path) -> Array:
-    """Return X as float64, rows by columns. Images are flattened to rows."""
+def check_rows(X: AnyArray, path: Path, *, gaps: bool = False) -> Array:
+    """Return X as float64, rows by columns; images are flattened to rows. gaps: allow NaN."""
     if X.dtype.kind not in "fiub":
         raise DataError(
             f"X in {path} has type {X.dtype}, but must be real numbers: encode it as numbers "
@@ -40,7 +40,7 @@ def check_rows(X: AnyArray, path: Path) -> Array:
             "a table"
         )
     rows = np.ascontiguousarray(X.reshape(len(X), -1), dtype=np.float64)
-    _check_finite(rows, "X", path)
+    _check_finite(np.where(np.isnan(rows), 0.0, rows) if gaps else rows, "X", path)
     return rows
 
 

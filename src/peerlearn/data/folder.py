@@ -62,7 +62,7 @@ def match(name: str, found: dict[str, Path]) -> Path | None:
     return found[alike[0]] if alike else None
 
 
-def from_file(path: Path, scaled: bool) -> DataSet:
+def from_file(path: Path, scaled: bool, *, gaps: bool = False) -> DataSet:
     """Read the data set of one file. Arrays other than X and y are kept in extras."""
     arrays = npz.read(path)
     X, y = get_X_and_y(arrays, path)
@@ -71,7 +71,7 @@ def from_file(path: Path, scaled: bool) -> DataSet:
     source = f"read from {path}"
     if known is None:
         source += f", task guessed from the type of y ({y.dtype})"
-    rows = check_rows(X, path)
+    rows = check_rows(X, path, gaps=gaps)
     y = targets(check_targets(y, len(rows), task, path), task)
     rows, scaling = scale(rows, range_of_file(rows, known) if scaled else None)
     extras: dict[str, AnyArray] = {

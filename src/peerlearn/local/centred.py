@@ -198,6 +198,7 @@ class UncentredProblems:
         self._read = read
         self.rows = np.array(rows, dtype=np.intp)
         self.shape = shape  # B, M
+        self.weighted = False  # whether rows have weights
         self.inputs: list[Array] = []
         self.features: RandomFeatures | None = None
 
@@ -237,6 +238,7 @@ class UncentredProblems:
                     yield k, np.hstack([H, y[block]]), None if w is None else w[block]
 
         problems = cls(agents, [x.shape[0] for x in X], (B, M), read)
+        problems.weighted = weights is not None
         if isinstance(features, RandomFeatures):
             problems.inputs = list(X)
             problems.features = features

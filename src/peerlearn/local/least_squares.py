@@ -371,13 +371,15 @@ class LeastSquares:
 
     def triangles(self) -> Array:
         """Return the upper triangles of H_k'H_k, row by row: B (B + 1) / 2 numbers per agent."""
-        B = self.shape[0]
-        upper = np.triu_indices(B)
-        triangles = np.empty((self.agents, len(upper[0])))
+        upper = np.triu_indices(self.shape[0])
+        return np.stack([gram[upper] for gram in self.grams()])
+
+    def grams(self) -> list[Array]:
+        """Return H_k'H_k of each agent."""
+        grams: dict[int, Array] = {}
         for group in self.groups:
-            for k, gram in zip(group.agents, group.gram(), strict=True):
-                triangles[k] = gram[upper]
-        return triangles
+            grams |= dict(zip(group.agents.tolist(), group.gram(), strict=True))
+        return [grams[k] for k in range(self.agents)]
 
     def _each(self, compute: Callable[[Wide | Tall], Array]) -> Array:
         if len(self.groups) == 1:  # the common case, agents of similar size: no copy

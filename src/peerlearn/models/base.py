@@ -213,6 +213,15 @@ class NetworkModel(ABC, BaseEstimator):
         """Refuse settings with which a saved model could not predict from the rows of a file."""
 
 
+def check_need(kind: str, need: str, *, is_met: bool) -> None:
+    """Refuse a model that would send more than masked sums, unless what it needs is met."""
+    if not is_met:
+        raise InputError(
+            f"this network keeps sums secret, and {kind} then needs {need}: set it, or use a "
+            "network without secrecy; nothing was sent"
+        )
+
+
 class Answer(Protocol):
     """Result of training. `Solution` and `Minimum` of the solvers are answers."""
 

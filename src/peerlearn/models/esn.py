@@ -20,18 +20,21 @@ This file has the parameters, and how states become a least-squares problem.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.agreement import Drawn, probe
 from peerlearn.algorithms.averaging import total
-from peerlearn.algorithms.readout.auto import READOUT
+from peerlearn.algorithms.readout.auto import READOUT, Auto
 from peerlearn.algorithms.readout.chosen_alpha import solve_with_chosen_alpha
+from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
+from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.means import common_means
+from peerlearn.algorithms.readout.secret_gram import solve_in_secret
 from peerlearn.algorithms.readout.solver import Solution, Solver, must_take
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array
@@ -49,11 +52,15 @@ from peerlearn.models.base import (
     RandomState,
     Setup,
     check_intercept,
+    check_need,
     check_whole_number,
+    network_of,
     number_between,
 )
 from peerlearn.models.reservoir_archive import ReservoirArchive
+from peerlearn.models.secret_parts import check_secret_part
 from peerlearn.models.sequence_shares import Sequences
+from peerlearn.models.streams import PART
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 
@@ -162,6 +169,7 @@ class ESNRegressor(ReservoirArchive):
     seeds: ClassVar = (RESERVOIR, DEALING)
     alone: ClassVar = {"solver": "local"}
     adds_constant: ClassVar = False
+    sum_solvers: ClassVar = (Auto, Gram, ConjugateGradient)
 
     def __init__(
         self,
@@ -238,6 +246,18 @@ class ESNRegressor(ReservoirArchive):
             )
         return setup
 
+    def check_secrecy(self, parts: Mapping[str, Any]) -> None:
+        if self.begins_stream:
+            network = network_of(self.network)
+            check_secret_part(self.part(PART), network, "use stream='exact'")
+            return
+        for need, is_met in {
+            "solver='gram'": isinstance(parts["solver"], Gram),
+            "penalty='ridge'": self.penalty == "ridge",
+            "a number as alpha": self.alpha != "auto",
+        }.items():
+            check_need(type(self).__name__, need, is_met=is_met)
+
     def check_parameters(self) -> None:
         check_whole_number(self.n_reservoir, "n_reservoir", 1)
         check_whole_number(self.washout, "washout", 0)
@@ -298,6 +318,8 @@ class ESNRegressor(ReservoirArchive):
     def train(self, setup: Setup, sequences: Sequences) -> Answer:
         network = setup.network
         solver: Solver = setup.parts["solver"]
+        if network.secrecy is not None:
+            return self._train_in_secret(network, setup.parts["solver"], sequences)
         # Without a penalty the constant among the features is the intercept already.
         if not self.fit_intercept or self.alpha == 0:
             problems = self._harvest(network, sequences, harvest_problems)
@@ -312,6 +334,19 @@ class ESNRegressor(ReservoirArchive):
         coefficients = answer.coefficients.copy()
         # The constant is 0 about its mean, so that its own coefficient is 0 too.
         coefficients[:, 0] = intercepts(means[:, 1:], answer.coefficients[:, 1:])
+        return replace(answer, coefficients=coefficients)
+
+    def _train_in_secret(self, network: Network, solver: Gram, sequences: Sequences) -> Answer:
+        self.alpha_ = np.full(len(network.hosted), float(self.alpha))
+        answer, constants = solve_in_secret(
+            network,
+            self._harvest(network, sequences, harvest_uncentred),
+            float(self.alpha),
+            tolerance=solver.tolerance,
+            intercept=bool(self.fit_intercept) and self.alpha != 0,
+        )
+        coefficients = answer.coefficients.copy()
+        coefficients[:, 0] += constants
         return replace(answer, coefficients=coefficients)
 
     def _solve(

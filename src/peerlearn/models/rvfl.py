@@ -56,6 +56,7 @@ from peerlearn.algorithms.readout.means import common_means, common_sums, secret
 from peerlearn.algorithms.readout.ridge_paths import FoldRows, ridge_paths
 from peerlearn.algorithms.readout.secret_gram import solve_in_secret
 from peerlearn.algorithms.readout.solver import Solver, must_take
+from peerlearn.algorithms.secret_sums import sum_in_secret
 from peerlearn.algorithms.streaming.learner import STREAMING, Learner
 from peerlearn.arrays import Array, Indices
 from peerlearn.data.dataset import AnyArray
@@ -81,6 +82,7 @@ from peerlearn.models.base import (
     RandomState,
     Setup,
     check_intercept,
+    check_need,
     network_of,
 )
 from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
@@ -100,6 +102,7 @@ from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.models.streams import Rows as StreamRows
 from peerlearn.models.targets import NumberTargets
 from peerlearn.network import Network
+from peerlearn.secret.refusals import secret_error
 
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
 
@@ -171,17 +174,15 @@ class _RVFL(StreamModel, RowModel):
             "features='fixed' or others that do not follow from the data": (
                 self.features != "auto" or self.activation is not None
             ),
-            "no class_weight": getattr(self, "class_weight", None) is None,
+            "solver='gram' for class_weight": (
+                getattr(self, "class_weight", None) is None or isinstance(solver, Gram)
+            ),
             "no probability=True, which would need more sums": (
                 getattr(self, "probability", None) is not True
             ),
         }
         for need, is_met in needs.items():
-            if not is_met:
-                raise InputError(
-                    f"this network keeps sums secret, and {kind} then needs {need}: set it, or use "
-                    "a network without secrecy; nothing was sent"
-                )
+            check_need(kind, need, is_met=is_met)
 
     def check_parameters(self) -> None:
         if self.n_hidden is not None:
@@ -277,10 +278,10 @@ class _RVFL(StreamModel, RowModel):
         -------
         self : the model
         """
-        if sample_weight is not None and network_of(self.network).secrecy is not None:
-            raise InputError(
-                "sample_weight is given, and secret sums take no weights yet: leave it out, or use "
-                "a network without secrecy; nothing was sent"
+        secret = network_of(self.network).secrecy is not None
+        if sample_weight is not None and secret and not isinstance(self.part("solver"), Gram):
+            raise secret_error(
+                "sample_weight", "is given", "use solver='gram', which takes weights"
             )
         return self.fit_over_network(X, y, sample_weight)
 
@@ -298,9 +299,9 @@ class _RVFL(StreamModel, RowModel):
     ) -> Answer:
         network = setup.network
         solver: Solver = setup.parts["solver"]
-        if network.secrecy is not None:
-            return self._train_in_secret(network, solver, inputs, outputs)
         weights = self.weigh_rows(network, solver, outputs, weights)
+        if network.secrecy is not None:
+            return self._train_in_secret(network, solver, inputs, outputs, weights)
         note = self._choose_settings(setup, inputs, outputs, weights)
         if self.alpha == 0:
             self._check_determined(network, inputs)
@@ -328,7 +329,12 @@ class _RVFL(StreamModel, RowModel):
         return answer
 
     def _train_in_secret(
-        self, network: Network, solver: Solver, inputs: list[Array], outputs: list[Array]
+        self,
+        network: Network,
+        solver: Solver,
+        inputs: list[Array],
+        outputs: list[Array],
+        weights: list[Array] | None,
     ) -> Answer:
         self.alpha_ = np.full(len(inputs), float(self.alpha))
         if isinstance(self, Probabilities):
@@ -336,9 +342,7 @@ class _RVFL(StreamModel, RowModel):
         if isinstance(solver, Gram):
             answer, self.intercept_ = solve_in_secret(
                 network,
-                self.features_,
-                inputs,
-                outputs,
+                UncentredProblems.of_inputs(self.features_, inputs, outputs, weights),
                 float(self.alpha),
                 tolerance=solver.tolerance,
                 intercept=bool(self.fit_intercept),
@@ -753,7 +757,9 @@ class RVFLClassifier(Probabilities, _RVFL):
             self.classes_.tolist(),
             outputs,
             weights,
-            lambda counts: common_sums(network, solver, counts),
+            lambda counts: sum_in_secret(
+                network, "rows of each class", counts, partial(common_sums, network, solver)
+            ),
         )
 
     def partial_fit(

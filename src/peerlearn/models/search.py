@@ -43,8 +43,11 @@ from peerlearn.models.base import (
 )
 from peerlearn.models.row_model import shares_of
 from peerlearn.models.scores import SCORES, Score
+from peerlearn.models.sequence_folds import divide_sequences, pick, statistics_of
+from peerlearn.models.sequence_shares import are_many
 from peerlearn.network import Network
 from peerlearn.network.base import Counts
+from peerlearn.secret.refusals import secret_error
 
 __all__ = ["NetworkSearchCV"]
 
@@ -71,10 +74,11 @@ def _best_has(name: str) -> Any:
 class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
     """Exact grid search by K-fold cross-validation; rows stay at their agents.
 
-    It is scikit-learn's GridSearchCV for models whose training is sums: RVFL models with the
-    solvers "auto", "gram" and "cg", `LogisticClassifier` and `GLMRegressor` with "newton" and
-    "lbfgs". Each agent divides its own rows into folds and scores its own held-out rows; sums of
-    these scores are all that is sent besides the training.
+    It is scikit-learn's GridSearchCV for models whose training is sums: RVFL models and
+    `ESNRegressor` with the solvers "auto", "gram" and "cg", `LogisticClassifier` and `GLMRegressor`
+    with "newton" and "lbfgs". Each agent divides its own rows into folds and scores its own
+    held-out rows; sums of these scores are all that is sent besides the training. Of an
+    `ESNRegressor`, folds have whole sequences, or stretches of time of an agent's only sequence.
 
     Parameters
     ----------
@@ -108,7 +112,7 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
     cv_results_ : dict of str to array
         Scores of all candidates, as scikit-learn names them, without times.
     folds_ : list of ndarray
-        The fold of each row of each hosted agent.
+        The fold of each row, sequence or stretch of each hosted agent.
     scorer_ : str
         Name of the score.
     report_ : Report
@@ -162,7 +166,7 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_columns), or list of (X_k, y_k)
-            The rows, as the estimator's `fit` takes them.
+            The rows or sequences, as the estimator's `fit` takes them.
         y : array-like of shape (n_rows,), default None
             The targets of the rows; None if X is a list of shares.
 
@@ -177,25 +181,35 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
             network = setup.network
             mark = network.ledger.mark()
             score = SCORES[self._scoring(base)]
-            inputs, targets, _ = shares_of(base, network, X, y, seed=setup.seeds[DEALING])
-            if is_classifier(base):
-                targets = [column_or_1d(y_k, warn=True) for y_k in targets]
-            self.n_features_in_ = inputs[0].shape[1]
-            shares = list(zip(inputs, targets, strict=True))
+            shares = self._shares(base, setup, candidates, X, y)
+            self.n_features_in_ = base.n_features_in_
             self._compare(setup, candidates, score, seed, shares)
             self.folds_ = [
                 draw_folds(y_k, self.cv, is_classifier(base), (seed, agent))
                 for agent, (_, y_k) in zip(network.hosted, shares, strict=True)
             ]
-            point = score.common_point(setup, targets)
+            point = score.common_point(setup, [_joined(y_k) for _, y_k in shares])
             statistics = self._score(self._for_folds(base, score), candidates, shares, score, point)
             sums = common_sums(network, setup.parts["solver"], statistics)[0]
             self._rank(candidates, score, sums)
             best = _with(base, self.best_params_)
             if self.refit:
-                self.best_estimator_ = best.fit(shares)
+                given = (X, y) if base.takes == "sequences" else (shares,)  # not as they were cut
+                self.best_estimator_ = best.fit(*given)
                 self.report_ = self._report(best.report_, network.ledger.since(mark))
         return self
+
+    def _shares(
+        self, base: Any, setup: Setup, candidates: Sequence[Settings], X: Any, y: Any
+    ) -> Shares:
+        """Return the rows of each hosted agent, or its sequences."""
+        if base.takes == "sequences":
+            washout = max(candidate.get("washout", base.washout) for candidate in candidates)
+            return [*divide_sequences(base, setup, X, y, folds=self.cv, washout=washout)]
+        inputs, targets, _ = shares_of(base, setup.network, X, y, seed=setup.seeds[DEALING])
+        if is_classifier(base):
+            targets = [column_or_1d(y_k, warn=True) for y_k in targets]
+        return list(zip(inputs, targets, strict=True))
 
     def check_settings(self) -> Setup:
         """Check all parameters and candidates, and return the first one's setup. Send nothing."""
@@ -240,9 +254,21 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise InputError(f"refit is {self.refit!r:.60}: give True or False")
         self._scoring(base)
         setups: list[Setup] = []
+        if network_of(base.network).secrecy is not None:
+            raise secret_error(
+                "NetworkSearchCV",
+                "would make many totals over parts of the rows",
+                "search at one site",
+            )
         for candidate in candidates:
             model = _with(base, candidate)
             setup = model.check_settings()
+            if setup.network.secrecy is not None:
+                raise InputError(
+                    "this network keeps sums secret, and a search would send sums over parts of "
+                    "single agents' rows: choose the settings yourself, or use a network without "
+                    "secrecy; nothing was sent"
+                )
             solver = setup.parts["solver"]
             if setup.network.size > 1 and not isinstance(solver, model.sum_solvers):
                 raise InputError(
@@ -287,15 +313,16 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
             "refit": bool(self.refit),
             "param_grid": repr(candidates),
             "the seed of the folds": seed,
-            "the number of columns of X": shares[0][0].shape[1],
+            "the number of columns of X": self.n_features_in_,
         }
-        rows = np.array([[X.shape[0]] for X, _ in shares], dtype=np.float64)
+        rows = np.array([[len(y)] for _, y in shares], dtype=np.float64)
         check_same_settings(setup.network, settings, rows=rows[:, 0].astype(int).tolist())
         count = round(float(common_sums(setup.network, setup.parts["solver"], rows)[0, 0]))
         if count < self.cv:
+            what = "sequences" if self.estimator.takes == "sequences" else "rows"
             raise DataError(
-                f"n_samples={count} rows of the whole network cannot make {self.cv} folds: give "
-                "more rows, or a smaller cv"
+                f"n_samples={count} {what} of the whole network cannot make {self.cv} folds: give "
+                f"more {what}, or a smaller cv"
             )
 
     def _for_folds(self, base: Any, score: Score) -> Any:
@@ -317,11 +344,11 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
         for places in _differ_in_alpha(candidates):
             settings = [candidates[place] for place in places]
             for fold, n, model in self._models(base, settings, shares):
-                for k, (X, y) in enumerate(shares):
+                for k, share in enumerate(shares):
                     held_out = self.folds_[k] == fold
                     if held_out.any():
-                        one = of_agent(model, k)
-                        statistics = score.statistics(one, X[held_out], y[held_out], point)
+                        rows = pick(share, held_out)
+                        statistics = statistics_of(score, of_agent(model, k), *rows, point)
                         found[k, places[n], fold] = statistics
         return found.reshape(len(shares), -1)
 
@@ -338,8 +365,8 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
                 return
         for fold in range(self.cv):
             rest = []
-            for (X, y), own in zip(shares, self.folds_, strict=True):
-                rest.append((X[own != fold], y[own != fold]))
+            for share, own in zip(shares, self.folds_, strict=True):
+                rest.append(pick(share, own != fold))
             for n, candidate in enumerate(settings):
                 yield fold, n, _with(base, candidate).fit(rest)
 
@@ -409,8 +436,11 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
         """Return the score of the best estimator on these rows, by the score of the search."""
         best = self._fitted()
         score = SCORES[self.scorer_]
-        targets = np.asarray(y)
-        return score.value(score.statistics(best, X, targets, score.own_point(targets)))
+        many = best.takes == "sequences" and are_many(X)
+        given: Any = y
+        targets = list(given) if many else np.asarray(given)
+        point = score.own_point(_joined(targets))
+        return score.value(statistics_of(score, best, X, targets, point))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -420,6 +450,8 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
         tags.regressor_tags = inner.regressor_tags
         tags.target_tags = inner.target_tags
         tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.three_d_array = inner.input_tags.three_d_array
+        tags.non_deterministic = inner.non_deterministic
         return tags
 
 
@@ -437,6 +469,11 @@ def draw_folds(y: Any, folds: int, by_class: bool, seed: tuple[int, int]) -> Ind
     found = np.empty(len(y), dtype=np.intp)
     found[order] = (rng.integers(folds) + np.arange(len(y))) % folds
     return found
+
+
+def _joined(y: Any) -> Any:
+    """Return the targets of rows, or of all samples of several sequences."""
+    return np.concatenate(y) if isinstance(y, list) else y
 
 
 def of_agent(model: Any, k: int) -> Any:

@@ -38,6 +38,8 @@ __all__ = ["Network"]
 # What one agent sends in `exchange`: named arrays of any shape.
 Message = Mapping[str, np.ndarray[Any, Any]]
 Secrecy = Literal["sums"]
+PLAIN = "plain"
+MASKED = "masked sum"
 
 
 @dataclass(frozen=True)
@@ -231,6 +233,9 @@ class Network(ABC):
     colluders: int = 0
     sessions: Any = None  # of secret sums, in a block of `algorithms.secret_sums.one_session`
     _messages_allowed: bool = False
+    # Name and protection of what is sent now, for the ledger of what left a site.
+    _quantity: str = ""
+    _protection: str = PLAIN
 
     def __init__(self, graph: nx.Graph, weights: npt.ArrayLike | sp.sparray = "metropolis") -> None:
         self.graph = graphs.checked(graph)
@@ -284,17 +289,22 @@ class Network(ABC):
         """Note the digest of what will be masked; an engine that resumes refuses another one."""
 
     @contextmanager
-    def allow_messages(self) -> Iterator[None]:
+    def allow_messages(self, quantity: str = "", protection: str = PLAIN) -> Iterator[None]:
         """Return a block in which messages are sent under secrecy too.
 
         It is for masked sums, and for what does not depend on the data of a single agent.
+
+        quantity: name of what is sent, for the ledger of what left a site; by default, the name
+        that belongs to the code that sends. protection: how it is protected.
         """
-        before = self._messages_allowed
+        before = (self._messages_allowed, self._quantity, self._protection)
         self._messages_allowed = True
+        self._quantity = quantity
+        self._protection = protection
         try:
             yield
         finally:
-            self._messages_allowed = before
+            self._messages_allowed, self._quantity, self._protection = before
 
     @property
     def hides_sums(self) -> bool:
@@ -308,8 +318,9 @@ class Network(ABC):
             return
         raise InputError(
             f"this network keeps sums secret, and {call} would show numbers of single agents to "
-            "their neighbors; nothing was sent. Train RVFLClassifier or RVFLRegressor with "
-            "solver='gram', which sends masked sums only, or make the network without secrecy"
+            "their neighbors; nothing was sent. Train RVFLClassifier, RVFLRegressor or "
+            "ESNRegressor with solver='gram', which sends masked sums only, or make the network "
+            "without secrecy"
         )
 
     # Every agent knows the graph and the weights, and therefore all of the following

@@ -9,7 +9,8 @@ have the bits of `SimulatedNetwork(graph, exact_order=True)`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, NoReturn, Protocol
 
 import networkx as nx
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from peerlearn.arrays import Addends, Array, Indices, all_finite, per_agent
+from peerlearn.arrays import FLOAT, Addends, Array, Indices, all_finite, per_agent
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network import codec, kernels
 from peerlearn.network.base import Message, Network, check_addends, not_finite, row_bytes
@@ -25,8 +26,10 @@ from peerlearn.network.routes import Route, mixing_rows, route
 
 Arrays = tuple[np.ndarray[Any, Any], ...]
 Letter = tuple[int, int, bytes]  # sender, receiver, content
+# Receivers and content of what is sent in every round of a call, if one agent is hosted here. The
+# leading axis of the arrays is that agent.
+Sending = tuple[Collection[int], Message]
 
-FLOAT = np.dtype(np.float64)
 BUFFERS = 3  # rows of this round, of the round before, and those being computed
 ROUTES_KEPT = 256  # a tree has two routes per level
 HALOS_KEPT = 64
@@ -85,6 +88,9 @@ class DistributedNetwork(Network):
         both = np.vstack([links, links[:, ::-1]])
         self._everywhere = route(both[:, 0], both[:, 1], place, here, self._hosted)
         self._C = mixing_rows(self.mixing, self._everywhere, self._hosted)
+        self._step: Callable[..., None] = (
+            kernels.sparse_step if self.compiled else kernels.plain_step
+        )
         self._routes: dict[bytes, Route] = {}
         self._halos: dict[tuple[Route, int, np.dtype[Any], int], Halo] = {}
 
@@ -106,7 +112,9 @@ class DistributedNetwork(Network):
     # An engine may override these, to record calls and to resume a run that was killed
     # ---------------------------------------------------------------------------------
 
-    def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
+    def _call(
+        self, what: str, rounds: int, compute: Callable[[], Arrays], sending: Sending
+    ) -> Arrays:
         """Return what `compute` gives the agents here. All calls of the contract pass here."""
         return compute()
 
@@ -127,11 +135,8 @@ class DistributedNetwork(Network):
         self.check_allowed("mix")
         x = per_agent(x, len(self._hosted))
         flat = x.reshape(len(x), -1)
-
-        def compute() -> Arrays:
-            return (self._mix_rows(self._swap_rows(self._everywhere, flat)),)
-
-        (mixed,) = self._call("mix", 1, compute)
+        sending = (self._everywhere.sent, {"row": x})
+        (mixed,) = self._call("mix", 1, partial(self._mix, flat), sending)
         self._count(row_bytes(flat))
         return mixed.reshape(x.shape)
 
@@ -145,7 +150,8 @@ class DistributedNetwork(Network):
         def compute() -> Arrays:
             return (self._recur(flat, np.asarray(steps, np.float64)),)
 
-        (result,) = self._call("recur", len(steps), compute)
+        sending = (self._everywhere.sent, {"row": x})
+        (result,) = self._call("recur", len(steps), compute, sending)
         self._count(row_bytes(flat), rounds=len(steps))
         if len(steps) > 1:  # numbers may have overflowed on the way
             self._must_be_finite(result)
@@ -159,10 +165,12 @@ class DistributedNetwork(Network):
         width = both.shape[1] - largest[0].size
 
         def compute() -> Arrays:
-            rows = self._swap_rows(self._everywhere, both)
-            return self._mix_rows(rows)[:, :width], self._spread(rows[:, width:])
+            (mixed,) = self._mix(both)
+            rows = self._halo(self._everywhere, both.shape[1]).rows
+            return mixed[:, :width], self._spread(rows[:, width:])
 
-        mixed, spread = self._call("mix_and_flood", 1, compute)
+        sending = (self._everywhere.sent, {"row": x, "largest": largest})
+        mixed, spread = self._call("mix_and_flood", 1, compute, sending)
         self._count(row_bytes(both))
         return mixed.reshape(x.shape), spread.reshape(largest.shape)
 
@@ -174,7 +182,8 @@ class DistributedNetwork(Network):
         def compute() -> Arrays:
             return (self._spread(self._swap_rows(self._everywhere, flat)),)
 
-        (spread,) = self._call("flood", 1, compute)
+        sending = (self._everywhere.sent, {"largest": largest})
+        (spread,) = self._call("flood", 1, compute, sending)
         self._count(row_bytes(flat))
         return spread.reshape(largest.shape)
 
@@ -193,7 +202,8 @@ class DistributedNetwork(Network):
             # As in simulation, rows of several senders are summed in their order first.
             return (flat[links.receivers] + links.sums(rows.dtype) @ rows,)
 
-        for changed in self._call("pass_on", 1, compute):
+        sending = (links.sent, {"sum" if add else "answer": x})
+        for changed in self._call("pass_on", 1, compute, sending):
             x[links.receivers] = changed.reshape(-1, *x.shape[1:])
         self.ledger.count(rounds=1, messages=links.messages, bytes=links.messages * row_bytes(x))
 
@@ -208,6 +218,7 @@ class DistributedNetwork(Network):
             )
         letters: dict[int, list[Letter]] = {}
         messages = size = 0
+        sending: Sending = ((), {})
         for row, (sender, message) in enumerate(zip(self._hosted, outbox, strict=True)):
             if not message:
                 continue
@@ -225,15 +236,19 @@ class DistributedNetwork(Network):
                 letters.setdefault(int(self._place[receiver]), []).append(
                     (sender, int(receiver), content)
                 )
+            stacked = {name: np.asarray(array)[None] for name, array in message.items()}
+            sending = (receivers, stacked)
             messages += len(receivers)
             size += len(receivers) * sum(np.asarray(array).nbytes for array in message.values())
-        inbox = self._deliver(letters)
+        inbox = self._deliver(letters, sending)
         self.ledger.count(rounds=1, messages=messages, bytes=size)
         return inbox
 
     # ---------------------------------------------------------------------------------
 
-    def _deliver(self, letters: dict[int, list[Letter]]) -> list[dict[int, Message]]:
+    def _deliver(
+        self, letters: dict[int, list[Letter]], sending: Sending
+    ) -> list[dict[int, Message]]:
         """Send the letters and return the messages for each hosted agent, by sender."""
 
         def compute() -> Arrays:
@@ -241,7 +256,7 @@ class DistributedNetwork(Network):
             ends = np.array([ends for *ends, _ in arrived], dtype=np.int64).reshape(-1, 2)
             return ends, *(np.frombuffer(content, np.uint8) for *_, content in arrived)
 
-        ends, *contents = self._call("exchange", 1, compute)
+        ends, *contents = self._call("exchange", 1, compute, sending)
         inbox: dict[int, dict[int, Message]] = {agent: {} for agent in self._hosted}
         for (sender, receiver), content in zip(ends.tolist(), contents, strict=True):
             inbox[receiver][sender] = codec.unpack(content.data)
@@ -271,15 +286,14 @@ class DistributedNetwork(Network):
             self._record_progress(n + 1, out, halo.rows[:hosted])
         return result
 
-    def _mix_rows(self, rows: Array) -> Array:
-        """Return sum_j C_kj x_j for the agents here."""
-        out = np.empty((len(self._hosted), rows.shape[1]))
-        self._step(*self._C, rows, out, out, 1.0, 0.0, 0.0)
-        return out
-
-    @property
-    def _step(self) -> Callable[..., None]:
-        return kernels.sparse_step if self.compiled else kernels.plain_step
+    def _mix(self, flat: Array) -> Arrays:
+        """Do one round and return sum_j C_kj x_j for the agents here."""
+        halo = self._halo(self._everywhere, flat.shape[1])
+        self._put(flat, halo.rows, self._everywhere)
+        halo.swap()
+        mixed = np.empty(flat.shape)
+        self._step(*self._C, halo.rows, mixed, mixed, 1.0, 0.0, 0.0)
+        return (mixed,)
 
     def _halo(
         self, links: Route, width: int, buffer: int = 0, dtype: np.dtype[Any] = FLOAT

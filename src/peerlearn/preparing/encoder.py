@@ -16,7 +16,7 @@ from peerlearn.errors import DataError, InputError
 from peerlearn.models.base import RandomState
 from peerlearn.network import Network
 from peerlearn.preparing.cells import category_of
-from peerlearn.preparing.transformer import NetworkTransformer, Table
+from peerlearn.preparing.transformer import NetworkTransformer, Table, would_show
 
 __all__ = ["NetworkEncoder"]
 
@@ -97,6 +97,13 @@ class NetworkEncoder(NetworkTransformer):
                 "column"
             )
         check_scalar(self.max_categories, "max_categories", Integral, min_val=1)
+
+    def check_secrecy(self, tables: Sequence[Table]) -> None:
+        if isinstance(self.categories, str):
+            raise would_show(
+                "categories='auto' shows all categories of single agents to their neighbors",
+                "give the categories of each column as a list",
+            )
 
     def check_table(self, X: Any, *, first: bool, fewest: int) -> Table:
         """Check a table of categories, and return it with texts, and None for gaps."""

@@ -21,7 +21,7 @@ from peerlearn.errors import InputError
 from peerlearn.models.base import RandomState, number_between
 from peerlearn.network import Network
 from peerlearn.preparing.cells import gaps_of, value_of
-from peerlearn.preparing.transformer import NetworkTransformer, Table, no_values
+from peerlearn.preparing.transformer import NetworkTransformer, Table, no_values, would_show
 
 __all__ = ["NetworkImputer"]
 
@@ -97,6 +97,14 @@ class NetworkImputer(NetworkTransformer):
             )
         number_between(self.accuracy, "accuracy", 0, 1)
 
+    def check_secrecy(self, tables: Sequence[Table]) -> None:
+        if self.strategy == "most_frequent":
+            raise would_show(
+                "the strategy 'most_frequent' shows all values of the columns to all agents",
+                "use 'mean' or 'median', or declare the column as a category with a list of its "
+                "categories",
+            )
+
     def check_table(self, X: Any, *, first: bool, fewest: int) -> Table:
         if self.strategy != "most_frequent":
             return super().check_table(X, first=first, fewest=fewest)
@@ -115,7 +123,9 @@ class NetworkImputer(NetworkTransformer):
     def learn(self, network: Network, tables: Sequence[Table]) -> None:
         gaps = [gaps_of(table) for table in tables]
         counts = [np.stack([np.sum(own, axis=0), np.sum(~own, axis=0)]) for own in gaps]
-        missing, present = add_counts(network, np.array(counts, dtype=np.int64))
+        missing, present = add_counts(
+            network, np.array(counts, dtype=np.int64), "number of gaps and values of each column"
+        )
         if not present.all():
             names = self.column_names()
             raise no_values([names[column] for column in np.flatnonzero(present == 0)])
@@ -160,7 +170,7 @@ def _most_frequent(network: Network, tables: Sequence[Table]) -> Table:
             for value in known
         ]
         counts.append(own)
-    totals = add_counts(network, np.array(counts, dtype=np.int64))
+    totals = add_counts(network, np.array(counts, dtype=np.int64), None)
     ends = np.cumsum([len(known) for known in categories])[:-1]
     chosen = [
         known[int(np.argmax(own))]

@@ -26,7 +26,7 @@ from peerlearn.preparing.cells import category_of, is_gap
 from peerlearn.preparing.encoder import NetworkEncoder
 from peerlearn.preparing.imputer import NetworkImputer
 from peerlearn.preparing.scaler import NetworkScaler
-from peerlearn.preparing.transformer import NetworkTransformer, Table, no_values
+from peerlearn.preparing.transformer import NetworkTransformer, Table, no_values, would_show
 from peerlearn.toml_reader import near
 
 __all__ = ["TablePreparer"]
@@ -137,6 +137,17 @@ class TablePreparer(NetworkTransformer):
                     f"{', '.join([*DECLARED, DROP])}, or a list of its categories"
                 )
 
+    def check_secrecy(self, tables: Sequence[Table]) -> None:
+        self._new_imputer().check_secrecy(tables)
+        for table in tables:
+            for name, code in zip(self.column_names(), self._guess_kinds(table), strict=True):
+                given = (self.columns or {}).get(name)
+                if code in (kinds.CATEGORY, kinds.TEXT) and not isinstance(given, list | tuple):
+                    raise would_show(
+                        f"the categories of column {name} would be shown to all agents",
+                        "declare the column with a list of its categories, or as 'drop'",
+                    )
+
     def check_table(self, X: Any, *, first: bool, fewest: int) -> Table:
         """Check a table of any cells, and return it as objects."""
         table: Table = validate_data(
@@ -244,6 +255,12 @@ class TablePreparer(NetworkTransformer):
             elif len(present) == 1 and int(present[0]) in kinds.NAMES:
                 found.append(int(present[0]))
             else:
+                if network.secrecy is not None:
+                    raise DataError(
+                        f"column {name} has cells of one kind at some agents, and of another kind "
+                        "at others: declare it as number, date, drop or a list of its categories; "
+                        "agents whose cells differ are not named under secrecy"
+                    )
                 everywhere = codes_of_all(network, codes, [column])[:, 0]
                 raise self._dispute(network, name, everywhere.tolist())
         return found
@@ -320,6 +337,11 @@ class TablePreparer(NetworkTransformer):
         names = self.column_names()
         declared = self.columns or {}
         given = [declared.get(names[column]) for column in columns]
+        if network.secrecy is not None:  # all of them are lists, so nothing is sent
+            most = max(self.max_categories, *(len(known or ()) for known in given))
+            encoder = NetworkEncoder(given, drop_first=self.drop_first, max_categories=most)
+            _learn(encoder, network, [], columns, names)
+            return encoder
         encoder = NetworkEncoder(drop_first=self.drop_first, max_categories=self.max_categories)
         texts = [_texts(table, columns) for table in tables]
         for k, known in enumerate(given):

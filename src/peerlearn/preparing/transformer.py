@@ -25,6 +25,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from peerlearn.algorithms.agreement import check_same_settings
+from peerlearn.algorithms.secret_sums import one_session
 from peerlearn.arrays import one_blas_thread
 from peerlearn.errors import DataError, InputError
 from peerlearn.models.base import network_of, restored_on_error, seeds_of
@@ -88,8 +89,15 @@ class NetworkTransformer(_TableTransformer, auto_wrap_output_keys=None):  # type
             mark = network.ledger.mark()
             tables = self._tables_of(network, X, y)
             settings = self._common_settings(tables[0].shape[1])
-            check_same_settings(network, settings, rows=[len(table) for table in tables])
-            self.learn(network, tables)
+            rows = None
+            if network.secrecy is None:
+                rows = [len(table) for table in tables]
+            else:
+                self.check_secrecy(tables)
+            with network.allow_messages():  # settings do not depend on data
+                check_same_settings(network, settings, rows=rows)
+            with one_session(network):
+                self.learn(network, tables)
             self.sent_ = network.ledger.since(mark)
         return self
 
@@ -112,6 +120,12 @@ class NetworkTransformer(_TableTransformer, auto_wrap_output_keys=None):  # type
 
     def check_parameters(self) -> None:
         """Refuse bad parameters. The network and random_state are checked elsewhere."""
+
+    def check_secrecy(self, tables: Sequence[Table]) -> None:
+        """Refuse settings and tables for which agents would send more than masked sums.
+
+        It is called under secrecy, before anything is sent.
+        """
 
     @abstractmethod
     def learn(self, network: Network, tables: Sequence[Table]) -> None:
@@ -211,6 +225,14 @@ class NetworkTransformer(_TableTransformer, auto_wrap_output_keys=None):  # type
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def would_show(what: str, way_out: str) -> InputError:
+    """Return the error about something that a network with secrecy does not send."""
+    return InputError(
+        f"this network keeps sums secret, and {what}: {way_out}, or use a network without secrecy; "
+        "nothing was sent"
+    )
 
 
 def no_values(names: Sequence[str]) -> DataError:

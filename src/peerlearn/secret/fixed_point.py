@@ -147,9 +147,18 @@ def decode_entries(total: Words, exponents: Exponents) -> Array:
     return numbers
 
 
-def encode_counts(counts: Sequence[int] | NDArray[np.int64]) -> Words:
-    """Return whole numbers as words of 64 bits. Their totals are exact while below 2^63."""
+def encode_counts(counts: Sequence[int] | NDArray[np.int64], agents: int) -> Words:
+    """Return whole numbers, of which a total is exact as float64, as words of 64 bits.
+
+    agents: number of agents of the network.
+    """
     numbers = np.asarray(counts)
+    most = MOST_COUNTED // agents
+    if numbers.size and numbers.max() > most:
+        raise DataError(
+            f"a count of {numbers.max()} is more than secret sums of {agents} agents take, {most}: "
+            "give fewer rows"
+        )
     if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
         raise InputError("counts must be whole numbers of 0 or more: give rows or events, counted")
     return numbers.astype(np.uint64)

@@ -5,6 +5,7 @@
     OUTPUT/status.json                state, round, residual and bytes while it runs
     OUTPUT/agent.log
     OUTPUT/checkpoints/               from which the same command resumes after a kill
+    OUTPUT/left.jsonl                 ledger of what left the site, in all runs
 
 Only their owner can read these files.
 """
@@ -26,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from peerlearn.algorithms.secret_sums import one_session
 from peerlearn.algorithms.standardise import mean_and_deviation
 from peerlearn.data import table_file
 from peerlearn.errors import InputError, NotConverged, Stopped
@@ -33,6 +35,7 @@ from peerlearn.models import archive
 from peerlearn.models.unlabelled import is_unlabelled
 from peerlearn.network.peers.door import allow_many_files
 from peerlearn.network.peers.identity import Identity
+from peerlearn.network.peers.left_ledger import NAME as LEFT
 from peerlearn.network.peers.link import Left
 from peerlearn.network.peers.network import Interrupted, PeerNetwork
 from peerlearn.preparing.prepared_model import PreparedModel
@@ -138,13 +141,16 @@ def _run(
             own_settings={"data file": sha256(site.data.read_bytes()).hexdigest()[:16]},
             checkpoints=output / "checkpoints",
             patience=site.patience,
+            records=output,
+            **site.secrets,
             **security,
         ) as network,
     ):
         stops(network.interrupt)
         watch(network)
         if not network.finished:
-            return _train(site, network, table, output)
+            with one_session(network):
+                return _train(site, network, table, output)
         return _load_finished_run(output)
 
 
@@ -175,7 +181,12 @@ def _train(site: Site, network: PeerNetwork, table: table_file.DataTable, output
         archive.save(
             model, path, columns=table.columns, center=center, scale=scale, target=site.target
         )
-    about = {"agent": site.name, "rows": len(X), **report.for_json()}
+    about = {
+        "agent": site.name,
+        "rows": len(X),
+        **report.for_json(),
+        "left": {"file": LEFT, "head": network.record_left()},
+    }
     write(output / "report.json", json.dumps(about, indent=2) + "\n", private=True)
     write(output / "report.txt", f"{report}\n", private=True)
     log.info("trained with %s; the model is %s", report.solver, path)

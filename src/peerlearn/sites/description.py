@@ -9,6 +9,8 @@
     agents = ["north", "south", "west"]
     links = [["north", "south"], ["south", "west"]]
     weights = "metropolis"
+    secrecy = "sums"                neighbors see masked sums only; see decision 30 in docs
+    colluders = 1                   how many agents may collude, and still learn totals only
 
     [neighbors]                     where those listen that come later in the list of agents
     south = "south.example:7101"
@@ -51,6 +53,7 @@ import networkx as nx
 from peerlearn import graphs, toml_reader
 from peerlearn import weights as mixing
 from peerlearn.errors import GraphError, InputError
+from peerlearn.network import SimulatedNetwork
 from peerlearn.network.peers.streams import check_address
 from peerlearn.network.peers.timeouts import Timeouts
 from peerlearn.preparing.table_preparer import TablePreparer
@@ -59,6 +62,8 @@ from peerlearn.toml_reader import NUMBER
 
 TABLES = ("network", "neighbors", "certificates", "data", "columns", "model", "patience")
 KEYS = ("run", "name", "address", "output", *TABLES)
+SECRETS = ("secrecy", "colluders")
+Secrets = dict[str, Any]  # secrecy and colluders; empty: nothing is secret
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ class Site:
     model: dict[str, Any]  # kind, parameters and solver as in the file
     patience: Timeouts
     columns: dict[str, Any] | None  # declared kinds of columns; None: tables of numbers
+    secrets: Secrets
 
     @property
     def number(self) -> int:
@@ -97,6 +103,7 @@ def read_site(path: Path) -> Site:
         check_address(address, name)
     output = path_beside(path, top.take("output", str))
     agents, graph, weights = read_network(top.table("network"))
+    secrets = read_secrets(top.table("network"), len(agents))
     if name not in agents:
         raise top.wrong(
             "name", f"is {name!r}, which is not one of network.agents: {', '.join(agents)}"
@@ -112,7 +119,7 @@ def read_site(path: Path) -> Site:
     columns = read_columns(top)
     if columns is not None and not scale:
         raise file.wrong("scale", "is false, but [columns] scales the numbers: remove one of them")
-    model = read_model(top.table("model"))
+    model = read_model(top.table("model"), **secrets)
     patience = read_patience(top.table("patience", needed=False))
     return Site(
         run,
@@ -130,6 +137,7 @@ def read_site(path: Path) -> Site:
         model,
         patience,
         columns,
+        secrets,
     )
 
 
@@ -145,7 +153,7 @@ def path_beside(file: Path, text: str) -> Path:
 
 def read_network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Graph, str]:
     """Read names, graph and weights, which every agent must know of the network."""
-    table.only("agents", "links", "weights")
+    table.only("agents", "links", "weights", *SECRETS)
     agents = table.take("agents", list, what='a list of names, such as ["north", "south"]')
     links = table.take("links", list, what='a list of pairs, such as [["north", "south"]]')
     weights = table.take("weights", str, "metropolis")
@@ -171,6 +179,21 @@ def read_network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Grap
     with table.about("weights"):
         mixing.named(weights, graph)
     return tuple(agents), graph, weights
+
+
+def read_secrets(table: toml_reader.TomlTable, agents: int) -> Secrets:
+    """Read what is kept secret from other agents: arguments of a network."""
+    if "secrecy" not in table.values:
+        if "colluders" in table.values:
+            raise table.wrong("colluders", "is for secrecy = 'sums': give it too, or neither")
+        return {}
+    secrets: Secrets = {
+        "secrecy": table.take("secrecy", str),
+        "colluders": table.take("colluders", int, 1),
+    }
+    with table.about("secrecy"):
+        SimulatedNetwork(graphs.complete(agents), **secrets)
+    return secrets
 
 
 def read_columns(top: toml_reader.TomlTable) -> dict[str, Any] | None:

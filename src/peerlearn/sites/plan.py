@@ -8,7 +8,7 @@
     graph = "ring"                  a generator of peerlearn.graphs, with its parameters beside it,
     seed = 0                        such as graph = "erdos_renyi", p = 0.5;
                                     or links as in a site's file
-    weights = "metropolis"
+    weights = "metropolis"          secrecy and colluders as in a site's file
 
     [data]
     name = "digits"                 a data set by name (peerlearn data), or file and target
@@ -30,8 +30,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,14 @@ from peerlearn.data.site_tables import split_rows
 from peerlearn.errors import InputError
 from peerlearn.models.unlabelled import is_unlabelled
 from peerlearn.network.peers.timeouts import Timeouts
-from peerlearn.sites.description import path_beside, read_columns, read_network, read_patience
+from peerlearn.sites.description import (
+    SECRETS,
+    path_beside,
+    read_columns,
+    read_network,
+    read_patience,
+    read_secrets,
+)
 from peerlearn.sites.training import classifies, learns_in_order, may_lack_labels, read_model
 from peerlearn.toml_reader import NUMBER
 
@@ -82,6 +89,7 @@ class Plan:
     model: dict[str, Any]
     patience: Timeouts
     columns: dict[str, Any] | None = None  # declared kinds of columns; None: tables of numbers
+    secrets: Mapping[str, Any] = field(default_factory=dict)  # secrecy and colluders, if given
 
     @property
     def classifies(self) -> bool:
@@ -110,9 +118,11 @@ def read_plan(file: Path) -> Plan:
     )
     run = top.take("run", str)
     output = path_beside(file, top.take("output", str))
-    agents, graph, weights = _network(top.table("network"))
+    network = top.table("network")
+    agents, graph, weights = _network(network)
+    secrets = read_secrets(network, len(agents))
     data_table = top.table("data")
-    model = read_model(top.table("model"))
+    model = read_model(top.table("model"), **secrets)
     patience = read_patience(top.table("patience", needed=False))
     columns = read_columns(top)
     raw = columns is not None
@@ -120,13 +130,13 @@ def read_plan(file: Path) -> Plan:
         rows = _rows_of_files(data_table, file, agents, model, raw=raw)
     else:
         rows = _rows(data_table, file, len(agents), model, raw=raw)
-    return Plan(run, output, agents, graph, weights, rows, model, patience, columns)
+    return Plan(run, output, agents, graph, weights, rows, model, patience, columns, secrets)
 
 
 def _network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Graph, str]:
     """Read names, graph and weights, of a generated graph or of one given by links."""
     if "graph" not in table.values:  # otherwise the kind of graph decides which keys are known
-        table.only("agents", "links", "graph", "weights", *OPTIONS)
+        table.only("agents", "links", "graph", "weights", *SECRETS, *OPTIONS)
     agents = table.take("agents", (int, list), what="how many, or a list of names")
     if isinstance(agents, int) and not 1 <= agents <= MOST_AGENTS:
         raise table.wrong("agents", f"is {agents}: give 1 to {MOST_AGENTS}, each is a process")
@@ -146,7 +156,7 @@ def _network(table: toml_reader.TomlTable) -> tuple[tuple[str, ...], nx.Graph, s
             "graph", f"is {kind!r}, which is not known{toml_reader.near(kind, GENERATORS)}"
         )
     wanted = list(inspect.signature(GENERATORS[kind]).parameters)[1:]
-    options = table.rest()
+    options = {key: value for key, value in table.rest().items() if key not in SECRETS}
     stray = [key for key in options if key not in wanted]
     if stray:
         takes = f"takes {', '.join(wanted)}" if wanted else "takes nothing besides"

@@ -61,6 +61,7 @@ def _site(plan: Plan, number: int, ports: list[int]) -> dict[str, Any]:
             "agents": list(agents),
             "links": [[agents[a], agents[b]] for a, b in plan.graph.edges],
             "weights": plan.weights,
+            **plan.secrets,
         },
         "neighbors": {
             agents[k]: f"127.0.0.1:{ports[k]}" for k in sorted(plan.graph[number]) if k > number

@@ -23,12 +23,16 @@ from peerlearn.preparing.table_preparer import TablePreparer
 from peerlearn.toml_reader import TomlTable, near
 
 
-def read_model(table: TomlTable) -> dict[str, Any]:
-    """Read the model's parameters as plain values, and check them by making the model."""
+def read_model(table: TomlTable, **secrets: Any) -> dict[str, Any]:
+    """Read the model's parameters as plain values, and check them by making the model.
+
+    secrets: what is kept secret, as arguments of a network.
+    """
     settings = table.rest()
     try:
-        # With two agents, because some settings are allowed only without a network.
-        model = make_model(settings, SimulatedNetwork(graphs.complete(2)))
+        # With several agents, because some settings are allowed only without a network.
+        agents = secrets.get("colluders", 0) + 2
+        model = make_model(settings, SimulatedNetwork(graphs.complete(agents), **secrets))
         model.check_settings()  # so that nothing is opened for a model that would be refused
         model.check_use_in_files()
     except (TypeError, ValueError) as error:

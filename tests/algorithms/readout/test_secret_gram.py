@@ -68,12 +68,33 @@ def test_a_classifier_is_the_one_without_secrecy(classes):
     assert secret.classes_.tolist() == classes
 
 
+@pytest.mark.parametrize("class_weight", ["balanced", {"a": 3.0}, None])
+def test_weights_of_rows_and_classes_are_those_without_secrecy(class_weight):
+    shares = labelled(["a", "b", "c", "a"])
+    weights = None
+    if class_weight is None:
+        weights = [np.arange(len(X)) % 3 / 7 for X, _ in SHARES]
+    found = []
+    for settings in (SECRET, {}):
+        model = classifier(SimulatedNetwork(GRAPH, **settings), class_weight=class_weight)
+        found.append(model.fit(shares, sample_weight=weights))
+    secret, plain = found
+    assert secret.report_.bound < 1e-9
+    away = np.linalg.norm(plain.coefficients_[0] - secret.coefficients_[0])
+    both = plain.report_.bound + secret.report_.bound
+    assert away <= both * np.linalg.norm(plain.coefficients_[0])
+    np.testing.assert_allclose(plain.intercept_, secret.intercept_, atol=1e-9)
+    unweighted = classifier(SimulatedNetwork(GRAPH)).fit(shares)
+    assert np.abs(unweighted.coefficients_ - secret.coefficients_).max() > 1e-3
+    assert ("rows of each class" in str(secret.report_)) == (class_weight == "balanced")
+
+
 def test_sums_of_the_report():
     report = regressor(SimulatedNetwork(GRAPH, **SECRET)).fit(SHARES).report_
     assert report.converged
     said = str(report)
     assert "only the listed totals are learned; secret against 2 of 7 agents" in said
-    assert "2: squares of features and targets, number of rows, sums of features" in said
+    assert "2: squares of features and targets, number or weight of rows, sums of features" in said
     assert "visible       shapes" in said
     assert "limits        totals may reveal rows" in said
     assert report.for_json()["secrecy"]["colluders"] == 2
@@ -116,7 +137,6 @@ REFUSED = {
     "a number as alpha": {"alpha": "auto"},
     "features='fixed'": {"features": "auto"},
     "would have to send labels": {"classes": None},
-    "no class_weight": {"class_weight": "balanced"},
 }
 
 
@@ -131,13 +151,10 @@ def test_what_would_send_more_is_refused_before_the_first_message(words):
     assert network.ledger.messages == 0
 
 
-def test_streams_weights_and_other_models_are_refused_before_the_first_message():
+def test_streams_and_other_models_are_refused_before_the_first_message():
     network = SimulatedNetwork(GRAPH, **SECRET)
     with pytest.raises(InputError, match="keeps sums secret"):
         regressor(network).partial_fit(SHARES)
-    weights = [np.ones(len(X)) for X, _ in SHARES]
-    with pytest.raises(InputError, match="take no weights yet"):
-        regressor(network).fit(SHARES, sample_weight=weights)
     with pytest.raises(InputError, match="AnchorLapClassifier would"):
         AnchorLapClassifier(network=network).fit(labelled(["a", "b"]))
     assert network.ledger.messages == 0

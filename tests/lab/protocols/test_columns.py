@@ -16,7 +16,7 @@ from peerlearn import (
 )
 from peerlearn.errors import InputError
 from peerlearn.lab.description.comparison import Data, protocol_named
-from peerlearn.lab.training.loading import split
+from peerlearn.lab.training.splitting import split
 from tests.support.lab_given import classes, comparison, model, numbers, ran
 from tests.support.readout_problems import closed_form
 

@@ -26,7 +26,7 @@ from peerlearn.lab.checking.comparison import check_comparison
 from peerlearn.lab.description.comparison import Data, Model, protocol_named
 from peerlearn.lab.description.search import Search
 from peerlearn.lab.runs.attempt import attempt
-from peerlearn.lab.training.loading import split
+from peerlearn.lab.training.splitting import split
 from peerlearn.models.anchor_lap import AnchorLapClassifier
 from tests.support.lab_given import classes, comparison, model, numbers, ran
 

@@ -12,8 +12,11 @@ from sklearn.preprocessing import StandardScaler
 from peerlearn import ADMM, RVFLClassifier, RVFLRegressor, SimulatedNetwork, data, graphs, partition
 from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
+from peerlearn.lab.checking.comparison import check_comparison
 from peerlearn.lab.description.comparison import Data, Model, Net, protocol_named
-from peerlearn.lab.training.loading import fold_of, prepare, split
+from peerlearn.lab.training.loading import fold_of, prepare
+from peerlearn.lab.training.networks import network_of
+from peerlearn.lab.training.splitting import split
 from tests.support.lab_given import RING, classes, comparison, model, numbers, ran
 from tests.support.readout_problems import closed_form
 
@@ -354,3 +357,18 @@ def test_folds_are_the_same_for_all_models_and_networks_and_test_every_row_once(
         assert all(fold is folds[0] for fold in folds)
     tested = np.concatenate([by_hand(trial)[2] for trial in list(whole.trials())[::4]])
     assert len(np.unique(tested, axis=0)) == len(tested) == 120
+
+
+def test_networks_may_keep_sums_secret():
+    secret = replace(comparison(classes(), model()).networks[0], secrecy="sums", colluders=2)
+    settings = {"n_hidden": 15, "alpha": 0.1, "solver": "gram", "classes": [0, 1, 2]}
+    fixed = model(**settings, features="fixed")
+    for trial, outcome in ran(comparison(classes(), fixed, networks=(secret,))):
+        assert network_of(trial).colluders == 2
+        assert 0 < outcome.bound <= 1e-6
+    with pytest.raises(InputError, match="keeps sums secret"):
+        check_comparison(comparison(classes(), model(**settings), networks=(secret,)))
+    with pytest.raises(InputError, match=r"networks\['.*'\].secrecy .* whole number from 1 to 2"):
+        check_comparison(comparison(classes(), fixed, networks=(replace(secret, colluders=3),)))
+    with pytest.raises(InputError, match=r"colluders .* is for secrecy"):
+        check_comparison(comparison(classes(), fixed, networks=(replace(secret, secrecy=None),)))

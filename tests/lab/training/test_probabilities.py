@@ -14,7 +14,7 @@ from peerlearn.lab import FigureSpec, Layout, Model, Search
 from peerlearn.lab.figures.draw import draw_figure
 from peerlearn.lab.report.defaults import figures_to_show
 from peerlearn.lab.runs.run import run
-from peerlearn.lab.training.loading import split
+from peerlearn.lab.training.splitting import split
 from tests.support.lab_given import classes, comparison, ran
 from tests.support.lab_rows import results_of, row
 

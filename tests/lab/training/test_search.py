@@ -17,9 +17,10 @@ from peerlearn.lab.checking.comparison import check_comparison
 from peerlearn.lab.description.search import Search
 from peerlearn.lab.description.trial import Outcome, Trial
 from peerlearn.lab.runs.attempt import attempt
-from peerlearn.lab.training.loading import prepare, split, table_of
+from peerlearn.lab.training.loading import prepare, table_of
 from peerlearn.lab.training.search import _search_grid as searches
 from peerlearn.lab.training.search import best_settings
+from peerlearn.lab.training.splitting import split
 from tests.support.lab_given import RING, classes, comparison, model, numbers, ran
 
 KNN = model("KNN", "sklearn.neighbors.KNeighborsClassifier", "centralised")

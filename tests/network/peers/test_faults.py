@@ -173,7 +173,7 @@ def test_a_full_disk_is_no_reason_to_stop(ring):
 
 
 def test_survivors_give_up_together_and_all_can_go_on_later(ring):
-    ring.start(give_up_after=3.0)
+    ring.start(give_up_after=15.0)
     ring.wait_for_round(EARLY)
     ring.kill(1)
     codes = ring.ends()
@@ -289,10 +289,10 @@ def test_a_hello_of_somebody_else_after_a_restart_bars_nobody(ring):
 
 def test_an_agent_that_stood_still_does_not_blame_its_neighbors(ring):
     ring.start(0, 1, 2, 4)
-    ring.start(3, give_up_after=4.0)
+    ring.start(3, give_up_after=10.0)
     ring.wait_for_round(EARLY, agent=3)
     ring.signal(3, signal.SIGSTOP)
-    time.sleep(6)  # longer than give_up_after: this time has to pass
+    time.sleep(12)  # longer than give_up_after: this time has to pass
     ring.signal(3, signal.SIGCONT)
     ring.must_end_as_expected()
 
@@ -423,8 +423,8 @@ def test_an_agent_comes_back_though_another_process_took_its_place_while_it_was_
 
 
 def test_a_neighbor_that_is_alive_and_sends_nothing_is_named_and_given_up_in_the_end(ring):
-    ring.start(0, 2, 3, 4, silence=1.0, give_up_after=3.0, longest_round=6.0)
-    ring.start(1, silence=1.0, give_up_after=3.0, hang_at=40)
+    ring.start(0, 2, 3, 4, silence=1.0, give_up_after=15.0, longest_round=6.0)
+    ring.start(1, silence=1.0, give_up_after=15.0, hang_at=40)
     ring.wait_for_log(2, "has waited for agent agent-1 for 1.")
     assert "it is there, but its message has not come" in ring.log(2)
     assert "agent agent-1 has been silent" not in ring.log(2)

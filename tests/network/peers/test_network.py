@@ -4,6 +4,7 @@ said by all.
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 
@@ -13,6 +14,7 @@ import pytest
 from peerlearn import PeerNetwork, SimulatedNetwork, average, graphs
 from peerlearn.errors import InputError, NetworkError
 from peerlearn.network.peers.certificates import make
+from peerlearn.network.peers.chain_file import read_chain
 from peerlearn.network.peers.frame import MOST_TEXT
 from peerlearn.network.peers.link import Speaker
 from peerlearn.network.peers.network import settings_as_text
@@ -57,6 +59,22 @@ class TestEveryMethodAndSolver:
         )
         check_saved_cases(tmp_path, FOUR)
         assert all((tmp_path / f"kept-{agent}").is_dir() == checkpoints for agent in range(4))
+        if checkpoints:
+            for agent in range(4):
+                check_left(tmp_path / f"kept-{agent}")
+
+
+def check_left(folder):
+    """Check that the ledger of what left has the totals of the ledger of messages, and names."""
+    chain = read_chain(folder / "left.jsonl")
+    totals = json.loads((folder / "totals.json").read_text())
+    counts = chain.entries[-1]["counts"]
+    assert np.sum(list(counts.values()), axis=0).tolist() == [totals["messages"], totals["bytes"]]
+    assert chain.head == totals["head"]
+    leaves = [entry for entry in chain.entries if entry["event"] == "leaves"]
+    assert {str(entry["line"]) for entry in leaves} == set(counts)
+    nameless = {entry["by"] for entry in leaves if entry["quantity"].startswith("numbers of ")}
+    assert nameless == {"peerlearn.testing.cases.calls"}  # a program's own calls have no name
 
 
 @pytest.mark.processes

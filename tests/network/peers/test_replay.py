@@ -285,7 +285,7 @@ class Alone(DistributedNetwork):
     def _post(self, letters):
         return []
 
-    def _call(self, what, rounds, compute):
+    def _call(self, what, rounds, compute, sending):
         return self.memory.call(what, rounds, compute)
 
     def _resume(self, rounds, shape):

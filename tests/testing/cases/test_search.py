@@ -16,5 +16,6 @@ def test_agents_apart_find_the_same_bits(name):
     check_threads(name, graphs.erdos_renyi(7, 0.4, seed=1), CASES[name])
 
 
-def test_models_of_both_kinds_are_searched_with():
-    assert {"NetworkSearchCV LogisticClassifier", "NetworkSearchCV RVFLRegressor paths"} <= {*CASES}
+def test_models_of_all_kinds_are_searched_with():
+    wanted = ("LogisticClassifier", "RVFLRegressor paths", "ESNRegressor")
+    assert {f"NetworkSearchCV {name}" for name in wanted} <= {*CASES}

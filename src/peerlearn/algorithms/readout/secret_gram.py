@@ -1,6 +1,6 @@
 """Gram under secrecy: the root learns totals of Gram matrices, and all agents learn coefficients.
 
-    A_k = [1 H_k Y_k]                                                alone
+    A_k = [1 H_k Y_k], times roots of weights                        alone
     D >= diagonal of sum_k A_k'A_k                                   secret sum, at the root
     scales, which follow from D                                      from the root to all agents
     n, s = sum_k H_k'1, q = sum_k Y_k'1, G = sum_k H_k'H_k,
@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,10 +29,10 @@ from peerlearn.algorithms.certificate import receive_bound, solve_certified
 from peerlearn.algorithms.iteration import Iterations
 from peerlearn.algorithms.readout.solver import Solution
 from peerlearn.algorithms.secret_sums import session_of
-from peerlearn.arrays import Array, Indices, product, sendable
+from peerlearn.arrays import Array, Indices, sendable
 from peerlearn.errors import DataError, WireError
-from peerlearn.local.features import FeatureMap
-from peerlearn.local.least_squares import Lengths
+from peerlearn.local.centred import UncentredProblems
+from peerlearn.local.least_squares import CENTRING_UNITS, Lengths
 from peerlearn.local.normal_equations import (
     UNIT,
     NormalEquations,
@@ -92,7 +91,7 @@ class Columns:
     def quantity(self) -> str:
         """What the root learns, in words."""
         sums = ", sums of features and targets" if self.intercept else ""
-        return f"number of rows{sums}, H'H, H'Y and squares of targets"
+        return f"number or weight of rows{sums}, H'H, H'Y and squares of targets"
 
     def of_parts(self, G: Array, P: Array, squares: Array, rows: Array) -> Array:
         """Return A'A of one agent, without an intercept, from H'H, H'Y, squares of Y and rows."""
@@ -109,20 +108,28 @@ class Columns:
         S[self.entries] = entries
         return S + np.triu(S, 1).T
 
-    def gram(self, features: FeatureMap, X: Any, Y: Array) -> Array:
-        """Return A'A of one agent's rows."""
-        total = np.zeros((self.width, self.width))
-        for block, H in features.blocks(X):
-            A = np.hstack([np.ones((len(H), 1)), H, Y[block]])
-            total += product(A.T, A)
-        return total
+    def grams(self, problems: UncentredProblems) -> list[Array]:
+        """Return A'A of each hosted agent, or A' diag(w) A; products of targets are left out."""
+        B = self.B
+        sums = problems.sums()[:, : self.width]
+        about_zero = problems.about(problems.zero_means())
+        G = about_zero.grams()
+        P = about_zero.moment
+        found = []
+        for k in range(len(sums)):
+            S = np.zeros((self.width, self.width))
+            S[0] = sums[k]
+            S[1 : 1 + B, 1 : 1 + B] = np.triu(G[k])
+            S[1 : 1 + B, 1 + B :] = P[k]
+            # The squares of all targets bound those of each.
+            np.fill_diagonal(S[1 + B :, 1 + B :], about_zero.squares[k])
+            found.append(S)
+        return found
 
 
 def solve_in_secret(
     network: Network,
-    features: FeatureMap,
-    inputs: Sequence[Any],
-    outputs: Sequence[Array],
+    problems: UncentredProblems,
     alpha: float,
     *,
     tolerance: float,
@@ -131,15 +138,18 @@ def solve_in_secret(
     """Return the ridge solution of all agents' rows, and the intercepts of the hosted agents."""
     loop = Iterations(network, "Gram", tolerance, max_iterations=1)
     next(loop)
-    B = features.width
-    M = outputs[0].shape[1]
+    B, M = problems.shape
     columns = Columns(B, M, intercept)
-    grams = [columns.gram(features, X, Y) for X, Y in zip(inputs, outputs, strict=True)]
+    grams = columns.grams(problems)
+    N = None
+    if problems.weighted:  # else the sum of the ones
+        counts = problems.rows[:, None]
+        N = int(session_of(network).count("number of rows", counts)[0, 0])
     total, e = sum_gram(network, columns, grams)
     answers = session_of(network).answer(
         total,
         (B + 1) * M + 2,
-        lambda found: _solve(columns, decode_entries(found[:, 0], e), alpha, tolerance, network),
+        lambda found: _solve(columns, decode_entries(found[:, 0], e), N, alpha, tolerance, network),
     )
 
     mark, bound = answers[0, :2].tolist()
@@ -182,18 +192,27 @@ def _check_scales(scales: Array) -> Exponents:
 
 
 def _solve(
-    columns: Columns, entries: Array, alpha: float, tolerance: float, network: Network
+    columns: Columns,
+    entries: Array,
+    N: int | None,
+    alpha: float,
+    tolerance: float,
+    network: Network,
 ) -> Array:
-    """Return what the root sends: a mark, the bound, b and the intercept."""
+    """Return what the root sends: a mark, the bound, b and the intercept.
+
+    N: number of rows; None if it is in the entries.
+    """
     nothing = np.zeros((columns.B, columns.M))
     none = np.zeros(columns.M)
     S = columns.matrix(entries)
     n = S[0, 0]
     if n == 0:
         return _row(NO_ROWS, math.inf, nothing, none)
-    if alpha == 0 and n < columns.B + columns.intercept:
+    N = n if N is None else N
+    if alpha == 0 and columns.B + columns.intercept > N:
         return _row(NO_ANSWER, math.inf, nothing, none)
-    equations, lengths = centre(columns, S, network.size)
+    equations, lengths = centre(columns, S, N, network.size)
     try:
         b, certificate = solve_certified(equations, alpha, tolerance, lengths)
     except DataError:
@@ -209,35 +228,40 @@ def _row(mark: float, bound: float, b: Array, c: Array) -> Array:
     return sendable(np.array([mark, bound, *b.ravel(), *c]))
 
 
-def centre(columns: Columns, S: Array, agents: int) -> tuple[NormalEquations, Lengths | None]:
-    """Return the normal equations about the means, and what rounding is relative to."""
+def centre(
+    columns: Columns, S: Array, N: float, agents: int
+) -> tuple[NormalEquations, Lengths | None]:
+    """Return the normal equations about the means, and what rounding is relative to.
+
+    N: number of rows.
+    """
     B = columns.B
-    n = S[0, 0]
+    n = S[0, 0]  # rows, or their weight
     features = slice(1, 1 + B)
     targets = slice(1 + B, None)
     G = S[features, features]
     P = S[features, targets]
-    squares = np.diagonal(S)[targets]
+    square = S[-1, -1]  # of all targets, or more
     # Rounding of each agent's products, of fixed-point numbers, and of the total as a float64.
-    units = product_units(n) + agents / 128 + 1
+    units = product_units(N) + CENTRING_UNITS + agents / 128 + 1
     if not columns.intercept:
-        found = NormalEquations((B, columns.M), G=G, P=P, squares=squares.sum(), units=units)
+        found = NormalEquations((B, columns.M), G=G, P=P, squares=square, units=units)
         return found, None
     means = S[0, 1:] / n
     m = means[:B]
     q = means[B:]
     # Two more roundings by what is subtracted, relative to the lengths before.
     units += 4
-    left = np.maximum(squares - n * q**2, 0.0)
+    left = max(square - n * float(q @ q), 0.0)
     found = NormalEquations(
         (B, columns.M),
         G=G - n * np.outer(m, m),
         P=P - n * np.outer(m, q),
-        squares=float(left.sum()),
+        squares=left,
         units=units,
     )
     lengths = np.sqrt(np.maximum(np.diagonal(G), 0.0))
-    length = math.sqrt(squares.sum())
+    length = math.sqrt(square)
     errors = UNIT * units * np.append(lengths, length) / math.sqrt(n)
     own = np.zeros(0)  # of single agents, which nobody knows
     return found, Lengths(lengths, length, own, means, errors, float(n))

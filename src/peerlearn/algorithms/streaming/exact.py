@@ -192,7 +192,7 @@ class StreamExact:
         def compute(found: Words) -> Array:
             k = network.hosted.index(network.tree.root)
             S = columns.matrix(decode_entries(found[:, 0], e))
-            new[k], _ = centre(columns, S, network.size)
+            new[k], _ = centre(columns, S, S[0, 0], network.size)
             return _answer(self._add_to_past(state, k, new[k]), alpha)
 
         answer = session.answer(total, B * M + 2, compute)

@@ -35,6 +35,12 @@ from peerlearn.errors import InputError
     help="How many agents put together what they know.",
 )
 @click.option(
+    "--left",
+    type=PATH,
+    metavar="DIR",
+    help="Check and sum up the ledger of what left an agent, in its output folder.",
+)
+@click.option(
     "--output",
     type=PATH,
     default="peerlearn-privacy",
@@ -50,10 +56,11 @@ def privacy(
     method: str | None,
     masks: str | None,
     colluders: int,
+    left: Path | None,
     output: Path,
     **parameters: int | float | None,
 ) -> None:
-    """Show who could compute whose values, before anything runs.
+    """Show who could compute whose values, before anything runs; or what left, afterwards.
 
     Each agent has a value that depends on its rows, such as a Gram matrix. Curious agents follow
     the protocol, and put together what they receive. FILE is a site's file or a network's file.
@@ -70,6 +77,11 @@ def privacy(
 
     Rows can sometimes be computed from values. The command warns if that may be so.
 
+    With --left, the command reads left.jsonl instead, the ledger that an agent keeps in its output
+    folder: which quantities left in all runs, to whom, under which protection, in how many messages
+    and bytes. Lines are chained by digests. If a line was edited, dropped or moved, the command
+    names it and ends with exit code 1.
+
     \b
     Examples:
       peerlearn privacy site.toml
@@ -77,6 +89,7 @@ def privacy(
       peerlearn privacy --graph erdos_renyi --p 0.2 --method plain
       peerlearn privacy --graph ring --agents 12 --solver admm
       peerlearn privacy --graph sites.graphml --masks sums --colluders 3
+      peerlearn privacy --left results
 
     For the options of each kind of graph see peerlearn graph --help.
 
@@ -91,6 +104,14 @@ def privacy(
     from peerlearn.system.files import result_folder
     from peerlearn.system.terminal import console_of_terminal, say
 
+    if left is not None:
+        if file is not None or kind is not None:
+            raise InputError("--left reads the ledger of a folder: leave out the file or graph")
+        from peerlearn.cli.privacy.left import show_left
+
+        if not show_left(console_of_terminal(), left):
+            raise SystemExit(1)
+        return
     given = {name: value for name, value in parameters.items() if value is not None}
     if (file is None) == (kind is None):
         raise InputError(

@@ -33,7 +33,7 @@ MANY = 5_000  # runs: fewer are checked in a moment
 TYPED: Mapping[
     type[Any], tuple[str, ...]
 ] = {  # fields that no other check speaks of in its own words
-    Data: ("name", "source", "options", "prepare", "settings", "swept"),
+    Data: ("name", "source", "options", "prepare", "settings", "swept", "site", "time"),
     Model: ("name", "kind", "settings", "swept"),
     Net: ("name", "parameters", "swept"),
 }

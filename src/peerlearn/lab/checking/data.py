@@ -6,13 +6,22 @@ from math import ceil
 from typing import get_args
 
 from peerlearn.lab.checking.given_rows import convert_rows
-from peerlearn.lab.description.comparison import Comparison, Data, Scale, Settings
-from peerlearn.lab.description.data_facts import GENERATORS, Facts, facts_of, source_of
+from peerlearn.lab.description.comparison import Comparison, Data, Scale, Settings, Split
+from peerlearn.lab.description.data_facts import (
+    SERIES,
+    SIGNALS,
+    Facts,
+    facts_of,
+    get_extra,
+    read_rows,
+    source_of,
+)
 from peerlearn.lab.training.estimators import import_class, make_estimator, parameters_of
 from peerlearn.lab.training.labelling import Labelling
 from peerlearn.preparing.transformer import NetworkTransformer
 from peerlearn.toml_reader import TomlTable, near
 
+SPLIT_BY = ("rows", "columns", "stream", "averaging")  # protocols that split tables
 FEW_CLASSES = (2, 20)  # as many are no amounts; between them, it depends on the number of rows
 
 
@@ -44,6 +53,7 @@ def check_data(entry: Data, comparison: Comparison, told: str) -> Facts:
     if isinstance(comparison.protocol, Labelling):
         with TomlTable({}, told).about("protocol"):
             comparison.protocol.only(entry)
+    _check_split(entry, facts, comparison, TomlTable({}, told))
     if facts.rows:
         _check_folds(entry, facts, comparison, TomlTable({}, told))
         _check_agents(entry, facts, comparison, TomlTable({}, told))
@@ -68,6 +78,45 @@ def _check_transformer(step: Settings) -> None:
         transformer._validate_params()
     if isinstance(transformer, NetworkTransformer):
         transformer.check_parameters()
+
+
+def _check_split(entry: Data, facts: Facts, comparison: Comparison, top: TomlTable) -> None:
+    """Check that sites and times are known where rows are dealt or split by them."""
+    split = comparison.split
+    by_site = split in ("within-sites", "leave-one-site-out")
+    if split not in get_args(Split):
+        raise top.wrong(
+            "split", f"is {split!r:.60}, which is not known{near(split, get_args(Split))}"
+        )
+    if split != "auto" and comparison.protocol.name not in SPLIT_BY:
+        raise top.wrong(
+            "split", f"is for the protocols {', '.join(SPLIT_BY)}: leave it out with this one"
+        )
+    if entry.site is None and (by_site or _deals_by_site(comparison)):
+        why = f"split = {split!r}" if by_site else "deal = 'site'"
+        raise top.wrong(
+            f"data[{entry.name!r}].site",
+            f"is missing, and {why} needs the name of what has the site of each row: a column of "
+            "a file of your own, or an array of a .npz file beside X and y",
+        )
+    if split == "time" and entry.time is None:
+        raise top.wrong(
+            f"data[{entry.name!r}].time",
+            "is missing, and split = 'time' needs the name of what has the time of each row",
+        )
+    if entry.time is not None:
+        with top.about(f"data[{entry.name!r}].time"):
+            get_extra(read_rows(entry), entry.time, "time")
+    if split == "leave-one-site-out" and comparison.folds != len(facts.sites):
+        raise top.wrong(
+            "folds",
+            f"is {comparison.folds}, but {entry.name} has {len(facts.sites)} sites to leave out: "
+            f"give {len(facts.sites)}",
+        )
+
+
+def _deals_by_site(comparison: Comparison) -> bool:
+    return getattr(comparison.protocol, "deal", None) == "site"
 
 
 def _check_folds(entry: Data, facts: Facts, comparison: Comparison, top: TomlTable) -> None:
@@ -159,6 +208,9 @@ def _check_agents(entry: Data, facts: Facts, comparison: Comparison, top: TomlTa
     by_columns = comparison.protocol.name == "columns"
     if by_columns and entry.prepare:
         return
+    if _deals_by_site(comparison):
+        _check_agents_of_sites(entry, facts, comparison, top)
+        return
     rows = _training(facts.rows, comparison)
     search = comparison.search
     inner = search is not None and search.where == "network"
@@ -174,8 +226,29 @@ def _check_agents(entry: Data, facts: Facts, comparison: Comparison, top: TomlTa
             )
 
 
+def _check_agents_of_sites(
+    entry: Data, facts: Facts, comparison: Comparison, top: TomlTable
+) -> None:
+    left_out = comparison.split == "leave-one-site-out"
+    wanted = len(facts.sites) - left_out
+    for net in comparison.networks:
+        if net.agents != wanted:
+            rest = ", one of which is left out" if left_out else ""
+            raise top.wrong(
+                f"networks[{net.name!r}].agents",
+                f"is {net.agents}, but {entry.name} has {len(facts.sites)} sites{rest}, and each "
+                f"has an agent: give {wanted}",
+            )
+    if min(facts.sites) < 2 * max(2, comparison.folds):
+        raise top.wrong(
+            f"data[{entry.name!r}].site",
+            f"has a site with {min(facts.sites)} rows, too few to train and test on: leave it out",
+        )
+
+
 def _what(entry: Data) -> str:
-    return "sequences" if entry.given is None and source_of(entry) in GENERATORS else "rows"
+    series = entry.given is None and source_of(entry) in {**SERIES, **SIGNALS}
+    return "sequences" if series else "rows"
 
 
 def _training(rows: int, comparison: Comparison) -> int:

@@ -63,9 +63,14 @@ def _draw_network(comparison: Comparison, net: Net, table: TomlTable) -> Simulat
         _check_parameters(net, table)
     if net.concentration is not None:
         _check_concentration(comparison, net.concentration, table)
+    if net.colluders is not None and net.secrecy is None:
+        raise table.wrong("colluders", "is for secrecy = 'sums': give it too, or neither")
     with table.about("graph"):
         trial = Trial(comparison, comparison.data[0], comparison.models[0], net, 0, 0)
-        return SimulatedNetwork(graphs.checked(graph_of(net, trial.seed("graph"))))
+        graph = graphs.checked(graph_of(net, trial.seed("graph")))
+    with table.about("secrecy"):
+        colluders = 1 if net.colluders is None else net.colluders
+        return SimulatedNetwork(graph, secrecy=net.secrecy, colluders=colluders)
 
 
 def _check_concentration(comparison: Comparison, given: float, table: TomlTable) -> None:
@@ -88,7 +93,9 @@ def _check_parameters(net: Net, table: TomlTable) -> None:
     allowed = [name for name in takes if name != "n"]
     for key in net.parameters:
         if key not in allowed:
-            others = near(key, {*allowed, "agents", "concentration", "graph", "name", "weights"})
+            others = near(
+                key, {*allowed, "agents", "concentration", "graph", "name", "secrecy", "weights"}
+            )
             raise table.wrong(key, f"is no parameter of {net.graph}{others}")
     seed = net.parameters.get("seed", 0)
     if not is_whole(seed) or seed < 0:

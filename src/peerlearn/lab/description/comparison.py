@@ -21,6 +21,7 @@ from peerlearn.data import DataSet
 from peerlearn.data.dataset import Task
 from peerlearn.errors import InputError
 from peerlearn.lab.description.specs import Layout
+from peerlearn.network.base import Secrecy
 from peerlearn.toml_reader import near
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 Where = Literal["network", "centralised", "alone"]
 Settings = Mapping[str, Any]
 Scale = Literal["as loaded", "none", "unit", "signed", "standard"]
+Split = Literal["auto", "rows", "within-sites", "leave-one-site-out", "time"]
 MOST_RUNS = 100_000  # in a comparison: more are probably a mistake, and take long to write down
 
 
@@ -42,10 +44,11 @@ class Data:
     name : str
         Name in tables and figures.
     source : str, default ""
-        Name of the data set in peerlearn.data, or of a generator of sequences or signals such as
-        "narma10". Empty: the same as `name`.
+        Name of the data set in peerlearn.data, or of a generator: of sequences or signals such as
+        "narma10", or of tables of several sites, "hospital_tables". Empty: the same as `name`.
     options : mapping of str to object, default {}
-        Options of the generator, such as {"sequences": 50}.
+        Options of the generator, such as {"sequences": 50}. A file takes {"complete": columns}:
+        rows with a gap in one of these columns are left out.
     scale : {"as loaded", "none", "unit", "signed", "standard"}, default "as loaded"
         How columns are scaled, by the training rows of each fold. "as loaded" scales to the range
         that is usual for a data set of peerlearn.data, and leaves given rows as they are.
@@ -61,6 +64,11 @@ class Data:
         Swept keys of this entry and their values. They become columns of the results.
     task : {"classification", "regression"}, default None
         What is predicted. None guesses it from the targets.
+    site : str, default None
+        Name of the array in `extras` of the data set that has the site of each row. The protocol
+        "rows" with deal="site" deals by it, and `split` of the comparison holds out by it.
+    time : str, default None
+        Likewise the time of each row, for split="time".
 
     Examples
     --------
@@ -80,6 +88,8 @@ class Data:
     given: DataSet | None = None
     swept: Settings = field(default_factory=dict)
     task: Task | None = None
+    site: str | None = None
+    time: str | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +159,10 @@ class Net:
     concentration : float, default None
         How unequally this network's agents share the classes, if rows are dealt by "dirichlet".
         None takes the protocol's.
+    secrecy : {"sums"} or None, default None
+        "sums" if agents send each other masked sums only, as in `SimulatedNetwork`.
+    colluders : int or None, default None
+        With secrecy, how many agents may collude. None is 1.
     swept : mapping of str to object, default {}
         Swept keys of this entry and their values. They become columns of the results.
 
@@ -170,6 +184,8 @@ class Net:
     fixed: nx.Graph | None = None
     swept: Settings = field(default_factory=dict)
     concentration: float | None = None
+    secrecy: Secrecy | None = None
+    colluders: int | None = None
 
     def __post_init__(self) -> None:
         """Count the agents of a fixed graph and of a grid."""
@@ -252,6 +268,9 @@ class Comparison:
         Folds of the cross-validation. 1 is one split, with `test_fraction` of the rows held out.
     test_fraction : float, default 0.25
         Share of the rows that is held out if `folds` is 1.
+    split : {"auto", "rows", "within-sites", "leave-one-site-out", "time"}, default "auto"
+        Which rows are held out: any of them, a part of each site's, all rows of one site after the
+        other, or the latest. "auto" is "within-sites" for data sets with a `site`, else "rows".
     repetitions : int, default 1
         How often everything is repeated. Each repetition draws its own folds and graphs.
     metrics : tuple of str, default ()
@@ -295,6 +314,7 @@ class Comparison:
     metrics: tuple[str, ...] = ()
     search: Search | None = None
     layout: Layout = field(default_factory=Layout)
+    split: Split = "auto"
 
     @property
     def entries(self) -> dict[str, tuple[Data | Model | Net, ...]]:

@@ -31,7 +31,7 @@ RECORDED_MODULES = {
     "peerlearn.lab.description.search": "peerlearn.experiments.lab.training.search",
 }
 # Fields that came later. Rows without them keep their digest, because None is left out.
-LATER = ("concentration",)
+LATER = ("concentration", "secrecy", "colluders", "site", "time")
 PROTOCOLS = ("peerlearn.lab.protocols.", "peerlearn.experiments.lab.protocols.")
 
 
@@ -132,18 +132,21 @@ def _(value: DataSet) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def describe_file(name: str) -> dict[str, Any]:
+def describe_file(name: str, extras: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the rows of a data set that is a file: under the same name they may change.
+
+    extras: further arrays that a run uses.
 
     A set that is generated or bundled has none, nor one that cannot be loaded: its run fails.
     """
     if not data.is_a_file(name):
         return {}
     try:
-        found = data.load(name, scaled=False)
+        found = data.load(name, scaled=False, gaps=True)
     except PeerlearnError:
         return {}
-    return {"rows": {"X": describe_value(found.X), "y": describe_value(found.y)}}
+    used = {"X": found.X, "y": found.y} | {key: found.extras.get(key) for key in extras}
+    return {"rows": describe_value(used)}
 
 
 def _class_name(kind: type[Any]) -> str:

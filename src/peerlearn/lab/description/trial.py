@@ -75,6 +75,7 @@ class Trial:
             "protocol": {"name": whole.protocol.name, **describe_value(whole.protocol)},
             "folds": describe_value(whole.folds),
             "test_fraction": whole.test_fraction,
+            **({} if whole.split == "auto" else {"split": whole.split}),
             "metrics": list(whole.metrics),
             "search": describe_value(whole.search),
             "data": describe_value(self.data),
@@ -117,6 +118,7 @@ class Trial:
 
 def _describe_rows(entry: Data) -> dict[str, Any]:
     source = source_of(entry)
-    if entry.given is not None or source in GENERATORS:
-        return {}
-    return describe_file(source)
+    used = tuple(key for key in (entry.site, entry.time) if key)
+    if entry.given is not None:
+        return {key: describe_value(entry.given.extras.get(key)) for key in used}
+    return {} if source in GENERATORS else describe_file(source, used)

@@ -10,11 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
+
 from peerlearn import graphs, toml_reader
-from peerlearn.data import DataSet, table_file
-from peerlearn.data.dataset import Task
+from peerlearn.data import HOSPITAL_COLUMNS, DataSet, table_file
+from peerlearn.data.catalogue import find_file
+from peerlearn.data.dataset import AnyArray, Task
 from peerlearn.data.folder import guess_task
-from peerlearn.errors import InputError
+from peerlearn.errors import DataError, InputError
 from peerlearn.lab.description.comparison import (
     MOST_RUNS,
     Comparison,
@@ -23,9 +26,11 @@ from peerlearn.lab.description.comparison import (
     Net,
     Scale,
     Settings,
+    Split,
     Where,
     protocols,
 )
+from peerlearn.lab.description.data_facts import TABLES
 from peerlearn.lab.description.search import Search
 from peerlearn.lab.description.specs import (
     Expectation,
@@ -48,6 +53,7 @@ KEYS = (
     "about",
     *NUMBERS,
     "metrics",
+    "split",
     "protocol",
     "data",
     "models",
@@ -55,8 +61,20 @@ KEYS = (
     "search",
     *SPECS,
 )
-DATA_KEYS = ("name", "source", "options", "scale", "prepare", "settings", "task", "instead")
-FILE_KEYS = ("file", "target", "columns")
+DATA_KEYS = (
+    "name",
+    "source",
+    "options",
+    "scale",
+    "columns",
+    "prepare",
+    "settings",
+    "task",
+    "site",
+    "time",
+    "instead",
+)
+FILE_KEYS = ("file", "target")
 Instead = dict[str, str]  # data set -> the one that is used where it cannot be had
 
 
@@ -70,6 +88,7 @@ def understand(values: dict[str, Any], file: TomlTable) -> tuple[Comparison, Ins
     numbers = {key: top.take(key, int, None) for key in ("seed", "folds", "repetitions")}
     numbers["test_fraction"] = top.take("test_fraction", toml_reader.NUMBER, None)
     metrics = top.take("metrics", list, [], what="a list of names")
+    split = _one_of(top, "split", get_args(Split), "auto")
     protocol = _protocol(top.table("protocol", needed=False))
     data, instead = _data(top)
     models = tuple(model for table in _entries(top, "models") for model in _models(table))
@@ -98,6 +117,7 @@ def understand(values: dict[str, Any], file: TomlTable) -> tuple[Comparison, Ins
         metrics=tuple(metrics),
         search=search,
         layout=layout,
+        split=split,
         **given,
     ), instead
 
@@ -179,6 +199,8 @@ def _data(top: TomlTable) -> tuple[tuple[Data, ...], Instead]:
                 entry.table("settings", needed=False).rest(),
                 given,
                 task=_one_of(entry, "task", get_args(Task), None),
+                site=entry.take("site", str, None),
+                time=entry.take("time", str, None),
                 swept={
                     key.removeprefix("options.").removeprefix("settings."): each
                     for key, each in swept.items()
@@ -195,28 +217,59 @@ def _own_table(entry: TomlTable) -> DataSet:
     if "source" in entry.values:
         raise entry.wrong("source", "stands beside a file: leave out one of them")
     raw = "columns" in entry.values
+    beside = tuple(entry.take(key, str) for key in ("site", "time") if key in entry.values)
     with entry.about("file"):
         changed = path.stat().st_mtime_ns if path.is_file() else 0
-        return _read_table(path, changed, target, raw)
+        return _read_table(path, changed, target, raw, beside)
 
 
 def _prepare_raw(entry: TomlTable) -> list[Settings]:
     """Return the transformer of a raw table: `columns` has declared kinds, as at a site."""
     if "columns" not in entry.values:
         return []
-    names = table_file.read_header(_beside(entry))
-    features = [name for name in names if name != entry.values["target"]]
+    features = _features(entry)
     declared = entry.table("columns").rest()
     return [{"kind": "peerlearn.TablePreparer", "columns": declared, "names": features}]
 
 
+def _features(entry: TomlTable) -> list[str] | None:
+    """Return the names of the columns that are learned from; None of a file that is missing."""
+    if "file" in entry.values:
+        beside = [entry.values.get(key) for key in ("target", "site", "time")]
+        return [name for name in table_file.read_header(_beside(entry)) if name not in beside]
+    source = entry.take("source", str, entry.values["name"])
+    if source in TABLES:
+        return list(HOSPITAL_COLUMNS)
+    try:
+        return list(table_file.read_header(find_file(source)))[:-1]
+    except DataError:
+        return None
+
+
 @lru_cache(maxsize=16)  # every size of a comparison asks
-def _read_table(path: Path, changed: int, target: str, raw: bool) -> DataSet:
-    table = table_file.read(path, target, raw=raw)
+def _read_table(
+    path: Path, changed: int, target: str, raw: bool, beside: tuple[str, ...]
+) -> DataSet:
+    """Read a table; beside: columns that are not learned from, which become extras."""
+    table = table_file.read(path, target, raw=raw or bool(beside))
     assert table.y is not None
-    return DataSet(
-        path.stem, table.X, table.y, guess_task(table.y.dtype.kind), f"read from {path}", None
-    )
+    extras = {name: _as_labels(table.select([name])[:, 0]) for name in beside}
+    X = table.select([name for name in table.columns if name not in beside])
+    if not raw:
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{path} has cells that are no numbers: give columns = {{}}") from error
+    task = guess_task(table.y.dtype.kind)
+    return DataSet(path.stem, X, table.y, task, f"read from {path}", None, extras)
+
+
+def _as_labels(cells: AnyArray) -> AnyArray:
+    """Return the cells of a column as numbers, or else as texts; both can be sorted."""
+    try:
+        return cells.astype(np.float64)
+    except (TypeError, ValueError):
+        return cells.astype(str)
 
 
 def _beside(entry: TomlTable) -> Path:
@@ -239,20 +292,25 @@ def _models(table: TomlTable) -> Iterator[Model]:
 def _networks(table: TomlTable) -> Iterator[Net]:
     for entry, swept in _swept(table):
         name = entry.take("name", str)
-        concentration = entry.take("concentration", toml_reader.NUMBER, None)
+        own: dict[str, Any] = {
+            "swept": swept,
+            "concentration": entry.take("concentration", toml_reader.NUMBER, None),
+            "secrecy": entry.take("secrecy", str, None),
+            "colluders": entry.take("colluders", int, None),
+        }
         if "file" in entry.values:
-            entry.only("name", "file", "weights", "concentration")
+            entry.only("name", "file", "weights", "concentration", "secrecy", "colluders")
             path = _beside(entry)
             weights = entry.take("weights", str, "metropolis")
             with entry.about("file"):
                 graph = graphs.from_file(path)
-            yield Net(name, weights=weights, fixed=graph, swept=swept, concentration=concentration)
+            yield Net(name, weights=weights, fixed=graph, **own)
             continue
         kind = entry.take("graph", str, what="a kind of graph, such as erdos_renyi")
         agents = entry.take("agents", int, 0)
         weights = entry.take("weights", str, "metropolis")
         parameters = entry.rest()
-        yield Net(name, kind, agents, parameters, weights, swept=swept, concentration=concentration)
+        yield Net(name, kind, agents, parameters, weights, **own)
 
 
 def _protocol(table: TomlTable) -> Any:

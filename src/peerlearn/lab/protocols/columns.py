@@ -21,10 +21,10 @@ from peerlearn.errors import InputError
 from peerlearn.lab.description import metrics
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of
+from peerlearn.lab.description.memo import Asked, key_of
 from peerlearn.lab.description.trial import Outcome, Trial
 from peerlearn.lab.training.estimators import estimator_of, find_objection, kind_of, what_it_takes
 from peerlearn.lab.training.loading import Fold, fold_key, fold_of
-from peerlearn.lab.training.memo import Asked, key_of
 from peerlearn.lab.training.networks import network_of
 from peerlearn.lab.training.outcomes import (
     CURVES,

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from peerlearn import partition
-from peerlearn.errors import InputError
+from peerlearn.errors import DataError, InputError
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of
 from peerlearn.lab.description.trial import Outcome, Trial
@@ -31,7 +33,7 @@ from peerlearn.lab.training.outcomes import (
 from peerlearn.lab.training.search import best_settings
 
 CONCENTRATION = 0.5
-DEALS = ("auto", "even", "stratified", "dirichlet")
+DEALS = ("auto", "even", "stratified", "dirichlet", "site")
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Rows:
     """Rows dealt to agents.
 
     deal: how training rows become shares; auto: every class evenly, or rows where targets are
-    measured.
+    measured; site: each agent has the rows of one site.
     """
 
     name: ClassVar = "rows"
@@ -47,7 +49,7 @@ class Rows:
     measures: ClassVar[Mapping[str, str]] = MEASURES
     curves: ClassVar[Mapping[str, str]] = CURVES
 
-    deal: Literal["auto", "even", "stratified", "dirichlet"] = "auto"
+    deal: Literal["auto", "even", "stratified", "dirichlet", "site"] = "auto"
     concentration: float = (
         CONCENTRATION  # of dirichlet: the smaller, the fewer classes an agent has
     )
@@ -95,6 +97,8 @@ class Rows:
         assert trial.network is not None
         how = self.deal
         agents = trial.network.agents
+        if how == "site":
+            return _shares_of_sites(fold, agents)
         seed = trial.seed("deal")
         if how == "dirichlet":
             concentration = trial.network.concentration or self.concentration
@@ -105,3 +109,14 @@ class Rows:
         return (partition.stratified if by_class else partition.even)(
             fold.X, fold.y, agents, seed=seed
         )
+
+
+def _shares_of_sites(fold: Fold, agents: int) -> list[partition.Share]:
+    assert fold.sites is not None
+    sites = np.unique(fold.sites)
+    if len(sites) != agents:
+        raise DataError(
+            f"training rows are of {len(sites)} sites, and there are {agents} agents, one per "
+            "site: hold out fewer rows, or give another split"
+        )
+    return [(fold.X[fold.sites == site], fold.y[fold.sites == site]) for site in sites]

@@ -26,10 +26,10 @@ from peerlearn.errors import InputError
 from peerlearn.lab.description import metrics
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import SERIES, options_of, source_of
+from peerlearn.lab.description.memo import Asked, key_of
 from peerlearn.lab.description.trial import Outcome, Trial
 from peerlearn.lab.training.estimators import estimator_of, kind_of, settings_of, what_it_takes
-from peerlearn.lab.training.loading import Fold, Rows, fold_key, split
-from peerlearn.lab.training.memo import Asked, key_of
+from peerlearn.lab.training.loading import Fold, fold_key
 from peerlearn.lab.training.networks import network_of
 from peerlearn.lab.training.outcomes import (
     CURVES,
@@ -41,6 +41,7 @@ from peerlearn.lab.training.outcomes import (
 )
 from peerlearn.lab.training.primal_residuals import watch_solver
 from peerlearn.lab.training.search import best_settings
+from peerlearn.lab.training.splitting import Rows, split
 from peerlearn.network import SimulatedNetwork
 from peerlearn.network.base import Counts
 

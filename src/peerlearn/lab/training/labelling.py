@@ -24,12 +24,13 @@ from peerlearn.data import DataSet
 from peerlearn.errors import DataError, InputError
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of, source_of
+from peerlearn.lab.description.memo import Asked, key_of
 from peerlearn.lab.description.sweeps import with_key
 from peerlearn.lab.description.trial import Trial
 from peerlearn.lab.training.estimators import configure, kind_of, parameters_of
 from peerlearn.lab.training.global_seed import seed_globally
-from peerlearn.lab.training.loading import FOLDS_KEPT, Fold, fold_key, prepare, split, table_of
-from peerlearn.lab.training.memo import Asked, key_of
+from peerlearn.lab.training.loading import FOLDS_KEPT, Fold, fold_key, prepare, table_of
+from peerlearn.lab.training.splitting import split
 from peerlearn.toml_reader import near
 
 UNKNOWN = -1

@@ -8,8 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from peerlearn import data
@@ -18,15 +16,14 @@ from peerlearn.data import DataSet, Scaling
 from peerlearn.data.dataset import AnyArray, Task
 from peerlearn.errors import DataError
 from peerlearn.lab.description.comparison import Data, Scale
-from peerlearn.lab.description.data_facts import as_task
+from peerlearn.lab.description.data_facts import pick_rows, read_rows
+from peerlearn.lab.description.memo import Asked, key_of
 from peerlearn.lab.description.trial import Trial
 from peerlearn.lab.training.estimators import SEEDED, import_class, make_estimator, parameters_of
 from peerlearn.lab.training.global_seed import seed_globally
-from peerlearn.lab.training.memo import Asked, key_of
+from peerlearn.lab.training.splitting import split_table
 
-Rows = NDArray[np.intp]
-KEPT = 4  # data sets in memory at a time
-FOLDS_KEPT = 2  # likewise, prepared: runs of one fold come one after another
+FOLDS_KEPT = 2  # prepared folds in memory: runs of one fold come one after another
 RANGES: Mapping[Scale, tuple[float, float]] = {"unit": (0.0, 1.0), "signed": (-1.0, 1.0)}
 
 
@@ -39,6 +36,7 @@ class Fold:
     y: AnyArray
     X_test: Array
     y_test: AnyArray
+    sites: AnyArray | None = None  # of the training rows
 
 
 def fold_of(trial: Trial) -> Fold:
@@ -50,7 +48,7 @@ def fold_key(trial: Trial) -> str:
     """Return a text that training and test rows follow from: equal keys, equal rows."""
     whole = trial.comparison
     rows_alone = replace(trial.data, settings={}, swept={})
-    drawn = (whole.seed, whole.protocol, whole.folds, whole.test_fraction)
+    drawn = (whole.seed, whole.protocol, whole.folds, whole.test_fraction, whole.split)
     outer = None if trial.within is None else fold_key(trial.within)
     return key_of(*drawn, rows_alone, trial.repetition, trial.fold, outer)
 
@@ -59,7 +57,7 @@ def fold_key(trial: Trial) -> str:
 def _fold(asked: Asked[Trial]) -> Fold:
     trial = asked.about
     table = table_of(trial)
-    train, test = split(trial, table.y, stratify=table.task == "classification")
+    train, test = split_table(trial, table)
     y = table.y[train]
     with seed_globally(
         trial.seed("model")
@@ -67,7 +65,8 @@ def _fold(asked: Asked[Trial]) -> Fold:
         X, X_test = prepare(
             trial.data, table.X[train], table.X[test], y=y, seed=trial.seed("model")
         )
-    return Fold(table.task, X, y, X_test, table.y[test])
+    sites = pick_rows(table, train, trial.data).extras.get(trial.data.site or "")
+    return Fold(table.task, X, y, X_test, table.y[test], sites)
 
 
 def table_of(trial: Trial) -> DataSet:
@@ -77,31 +76,8 @@ def table_of(trial: Trial) -> DataSet:
     """
     if trial.within is not None:
         table = table_of(trial.within)
-        train, _ = split(trial.within, table.y, stratify=table.task == "classification")
-        return replace(table, X=table.X[train], y=table.y[train])
-    if trial.data.given is not None:
-        return trial.data.given
-    return as_task(_load(trial.data.source or trial.data.name, trial.seed("data")), trial.data.task)
-
-
-@lru_cache(maxsize=KEPT)
-def _load(name: str, seed: int) -> DataSet:
-    return data.load(name, seed=seed, scaled=False)
-
-
-def split(trial: Trial, y: Any, *, stratify: bool) -> tuple[Rows, Rows]:
-    """Return training and test rows of the trial's fold; the same for every model and network."""
-    whole = trial.comparison
-    seed = trial.seed("split")
-    if whole.folds == 1:
-        kind = StratifiedShuffleSplit if stratify else ShuffleSplit
-        splitter = kind(1, test_size=whole.test_fraction, random_state=seed)
-    else:
-        splitter = (StratifiedKFold if stratify else KFold)(
-            whole.folds, shuffle=True, random_state=seed
-        )
-    train, test = list(splitter.split(np.zeros(len(y)), y))[trial.fold]
-    return train, test
+        return pick_rows(table, split_table(trial.within, table)[0], trial.data)
+    return read_rows(trial.data, trial.seed("data"))
 
 
 def prepare(
@@ -136,10 +112,13 @@ def prepare(
 def scale_of(entry: Data, X: Array) -> Scale:
     """Return how columns are scaled.
 
-    as loaded: to the range that the set is known by; a given set stays as it is.
+    as loaded: to the range that the set is known by; a given set stays as it is, and so does one
+    with gaps.
     """
     if entry.scale != "as loaded":
         return entry.scale
+    if entry.prepare and (X.dtype == object or np.isnan(X).any()):
+        return "none"
     known = None if entry.given is not None else data.known_range(entry.source or entry.name, X)
     return next((scale for scale, range_ in RANGES.items() if range_ == known), "none")
 

@@ -11,8 +11,8 @@ import networkx as nx
 from peerlearn import graphs
 from peerlearn import weights as mixing
 from peerlearn.lab.description.comparison import Net
+from peerlearn.lab.description.memo import Asked, key_of
 from peerlearn.lab.description.trial import Trial
-from peerlearn.lab.training.memo import Asked, key_of
 from peerlearn.network import SimulatedNetwork
 
 
@@ -24,7 +24,7 @@ def network_of(trial: Trial) -> SimulatedNetwork | None:
     seed = trial.seed("graph")
     graph = graph_of(net, seed)
     weights = _fastest(Asked(key_of(net, seed), graph)) if net.weights == "fastest" else net.weights
-    return SimulatedNetwork(graph, weights)
+    return SimulatedNetwork(graph, weights, secrecy=net.secrecy, colluders=net.colluders or 1)
 
 
 @lru_cache(maxsize=32)

@@ -18,10 +18,10 @@ from peerlearn.algorithms.readout.admm import ADMM
 from peerlearn.arrays import Array, is_real
 from peerlearn.data.dataset import AnyArray
 from peerlearn.lab.description import metrics
+from peerlearn.lab.description.memo import Asked, key_of
 from peerlearn.lab.description.reliability import SHARES, reliability_curves
 from peerlearn.lab.description.trial import Curve, Outcome, Trial
 from peerlearn.lab.training.loading import Fold, fold_key
-from peerlearn.lab.training.memo import Asked, key_of
 from peerlearn.models.base import NetworkModel
 from peerlearn.network.base import Counts
 from peerlearn.partition import Share

@@ -17,6 +17,7 @@ import numpy as np
 from peerlearn.errors import InputError
 from peerlearn.lab.description.comparison import Data, Model
 from peerlearn.lab.description.data_facts import facts_of
+from peerlearn.lab.description.memo import Asked, key_of
 from peerlearn.lab.description.metrics import METRICS, USUAL, Metric
 from peerlearn.lab.description.search import Search
 from peerlearn.lab.description.sweeps import with_key
@@ -24,7 +25,6 @@ from peerlearn.lab.description.trial import Trial
 from peerlearn.lab.training.estimators import kind_of, settings_of, takes
 from peerlearn.lab.training.global_seed import seed_globally
 from peerlearn.lab.training.loading import fold_key
-from peerlearn.lab.training.memo import Asked, key_of
 
 FOUND_KEPT = 4096
 

@@ -25,10 +25,11 @@ from peerlearn.arrays import Array, all_finite
 from peerlearn.errors import InputError, NetworkError, PeerlearnError, Stopped, WireError
 from peerlearn.network import codec
 from peerlearn.network.base import Secrecy, describe, not_finite
-from peerlearn.network.distributed import Arrays, DistributedNetwork, Letter
+from peerlearn.network.distributed import Arrays, DistributedNetwork, Letter, Sending
 from peerlearn.network.peers.frame import MOST_BYTES, MOST_TEXT, Kind
 from peerlearn.network.peers.identity import Identity
 from peerlearn.network.peers.journal import Journal
+from peerlearn.network.peers.left_ledger import LeftLedger
 from peerlearn.network.peers.link import Left, Link, Refused, Speaker
 from peerlearn.network.peers.mailbox import Parcel
 from peerlearn.network.peers.replay import NoReplay, Replay
@@ -102,6 +103,9 @@ class PeerNetwork(DistributedNetwork):
     colluders : int, default 1
         Under secrecy, the number of agents that may put together what they see and still learn
         nothing but totals. At most the number of agents less 2.
+    records : Path, default None
+        Folder for the ledger of what left this agent, `left.jsonl`. It is kept for all runs; do
+        not delete it with the checkpoints. None keeps no ledger.
 
     Attributes
     ----------
@@ -145,6 +149,7 @@ class PeerNetwork(DistributedNetwork):
         patience: Timeouts | None = None,
         secrecy: Secrecy | None = None,
         colluders: int = 1,
+        records: Path | None = None,
     ) -> None:
         graph = graphs.checked(graph)
         patience = patience or Timeouts()
@@ -186,6 +191,17 @@ class PeerNetwork(DistributedNetwork):
             )
         self._session_file = None if checkpoints is None else SessionFile(Path(checkpoints))
         self._exchange.bytes_sent = self._replay.bytes_before
+        self._left: LeftLedger | None = None
+        if records is not None and not self.finished:
+            self._left = LeftLedger(
+                Path(records),
+                run,
+                self._me.name,
+                self.names,
+                links,
+                resumed=self._replay.restored,
+                greeting=self._me.settings,
+            )
         try:
             self._exchange.start(meet=not self._replay.restored)
         except BaseException as error:
@@ -241,6 +257,13 @@ class PeerNetwork(DistributedNetwork):
         """Stop at the next round, with a checkpoint. Signal handlers and threads may call it."""
         self._exchange.fail(Interrupted(reason))
 
+    def record_left(self) -> str | None:
+        """Write to the ledger how much was sent so far, and return its head.
+
+        The head is the digest of the last line. None if no ledger is kept.
+        """
+        return None if self._left is None else self._left.record_counts()
+
     def finish(self) -> None:
         """Save, stay until every neighbor has what it needs, and delete what resuming would need.
 
@@ -249,6 +272,7 @@ class PeerNetwork(DistributedNetwork):
         if not self.finished:
             self._replay.save(finished=True)
         self._me.finished = True
+        self._close_ledger()
         try:
             if self._exchange.farewell():
                 self._replay.forget()
@@ -264,12 +288,13 @@ class PeerNetwork(DistributedNetwork):
 
     def leave(self, reason: str) -> None:
         """End the run for the neighbors too, and tell them why. A checkpoint is kept."""
-        self._exchange.leave(self._reason_to_send(reason))
+        self._leave(reason)
         self.close()
 
     def close(self) -> None:
         """Save and close the connections. Neighbors wait for this agent to come back."""
         self._replay.save()
+        self._close_ledger()
         self._exchange.close()
 
     def __exit__(self, *raised: Any) -> None:
@@ -285,22 +310,42 @@ class PeerNetwork(DistributedNetwork):
         They are not told if this agent was interrupted or refused: then they wait for it.
         """
         if isinstance(error, Left) and not isinstance(error, Refused):
-            self._exchange.leave(str(error))
+            self._tell_reason(str(error))
         elif not isinstance(error, Interrupted | Refused | KeyboardInterrupt | SystemExit):
             why = " ".join(str(error).split()) or type(error).__name__
-            self._exchange.leave(
-                self._reason_to_send(f"agent {self._me.name} ended the run: {why}")
-            )
+            self._leave(f"agent {self._me.name} ended the run: {why}")
         if save:
             self._replay.save()
+        self._close_ledger()
         self._exchange.close()
 
-    def _reason_to_send(self, reason: str) -> str:
-        """Return what neighbors are told. Under secrecy it has no details: they may be data."""
-        if self.secrecy is None:
-            return reason
-        log.warning("neighbors are told that this agent ended the run, but not why: %s", reason)
+    def _leave(self, reason: str) -> None:
+        """Tell neighbors why the run is over. Under secrecy without details: they may be data."""
+        if self.secrecy is not None:
+            log.warning("neighbors are told that this agent ended the run, but not why: %s", reason)
+            reason = self._code
+        self._tell_reason(reason)
+
+    @property
+    def _code(self) -> str:
+        """What neighbors are told in place of a reason that they must not know."""
         return f"agent {self._me.name} ended the run (code 9: its own log says why)"
+
+    def _tell_reason(self, reason: str) -> None:
+        try:
+            if self._left is not None:
+                self._left.record_reason(reason)
+        except NetworkError as error:
+            log.warning("neighbors are not told why this agent ended the run: %s", error)
+            reason = self._code
+        self._exchange.leave(reason)
+
+    def _close_ledger(self) -> None:
+        """Write the last counts to the ledger. What was sent is recorded without them, too."""
+        try:
+            self.record_left()
+        except NetworkError as error:
+            log.warning("what left this agent was not counted: %s", error)
 
     # Methods that DistributedNetwork calls
     # ---------------------------------------------------------------------------------
@@ -356,8 +401,16 @@ class PeerNetwork(DistributedNetwork):
         self._exchange.round(outgoing, list(self._neighbors), take)
         return arrived
 
-    def _call(self, what: str, rounds: int, compute: Callable[[], Arrays]) -> Arrays:
-        return self._replay.call(what, rounds, compute)
+    def _call(
+        self, what: str, rounds: int, compute: Callable[[], Arrays], sending: Sending
+    ) -> Arrays:
+        receivers, message = sending
+        if self._left is None or not receivers:
+            return self._replay.call(what, rounds, compute)
+        quantity, size = self._left.announce(receivers, message, self._quantity, self._protection)
+        arrays = self._replay.call(what, rounds, compute)
+        quantity.count(rounds, size)
+        return arrays
 
     def _resume(self, rounds: int, shape: tuple[int, ...]) -> tuple[int, Array, Array] | None:
         return self._replay.resume(rounds, shape)

@@ -16,7 +16,7 @@ from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.models.registry import models
 from peerlearn.network.base import Network
 from peerlearn.testing import model_data as data
-from peerlearn.testing.cases.case import Arrays, Case
+from peerlearn.testing.cases.case import Arrays, Case, in_secret
 from peerlearn.testing.model_settings import make_small, stream_variants, variants
 
 MOST = 40  # rows of any agent, and coefficients of any where agents have different numbers
@@ -28,15 +28,18 @@ Way = Callable[..., Arrays]
 FIXED = {"features": "fixed", "solver": "gram"}
 LABELS = {"classes": data.METALS.tolist()}
 IN_SECRET: dict[str, dict[str, Any]] = {
-    "RVFLClassifier": {**FIXED, **LABELS},
+    "RVFLClassifier": {**FIXED, **LABELS, "class_weight": "balanced"},
     "RVFLRegressor": FIXED,
-    "RVFLRegressor without intercept": {**FIXED, "fit_intercept": False},
+    "RVFLRegressor without intercept, with weights,": {**FIXED, "fit_intercept": False},
+    "ESNRegressor": {"solver": "gram"},
     "RVFLClassifier cg": {**FIXED, **LABELS, "solver": "cg"},
     "RVFLRegressor cg without preconditioner": {
         **FIXED,
         "solver": ConjugateGradient(preconditioner="none"),
     },
     "RVFLRegressor consensus": {**FIXED, "solver": "consensus"},
+    "LogisticClassifier": LABELS,
+    "GLMRegressor": {"alpha": 0.0},
 }
 
 
@@ -60,9 +63,9 @@ def cases() -> dict[str, Case]:
                     _stream_rows, model=model, are_known=False
                 )
     for name, settings in IN_SECRET.items():
-        kind = models()[name.split()[0]]
-        work = partial(_fit_in_secret, model=make_small(kind, settings))
-        found[f"{name} in secret"] = work
+        model = make_small(models()[name.split()[0]], settings)
+        case = partial(_fit_readout, model=model, weighted="weights" in name)
+        found[f"{name} in secret"] = partial(in_secret, case=case)
     return found
 
 
@@ -106,12 +109,10 @@ def _fit(
     return answer_of(fitted) | predictions_of(fitted, network, form)
 
 
-def _fit_in_secret(network: Network, model: Any) -> Arrays:
-    network.keep_secrets("sums", 1)
-    try:
-        fitted = data.fit(over(network, model), network.hosted, False, np.asarray)
-    finally:
-        network.secrecy = None
+def _fit_readout(network: Network, model: Any, weighted: bool) -> Arrays:
+    fitted = data.fit(over(network, model), network.hosted, weighted=weighted)
+    if fitted.takes == "sequences":
+        return answer_of(fitted)
     return answer_of(fitted) | {"intercepts": fitted.intercept_}
 
 

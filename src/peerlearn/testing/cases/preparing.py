@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from peerlearn import NetworkEncoder, NetworkImputer, NetworkScaler, TablePreparer
 from peerlearn.network.base import Network
-from peerlearn.testing.cases.case import Arrays, Case
+from peerlearn.testing.cases.case import Arrays, Case, in_secret
 
 ROWS = 7
 COLORS = ("amber", "blue", "cyan", "dun", None)
@@ -30,8 +30,13 @@ def cases() -> dict[str, Case]:
         name: partial(_prepare, transformer=each, table=number_table)
         for name, each in numbers.items()
     }
+    for name in ("NetworkScaler", "NetworkScaler robust", "NetworkImputer mean"):
+        found[f"{name} in secret"] = partial(in_secret, case=found[name])
     found["NetworkEncoder"] = partial(_prepare, transformer=NetworkEncoder(), table=color_table)
     found["TablePreparer"] = partial(_prepare, transformer=TablePreparer(), table=mixed_table)
+    declared = TablePreparer({"x3": list(COLORS), "x4": list(COLORS)})
+    prepare = partial(_prepare, transformer=declared, table=mixed_table)
+    found["TablePreparer in secret"] = partial(in_secret, case=prepare)
     return found
 
 

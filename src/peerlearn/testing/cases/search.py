@@ -32,7 +32,10 @@ def cases() -> dict[str, Case]:
 
 def _search(network: Network, model: Any) -> Arrays:
     search = NetworkSearchCV(model, GRID, cv=3, network=network, random_state=4)
-    search.fit([(data.rows(agent), data.targets(model, agent)) for agent in network.hosted])
+    if model.takes == "sequences":
+        search.fit([data.sequences(agent) for agent in network.hosted])
+    else:
+        search.fit([(data.rows(agent), data.targets(model, agent)) for agent in network.hosted])
     scores = search.cv_results_
     agents = len(network.hosted)
     return {
