@@ -12,6 +12,7 @@ modes; files and folders are ordinary there.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 OWNER_READS_AND_WRITES = 0o600
@@ -32,6 +33,18 @@ def open_private(path: str, flags: int) -> int:
             os.close(file)
             raise
     return file
+
+
+def is_private(path: Path) -> bool:
+    """Return whether a file is this user's own, and nobody else can read or write it."""
+    if not hasattr(os, "getuid"):
+        return True
+    status = path.lstat()
+    return (
+        stat.S_ISREG(status.st_mode)
+        and stat.S_IMODE(status.st_mode) & ~OWNER_READS_AND_WRITES == 0
+        and status.st_uid == os.getuid()
+    )
 
 
 def make_private_folder(folder: Path) -> None:

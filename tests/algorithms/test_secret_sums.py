@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zlib
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +12,14 @@ from scipy.stats import chi2
 
 from peerlearn import SimulatedNetwork, graphs
 from peerlearn.algorithms import secret_sums
-from peerlearn.algorithms.secret_sums import one_session, open_session, session_of
+from peerlearn.algorithms.secret_sums import (
+    MEMBER_BYTES,
+    SIGNATURE_BYTES,
+    PublicBytes,
+    one_session,
+    open_session,
+    session_of,
+)
 from peerlearn.errors import DataError, InputError, NetworkError, PeerlearnError, WireError
 from peerlearn.network import Faults
 from peerlearn.secret import wide
@@ -86,8 +95,12 @@ def test_a_subtree_that_is_left_out_stops_all_agents():
             child = int(np.flatnonzero(TREE.parent == ROOT)[0])
             child = child if child != ROOT else int(np.flatnonzero(TREE.parent == ROOT)[1])
             network.exchange = lambda *args: [
-                {j: what for j, what in exchange(*args)[0].items() if j != child}
+                {j: what for j, what in exchange(*args)[0].items() if is_kept(j, what)}
             ]
+
+            def is_kept(sender, message):
+                return sender != child or "masked" not in message
+
         return two_sums(network, agent)
 
     stopped_with_a_code(run(work))
@@ -115,24 +128,46 @@ def test_an_answer_that_differs_on_the_way_stops_all_agents_at_the_next_sum():
     stopped_with_a_code(run(work))
 
 
-@pytest.mark.parametrize("word", [0, 1, 5, 9])
-def test_a_key_nonce_or_certificate_that_is_replaced_on_the_way_is_refused(word):
-    """Before any masked number is sent. Words of agent 3 change where they pass the root."""
+def replace_key(network, byte, *, sends):
+    """Let a byte of agent 3's key, nonce or certificate change where an agent sends or gets it."""
+    exchange = network.exchange
+
+    def change(message):
+        if "public" not in message:
+            return message
+        found = PublicBytes.unpack(message, 0, MEMBER_BYTES, 7)
+        if len(found.contents) < 7 or len(found.contents[3]) < 80:  # on its way up; a signature
+            return message
+        key = bytearray(found.contents[3])
+        key[byte] ^= 1
+        return PublicBytes(found.contents | {3: bytes(key)}, MEMBER_BYTES).pack()
+
+    def changed(outbox, to=None):
+        if sends:
+            return exchange([change(message) for message in outbox], to)
+        return [
+            {sender: change(message) for sender, message in box.items()}
+            for box in exchange(outbox, to)
+        ]
+
+    network.exchange = changed
+
+
+@pytest.mark.parametrize("byte", [0, 31, 32, 63, 64])
+def test_a_key_nonce_or_certificate_that_is_replaced_on_the_way_is_refused(byte):
+    """Before any masked number is sent. Bytes of agent 3 change where they pass the root."""
     sent = []
 
     def work(network, agent):
         exchange = network.exchange
-        network.exchange = lambda *args: sent.append(args) or exchange(*args)
+
+        def recorded(outbox, to=None):
+            sent.extend(message for message in outbox if "masked" in message)
+            return exchange(outbox, to)
+
+        network.exchange = recorded
         if agent == ROOT:
-            pass_on = network.pass_on
-
-            def changed(x, senders, receivers, *, add):
-                if x.dtype == np.uint64 and not add and ROOT in senders and x.shape[1] > 300:
-                    place = x.shape[1] // 7
-                    x[0, 3 * place + word] ^= np.uint64(1)
-                pass_on(x, senders, receivers, add=add)
-
-            network.pass_on = changed
+            replace_key(network, byte, sends=True)
         return two_sums(network, agent)
 
     found = run(work)
@@ -146,18 +181,41 @@ def test_a_key_that_only_some_see_replaced_is_refused_by_signatures():
 
     def work(network, agent):
         if agent != 3 and agent not in TREE.parent:
-            pass_on = network.pass_on
-
-            def changed(x, senders, receivers, *, add):
-                pass_on(x, senders, receivers, add=add)
-                if x.dtype == np.uint64 and not add and agent in receivers and x.shape[1] > 300:
-                    x[0, 3 * (x.shape[1] // 7) + 1] ^= np.uint64(1)
-
-            network.pass_on = changed
+            replace_key(network, 8, sends=False)
         return two_sums(network, agent)
 
     for error in run(work).values():
         assert "did not sign this session" in str(error)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        {"public": np.zeros(9, dtype=np.uint8)},
+        {"public": np.frombuffer(zlib.compress(b"x"), np.uint8)},
+    ],
+    ids=["nothing", "zeros", "cut"],
+)
+def test_keys_that_cannot_be_read_are_refused(message):
+    with pytest.raises(WireError, match="expected public keys or signatures"):
+        PublicBytes.unpack(message, 2, MEMBER_BYTES, 7)
+
+
+def test_keys_of_strangers_and_endless_ones_are_left_out():
+    sent = PublicBytes({2: b"a" * 70, 9: b"b"}, MEMBER_BYTES).pack()
+    assert PublicBytes.unpack(sent, 2, MEMBER_BYTES, 7).contents == {2: b"a" * 70}
+    bomb = PublicBytes({0: bytes(1 << 24)}, MEMBER_BYTES).pack()
+    assert len(PublicBytes.unpack(bomb, 2, MEMBER_BYTES, 7).contents[0]) < 7 << 16
+
+
+def test_messages_with_keys_have_sizes_that_all_engines_share():
+    """Certificates of one authority fit into the usual bytes."""
+    for size in (1, 4, 50):
+        contents = {agent: os.urandom(96) for agent in range(size)}
+        assert len(PublicBytes(contents, MEMBER_BYTES).pack()["public"]) == 512 + 288 * size
+        contents = {agent: os.urandom(72) for agent in range(size)}
+        assert len(PublicBytes(contents, SIGNATURE_BYTES).pack()["public"]) == 32 + 80 * size
 
 
 def test_a_point_of_low_order_is_refused(monkeypatch):
@@ -201,7 +259,8 @@ class Recorded(SimulatedNetwork):
         self.words = []
 
     def exchange(self, outbox, to=None):
-        self.words += [message.copy() for message in outbox[LEAF].values()]
+        if "masked" in outbox[LEAF]:
+            self.words.append(outbox[LEAF]["masked"].copy())
         return super().exchange(outbox, to)
 
 

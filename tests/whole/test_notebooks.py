@@ -55,7 +55,7 @@ def test_long_results_are_cut_and_say_so(tmp_path, monkeypatch):
     rows = [row("A", f"model {number}", error=0.1) for number in range(5)]
     html = results_of(tmp_path, rows)._repr_html_()
     assert html.count("<tr>") == 3
-    assert html.endswith("<p>and 3 more lines: .frame() has all runs</p>")
+    assert html.endswith("<p>and 3 more lines: .to_pandas() has all runs</p>")
 
 
 @pytest.mark.processes

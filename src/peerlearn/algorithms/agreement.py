@@ -287,6 +287,8 @@ def _merge(own: dict[str, Labels], inbox: Mapping[int, Message]) -> dict[str, La
 
     Texts and numbers are not merged: `kinds` alone records that there are both.
     """
+    if not inbox:
+        return own
     parts = [own, *inbox.values()]
     kinds = int(np.bitwise_or.reduce([part["kinds"][0] for part in parts]))
     if kinds & TEXT and kinds != TEXT:

@@ -116,11 +116,12 @@ def infer(
     """Sum information, scores and deviance of all agents at w. Losses have no penalty."""
     d = losses.dimension
     upper = np.triu_indices(d)
+    hessians = losses.hessian(w)  # first: gradients are computed on the way
     gradients = losses.gradient(w)
     scores = np.einsum("ki,kj->kij", gradients, gradients)
     if network.secrecy is not None:
         scores[:] = 0.0  # their sum has a rank of L at most, and would tell single gradients
-    matrices = [scores, losses.hessian(w)]
+    matrices = [scores, hessians]
     expects = family.expects_another_hessian
     if expects:
         matrices.append(losses.information(w))

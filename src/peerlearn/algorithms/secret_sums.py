@@ -14,7 +14,11 @@ Every masked sum has a constant 1 of each agent, whose total must be L. If an ag
 has another key, another scale or another history, masks do not cancel, and the total is not L
 except with a probability of 2^-64. The root then sends a code, and all agents stop. The keys of
 a sum depend on everything that the root sent before (`SumContext.history`). So a root that tells
-different agents different things learns nothing from the next sum.
+different agents different things learns nothing from the next sum. After the last one, agents
+compare what they were told (`SecretSession.confirm`).
+
+An agent whose numbers do not fit the scales that the root sent does not stop at once: the root
+would see whose they are. It takes part with masks that do not cancel, and stops with all others.
 
 What it does not do: an agent that adds a wrong number changes the total, and nobody can tell. All
 agents hosted in one process are in one memory, and have no secrets from whoever runs it.
@@ -24,6 +28,8 @@ from __future__ import annotations
 
 import json
 import os
+import struct
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,14 +43,19 @@ from peerlearn.algorithms.sums import (
     everyone,
     maximum,
     merge_to_root,
-    sum_to_root,
 )
 from peerlearn.algorithms.unexpected import unexpected_message
 from peerlearn.arrays import Array
-from peerlearn.errors import NetworkError, PeerlearnError, WireError
+from peerlearn.errors import DataError, NetworkError, PeerlearnError, WireError
 from peerlearn.network.base import MASKED, Message, Network, describe
 from peerlearn.secret import wide
-from peerlearn.secret.fixed_point import decode_wide, encode_counts, encode_wide
+from peerlearn.secret.fixed_point import (
+    Exponents,
+    decode_wide,
+    encode_counts,
+    encode_entries,
+    encode_wide,
+)
 from peerlearn.secret.keys import (
     KEY_BYTES,
     LABEL,
@@ -62,12 +73,17 @@ Counts = NDArray[np.int64]
 
 EPOCH = 0  # the list of agents does not change yet
 NONCE_BYTES = 32
-PLACE = 576  # bytes for key, nonce and certificate of an agent; larger ones take several places
-MOST_PLACES = 32
-MOST_SIGNATURE = 160  # bytes: ECDSA on the largest usual curve has 139
+# Bytes of messages, as in `PublicBytes`.
+MEMBER_BYTES = (512, 288)
+SIGNATURE_BYTES = (32, 80)
+MOST_BYTES = 1 << 16  # of one agent
+_ENTRY = struct.Struct("<II")  # number of an agent, and of bytes
 # Codes, the first number that the root sends.
 FINE = 0.0
 MASKS_LEFT = 1.0
+# Codes that agents find themselves.
+DIFFERENT_ANSWERS = 2
+REFUSED = "refused: "  # the quantity of a sum in which an agent does not take part
 
 
 @dataclass(frozen=True)
@@ -109,6 +125,64 @@ class MaskedSum:
         return MaskedSum(total)
 
 
+@dataclass(frozen=True)
+class PublicBytes:
+    """Bytes of some agents that all agents may see, by agent number.
+
+    Certificates of one authority have much in common, so they are compressed. The size of a message
+    does not depend on what compression achieves, so that all engines send as much.
+
+    usual: bytes of a message beside those per agent, and bytes per agent. A message that does not
+    fit has twice as many, or three times, and so on.
+    """
+
+    contents: dict[int, bytes]
+    usual: tuple[int, int]
+    empty = False
+
+    def pack(self) -> dict[str, NDArray[np.uint8]]:
+        """Return what is sent."""
+        parts = [
+            _ENTRY.pack(agent, len(content)) + content
+            for agent, content in sorted(self.contents.items())
+        ]
+        packed = zlib.compress(b"".join(parts), 9)
+        size = self.usual[0] + self.usual[1] * len(parts)
+        padded = packed.ljust(-(-len(packed) // size) * size, b"\0")
+        return {"public": np.frombuffer(padded, dtype=np.uint8)}
+
+    def plus(self, others: Sequence[PublicBytes]) -> PublicBytes:
+        """Return the bytes of these and other agents."""
+        contents = dict(self.contents)
+        for other in others:
+            contents |= other.contents
+        return PublicBytes(contents, self.usual)
+
+    @classmethod
+    def unpack(
+        cls, message: Message, sender: int, usual: tuple[int, int], agents: int
+    ) -> PublicBytes:
+        """Return what a message has, or raise WireError."""
+        try:
+            contents = _split_entries(message["public"].tobytes(), agents)
+        except (KeyError, zlib.error, struct.error):
+            raise unexpected_message(sender, "public keys or signatures") from None
+        return cls(contents, usual)
+
+
+def _split_entries(packed: bytes, agents: int) -> dict[int, bytes]:
+    """Return bytes by agent number. What is not of one of the agents is left out."""
+    content = zlib.decompressobj().decompress(packed, agents * MOST_BYTES)
+    found = {}
+    start = 0
+    while start < len(content):
+        agent, size = _ENTRY.unpack_from(content, start)
+        start += _ENTRY.size + size
+        if agent < agents:
+            found[agent] = content[start - size : start]
+    return found
+
+
 class SecretSession:
     """Keys of the hosted agents for one training, and the masked sums that are made with them.
 
@@ -133,12 +207,28 @@ class SecretSession:
         self._pair_keys = pair_keys
         self._histories = [session] * len(network.hosted)
         self._is_intact = True  # whether masks cancelled in the last total, if the root is hosted
+        self._refusals: dict[int, DataError] = {}
+
+    def encode(self, numbers: Array, exponents: Exponents) -> Words:
+        """Return the hosted agents' numbers as words, one agent per row.
+
+        An agent with numbers beyond the bounds spoils the sum. `answer` raises its error.
+
+        exponents: of the bounds, which the root sent.
+        """
+        words = np.zeros(numbers.shape, dtype=np.uint64)
+        for k, own in enumerate(numbers):
+            try:
+                words[k] = encode_entries(own, exponents)
+            except DataError as error:
+                self._refusals[k] = error
+        return words
 
     def total(self, quantity: str, values: Array, scales: bytes = b"") -> Array:
         """Return the total of all agents' numbers, at all agents.
 
-        Each total is exact before it is rounded to float64. NaN, infinity and numbers whose total
-        could overflow are refused at home.
+        Each number is exact to its last place, whole numbers are exact, and the total is rounded to
+        float64. NaN, infinity and numbers whose total could overflow are refused at home.
 
         quantity: what is summed. values: of each hosted agent, agents x any shape. The result has
         the same shape. scales: public scales of the numbers, if there are any.
@@ -222,8 +312,9 @@ class SecretSession:
         contents = np.concatenate([words, ones], axis=1)
         masked = []
         for k, agent in enumerate(network.hosted):
+            named = REFUSED + quantity if k in self._refusals else quantity
             context = SumContext(
-                EPOCH, number, quantity, (numbers + 1,), limbs, scales, self._histories[k]
+                EPOCH, number, named, (numbers + 1,), limbs, scales, self._histories[k]
             )
             covered = digest(context.encode(), contents[k].tobytes())
             network.commit_secret(f"{self.id.hex()} {number} {agent}", covered)
@@ -269,6 +360,8 @@ class SecretSession:
         self._histories = [
             digest(before, row.tobytes()) for before, row in zip(self._histories, rows, strict=True)
         ]
+        if self._refusals:
+            raise next(iter(self._refusals.values()))
         if np.count_nonzero(rows[:, 0] != FINE):
             raise NetworkError(
                 f"the secret sum of {self.quantities[-1]} failed with code {rows[0, 0]:.0f}: the "
@@ -278,6 +371,22 @@ class SecretSession:
         answers: Array = rows[:, 1:]
         return answers
 
+    def confirm(self) -> None:
+        """Raise NetworkError at all agents unless the root sent the same to all of them.
+
+        Call it after the last answer. Before, the next sum shows it.
+        """
+        network = self._network
+        own = np.array([np.frombuffer(history, "<u4") for history in self._histories], dtype=float)
+        with network.allow_messages("digest of what the root sent"):
+            largest, smallest = np.split(maximum(network, np.hstack([own, -own])), 2, axis=1)
+        if np.count_nonzero(largest != -smallest):
+            raise NetworkError(
+                f"the secret sum of {self.quantities[-1]} failed with code {DIFFERENT_ANSWERS}: "
+                "agents received different answers, so somebody changed them on the way: find out "
+                "who before you start again"
+            )
+
 
 class _Sessions:
     """The session of a block, opened when it is first needed."""
@@ -285,6 +394,11 @@ class _Sessions:
     def __init__(self, network: Network) -> None:
         self._network = network
         self._session: SecretSession | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the session was needed so far."""
+        return self._session is not None
 
     def current(self) -> SecretSession:
         """Return the session."""
@@ -305,6 +419,8 @@ def one_session(network: Network) -> Iterator[None]:
     network.sessions = _Sessions(network)
     try:
         yield
+        if network.sessions.is_open:
+            network.sessions.current().confirm()
     finally:
         network.sessions = None
 
@@ -349,14 +465,7 @@ def _open(network: Network) -> SecretSession:
         keys.append(key)
         signers.append(signer)
         own.append(Member(network.names[agent], signer.certificate, key.public, nonce))
-    needed = [float(-(-len(member.content()) // PLACE)) for member in own]
-    places = int(maximum(network, needed)[0])
-    if places > MOST_PLACES:
-        raise WireError(
-            f"an agent has a certificate of {(places - 1) * PLACE} bytes or more: make smaller "
-            "ones with peerlearn certs"
-        )
-    contents = _gather(network, [member.content() for member in own], places * PLACE)
+    contents = _gather(network, [member.content() for member in own], MEMBER_BYTES)
     members = [
         Member.of_content(name, content)
         for name, content in zip(network.names, contents[0], strict=True)
@@ -370,7 +479,7 @@ def _open(network: Network) -> SecretSession:
             )
             for agent, signer in zip(hosted, signers, strict=True)
         ],
-        MOST_SIGNATURE,
+        SIGNATURE_BYTES,
     )
     pair_keys: list[dict[int, bytes]] = []
     problem: PeerlearnError | None = None
@@ -406,25 +515,35 @@ def _open(network: Network) -> SecretSession:
     return SecretSession(network, session, pair_keys)
 
 
-def _gather(network: Network, own: Sequence[bytes], most: int) -> list[list[bytes]]:
-    """Return the bytes of all agents, by agent number, as each hosted agent received them.
+def _gather(network: Network, own: Sequence[bytes], usual: tuple[int, int]) -> list[list[bytes]]:
+    """Return the public bytes of all agents, by agent number, as each hosted agent received them.
 
-    Each agent fills its own place of a row of zeros, and the rows are summed. most: bytes of any.
+    usual: as in `PublicBytes`. Nothing is checked here: bytes that are lacking or wrong are not
+    signed.
     """
-    words = 1 + -(-most // 8)
-    rows = np.zeros((len(network.hosted), network.size, words), dtype=np.uint64)
-    for k, agent in enumerate(network.hosted):
-        padded = own[k].ljust(8 * (words - 1), b"\0")
-        rows[k, agent] = [len(own[k]), *np.frombuffer(padded, dtype="<u8")]
-    sums = sum_to_root(network, rows.reshape(len(rows), -1))
-    received = broadcast_from_root(network, sums).reshape(rows.shape)
-    return [[_bytes_of(place) for place in row] for row in received]
+    tree = network.tree
+    parts = [
+        PublicBytes({agent: content}, usual)
+        for agent, content in zip(network.hosted, own, strict=True)
+    ]
 
+    def unpack(message: Message, sender: int) -> PublicBytes:
+        return PublicBytes.unpack(message, sender, usual, network.size)
 
-def _bytes_of(place: Words) -> bytes:
-    """Return the bytes in a place. A wrong length gives wrong bytes, which no check accepts."""
-    content = place[1:].astype("<u8").tobytes()
-    return content[: int(place[0])]
+    known = merge_to_root(network, parts, unpack)
+    children = [np.flatnonzero(tree.parent == agent).tolist() for agent in network.hosted]
+    to = [[k for k in ks if tree.depth[k]] for ks in children]  # the root may be its own parent
+    for level in range(tree.height):
+        outbox = [
+            all_of.pack() if tree.depth[agent] == level else {}
+            for agent, all_of in zip(network.hosted, known, strict=True)
+        ]
+        inbox = network.exchange(outbox, to)
+        for k, agent in enumerate(network.hosted):
+            if tree.depth[agent] == level + 1:
+                parent = int(tree.parent[agent])
+                known[k] = unpack(inbox[k].get(parent, {}), parent)
+    return [[all_of.contents.get(agent, b"") for agent in range(network.size)] for all_of in known]
 
 
 def _session_id(network: Network, members: Sequence[Member]) -> bytes:

@@ -71,6 +71,15 @@ class HessianLosses(Losses, Protocol):
 
 
 @runtime_checkable
+class SampledLosses(Losses, Protocol):
+    """Losses of so many rows that some of them are enough to learn the Hessian roughly."""
+
+    def sample(self) -> Losses | None:
+        """Return losses whose Hessians are near those of all rows; None if rows are few."""
+        ...
+
+
+@runtime_checkable
 class SelfConcordantLosses(Losses, Protocol):
     """Convex losses whose Hessian changes by a bounded factor.
 

@@ -137,7 +137,8 @@ class LabelTargets(ClassifierMixin, Targets):
             return [self._encode_codes(own) for own in codes]
         labels = [column_or_1d(y, warn=True) for y in targets]
         for y in labels:
-            check_classification_targets(y)
+            if y.dtype.kind not in "biu":  # whole numbers are labels; the check takes a millisecond
+                check_classification_targets(y)
         self.classes_ = union(network, labels)
         if len(self.classes_) == 0:
             raise no_rows()

@@ -102,6 +102,77 @@ def pooled_reference(X, y, alpha):
     return u.astype(np.float64)
 
 
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-5, 1e-9])
+def test_the_last_step_is_certified_before_it_is_evaluated(tolerance, monkeypatch):
+    X, y = rows(7, seed=3)
+    everything = np.vstack(X), np.concatenate(y)
+    answer = pooled_reference(*everything, 0.1)
+    losses = LogisticLosses(X, y)
+    found = Newton(tolerance).minimise(SimulatedNetwork(GRAPH), losses, 0.1)
+    w = found.coefficients[0]
+    pooled = losses.gradient(found.coefficients).sum(axis=0) + 0.1 * w
+    assert np.linalg.norm(pooled) <= found.report.residuals[-1]
+    distance = np.linalg.norm(w - answer) / np.linalg.norm(answer)
+    assert distance <= found.report.bound <= tolerance
+    monkeypatch.setattr(module._Search, "_foresee", lambda self, point, p: None)
+    longer = Newton(tolerance).minimise(SimulatedNetwork(GRAPH), losses, 0.1)
+    assert longer.report.iterations > found.report.iterations
+
+
+class BadSample(LogisticLosses):
+    """Losses with a sample whose Hessians are too small by a factor, so that steps are too long."""
+
+    factor = 1e-3
+
+    def sample(self):
+        return Flattened(self, self.factor)
+
+
+class Flattened:
+    def __init__(self, losses, factor):
+        self.losses = losses
+        self.agents = losses.agents
+        self.dimension = losses.dimension
+        self.factor = factor
+        self.value = losses.value
+        self.gradient = losses.gradient
+
+    def hessian(self, w):
+        return self.factor * hessians(self.losses, w)
+
+
+def test_a_step_by_a_bad_sample_is_taken_back():
+    X, y = rows(7, seed=3)
+    plain = Newton(1e-9).minimise(SimulatedNetwork(GRAPH), LogisticLosses(X, y), 0.0)
+    found = Newton(1e-9).minimise(SimulatedNetwork(GRAPH), BadSample(X, y), 0.0)
+    assert found.report.converged
+    assert found.report.iterations == plain.report.iterations + 2
+    np.testing.assert_allclose(found.coefficients, plain.coefficients, rtol=1e-8)
+
+
+def test_agents_apart_use_their_samples():
+    X, y = rows(7, seed=3)
+
+    class Near(BadSample):
+        factor = 1.1
+
+    whole = Newton(1e-11).minimise(SimulatedNetwork(GRAPH, exact_order=True), Near(X, y), ALPHA)
+    plain = Newton(1e-11).minimise(
+        SimulatedNetwork(GRAPH, exact_order=True), LogisticLosses(X, y), ALPHA
+    )
+    assert whole.report.residuals[1] != plain.report.residuals[1]
+    links, columns = 6, 4
+    numbers = columns * (columns + 1) // 2 + 2 * columns + 7
+    at_most = 8 * links * (whole.report.iterations * numbers + columns + 4)
+    assert whole.report.sent.bytes < at_most  # the Hessian was not summed everywhere
+    found = run_apart(
+        GRAPH, lambda network, k: Newton(1e-11).minimise(network, Near([X[k]], [y[k]]), ALPHA)
+    )
+    for own in found:
+        np.testing.assert_array_equal(own.coefficients, whole.coefficients[:1])
+        assert own.report.residuals == whole.report.residuals
+
+
 def test_a_bound_without_penalty_comes_from_the_hessian():
     X, y = rows(7, seed=2)
     answer = pooled_newton(np.vstack(X), np.concatenate(y), 0.0)
@@ -206,7 +277,7 @@ def test_a_root_that_never_ends_is_refused(monkeypatch):
 
     def endless(search, w):
         while True:
-            search._evaluate(w)
+            search._evaluate(w, module.ON)
 
     def work(network, k):
         if k == root:

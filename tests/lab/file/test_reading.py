@@ -18,7 +18,9 @@ from peerlearn.lab import (
     Search,
     StatisticsSpec,
     TableSpec,
+    make_report,
     read,
+    run,
 )
 from peerlearn.lab.file.sizes import values_at_size
 from peerlearn.lab.protocols.rows import Rows
@@ -330,3 +332,44 @@ def test_a_data_set_that_is_there_is_used(written, monkeypatch, tmp_path):
     comparison = read(file)
     assert comparison.data == (Data("G50C"),)
     assert comparison.layout.missing == {}
+
+
+TOPOLOGIES = """
+title = "topologies"
+data = [{ name = "iris" }]
+models = [{ name = "together", kind = "RVFL", n_hidden = 5, activation = "tanh" }]
+[[networks]]
+name = "all"
+agents = [4, 5]
+graph = [{ kind = "ring" }, { kind = "erdos_renyi", p = 0.9 }, { kind = "star", name = "hub" }]
+"""
+
+
+def test_topologies_are_one_axis(written, tmp_path):
+    comparison = read(written(TOPOLOGIES))
+    names = ["ring", "erdos_renyi, p 0.9", "hub"]
+    assert [net.swept["graph"] for net in comparison.networks if net.agents == 5] == names
+    assert [net.graph for net in comparison.networks][:3] == ["ring", "erdos_renyi", "star"]
+    assert comparison.networks[1].parameters == {"p": 0.9}
+    results = run(comparison, tmp_path / "out", jobs=1)
+    assert results.order["graph"] == names
+    make_report(tmp_path / "out")
+    table = (tmp_path / "out" / "tables" / "error.md").read_text()
+    assert "renyi, p 0.9 |" in table
+    assert "kind" not in table
+    one = TOPOLOGIES.replace("graph = [{", "graph = {").replace('" }, {', '" } # {')
+    assert read(written(one)).networks[0].swept == {"agents": 4}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('{ kind = "ring" }', "{ p = 0.2 }", "graph.kind .* is missing"),
+        ('{ kind = "ring" }', '{ kind = "rings" }', "is 'rings', which is not known"),
+        ("p = 0.9", "agents = 7", "graph.agents .* stands in .* too: leave out one"),
+        ("p = 0.9", "q = 1", "q .* is no parameter of erdos_renyi"),
+    ],
+)
+def test_topologies_that_cannot_be(old, new, sentence, written):
+    with pytest.raises(InputError, match=sentence):
+        read(written(TOPOLOGIES.replace(old, new)))

@@ -76,7 +76,7 @@ def test_a_short_text_and_a_length(results):
 
 def test_a_data_frame(results, monkeypatch):
     pytest.importorskip("pandas", reason="pandas is not installed")
-    frame = results.frame()
+    frame = results.to_pandas()
     assert list(frame.columns) == list(results.rows[0])
     assert frame["draw"].mean() == pytest.approx(results.mean("draw"))
     assert list(results.where({"model": "?"}).frame().columns) == list(frame.columns)
@@ -85,7 +85,7 @@ def test_a_data_frame(results, monkeypatch):
         InputError,
         match="a data frame needs the package pandas, which is not installed: pip install",
     ):
-        results.frame()
+        results.to_pandas()
 
 
 @pytest.mark.parametrize("layout", [Layout(), Layout(statistics=(StatisticsSpec("error"),))])

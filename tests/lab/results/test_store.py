@@ -25,7 +25,7 @@ from peerlearn.lab.description.trial import Outcome
 from peerlearn.lab.results.parquet import DONE, FAILED, types_of
 from peerlearn.lab.results.results import Results, deviation
 from peerlearn.lab.results.store import Store
-from peerlearn.lab.results.version_check import versions
+from peerlearn.lab.results.version_check import code_digest, versions
 from peerlearn.lab.runs.attempt import row_of
 from peerlearn.lab.runs.run import make_runs as run
 from peerlearn.lab.runs.swept_columns import columns_of
@@ -71,8 +71,28 @@ def test_every_row_says_what_it_was_made_of_and_with():
         "scipy",
         "scikit-learn",
         "platform",
+        "code",
+        "processor",
+        "cores",
+        "blas",
     }
+    assert all(json.loads(versions()).values())
     assert row["versions"] == versions()
+
+
+def test_code_that_runs_may_use_changes_the_digest(tmp_path):
+    for name in ("arrays.py", "lab/training/search.py", "lab/report/page.py", "cli/lab.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    before = code_digest(tmp_path)
+    for name in ("lab/report/page.py", "cli/lab.py"):
+        (tmp_path / name).write_text("x = 2\n")
+    assert code_digest(tmp_path) == before
+    digests = {before}
+    for name in ("arrays.py", "lab/training/search.py"):
+        (tmp_path / name).write_text("x = 2\n")
+        digests.add(code_digest(tmp_path))
+    assert len(digests) == 3
 
 
 def test_columns_have_one_type_also_where_nothing_is_in_them(store):

@@ -228,6 +228,16 @@ def test_rows_of_other_versions_are_kept_and_named(tmp_path, caplog, monkeypatch
     assert caplog.messages == [f"{told}{tmp_path / 'runs'}/ to run them again"]
 
 
+def test_rows_of_other_code_are_kept_and_named(tmp_path, caplog, monkeypatch):
+    run(tiny(data=["a"]), tmp_path, jobs=1)
+    made = json.loads(version_check.versions())
+    changed = json.dumps({**made, "code": "changed", "processor": "other", "cores": "1"})
+    monkeypatch.setattr(version_check, "versions", lambda: changed)
+    results = run(tiny(data=["a"]), tmp_path, jobs=1)
+    told = f"{len(results.rows)} rows were made with other code of peerlearn {made['peerlearn']}"
+    assert caplog.messages == [f"{told}: delete {tmp_path / 'runs'}/ to run them again"]
+
+
 def test_other_settings_are_other_runs(tmp_path):
     run(tiny(data=["a"]), tmp_path, jobs=1)
     told, watch = watched()

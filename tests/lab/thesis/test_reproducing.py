@@ -14,7 +14,6 @@ from peerlearn.lab.checking.read import read
 from peerlearn.lab.description import data_facts as facts
 from peerlearn.lab.thesis.files import chapter_of, reproductions
 from peerlearn.lab.thesis.reproducing import reproduce
-from peerlearn.lab.training import loading
 from tests.support.made_up_data import write_made_up
 from tests.support.pages import ROOT
 
@@ -44,7 +43,7 @@ def only_made_up_data(made_up, monkeypatch):
 def _forget():
     """Data sets are kept by their names, and those of other tests are others."""
     facts._load_facts.cache_clear()
-    loading._load.cache_clear()
+    facts._load.cache_clear()
 
 
 def test_every_file_is_a_reproduction_and_every_chapter_with_results_has_some():

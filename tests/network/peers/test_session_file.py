@@ -72,8 +72,24 @@ def test_a_line_that_was_cut_by_a_kill_is_ignored(tmp_path):
     "line", [b"{}", b"no", b'{"kept": "key 0"}', b'{"kept": "key 0", "content": "xx"}', b"[]"]
 )
 def test_a_damaged_line_is_refused(tmp_path, line):
-    (tmp_path / "secrets.jsonl").write_bytes(line + b"\n")
+    path = tmp_path / "secrets.jsonl"
+    path.write_bytes(line + b"\n")
+    path.chmod(0o600)
     with pytest.raises(NetworkError, match=r"line 1 of .* is damaged"):
+        SessionFile(tmp_path)
+
+
+@pytest.mark.parametrize("how", ["readable", "writable", "link"])
+def test_keys_that_others_may_know_are_refused(tmp_path, how):
+    """Somebody who may write to the folder would choose the keys."""
+    SessionFile(tmp_path).keep("key", draw)
+    path = tmp_path / "secrets.jsonl"
+    if how == "link":
+        path.rename(tmp_path / "elsewhere")
+        path.symlink_to(tmp_path / "elsewhere")
+    else:
+        path.chmod(0o640 if how == "readable" else 0o602)
+    with pytest.raises(NetworkError, match="others can read or write it"):
         SessionFile(tmp_path)
 
 

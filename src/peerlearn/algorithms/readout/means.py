@@ -57,7 +57,7 @@ def secret_means(network: Network, sums: Array, width: int) -> Means:
     totals = session_of(network).total(quantity, sums)
     if totals[0, -1] == 0:
         raise no_rows()
-    return Means.of_sums(totals, width, 2 * UNIT)  # sums and weight are rounded once
+    return Means.of_sums(totals, width, 4 * UNIT)  # each part, and the total
 
 
 def _averaging(network: Network, solver: Any) -> Averaging:

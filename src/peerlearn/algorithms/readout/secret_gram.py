@@ -46,7 +46,6 @@ from peerlearn.secret.fixed_point import (
     Exponents,
     decode_entries,
     encode_diagonal,
-    encode_entries,
     entry_exponents,
     exponents_of,
 )
@@ -176,7 +175,7 @@ def sum_gram(
     p = _check_scales(scales[0])
     rows, places = columns.entries
     e = entry_exponents(p[rows], p[places])
-    words = np.stack([encode_entries(own[rows, places], e) for own in grams])
+    words = session.encode(np.stack([own[rows, places] for own in grams]), e)
     return session.sum_to_root(columns.quantity, words[:, :, None], e.tobytes()), e
 
 
@@ -242,8 +241,9 @@ def centre(
     G = S[features, features]
     P = S[features, targets]
     square = S[-1, -1]  # of all targets, or more
-    # Rounding of each agent's products, of fixed-point numbers, and of the total as a float64.
-    units = product_units(N) + CENTRING_UNITS + agents / 128 + 1
+    # Rounding of each agent's products, of fixed-point numbers (to whole units, and in the last
+    # place), and of the total as a float64. Roots of weights have two roundings more.
+    units = product_units(N) + CENTRING_UNITS + agents / 64 + 4
     if not columns.intercept:
         found = NormalEquations((B, columns.M), G=G, P=P, squares=square, units=units)
         return found, None

@@ -10,6 +10,15 @@ factor of exp(-R |v|) at least over a step v. (The gradient falls by mu (1 - exp
 along a way of length t; Bach, Self-concordant analysis for logistic regression, 2010. With R = 0 it
 is g / mu.) The bound of a report is relative to |w*|, which is |w| - |w - w*| at least.
 
+A step p from w, along which F is nearly quadratic, ends at a point that is known before any agent
+evaluates it. With A the Hessian of F at a point u near w, L its largest eigenvalue, mu its least,
+x = R |p| and y = R |w - u|,
+
+    |grad F(w + p)| <= |g + A p| + c sqrt(L p'Ap),     c = exp(y) (exp(x) - 1) / x - 1
+
+and all eigenvalues there are at least mu exp(-x - y). (The Hessian at w + t p differs from A by
+exp(y + t x) - 1 times A at most; this is integrated over t from 0 to 1.)
+
 Losses that do not declare `convex = True` have no bound: then only the gradient is known.
 """
 
@@ -101,3 +110,14 @@ class Goal:
         reason = "" if math.isfinite(bound) else TOO_CLOSE_TO_ZERO
         certificate = Certificate(bound, reason) if met else Certificate(math.inf, NOT_MET)
         return loop.report(change + self.hint, certificate=certificate)
+
+
+def hessian_change(y: float, x: float) -> float:
+    """Return c of a step: by how much Hessians along it differ from A, relative to A.
+
+    y: R times the distance of w from where A was computed. x: R |p|.
+    """
+    if not x + y < 1:
+        return math.inf
+    # x/2 exp(x) is at least (exp(x) - 1 - x) / x, and has no cancellation.
+    return math.expm1(y) + math.exp(y) * x / 2 * math.exp(x)

@@ -5,8 +5,9 @@
 h_k is smooth, known to agent k alone, and need not be convex. A solver is a frozen dataclass of
 settings. It stops when messages have shown that |grad F| is within tolerance at the answer: all
 agents take one agent's w, and add up their gradients there over a tree, which is exact. For convex
-losses the certified distance to the minimum must be within tolerance too (distance.py). A gradient
-of 1e-10 times the first one is small in any unit.
+losses the certified distance to the minimum must be within tolerance too (distance.py); Newton's
+method may certify it for its last step before anyone evaluates there. A gradient of 1e-10 times the
+first one is small in any unit.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Reading is understanding every key; `checking` then sees that what it describes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -291,6 +291,9 @@ def _models(table: TomlTable) -> Iterator[Model]:
 
 def _networks(table: TomlTable) -> Iterator[Net]:
     for entry, swept in _swept(table):
+        if isinstance(entry.values.get("graph"), Mapping):
+            entry, label = _with_topology(entry)
+            swept = {**swept, "graph": label} if "graph" in swept else swept
         name = entry.take("name", str)
         own: dict[str, Any] = {
             "swept": swept,
@@ -311,6 +314,22 @@ def _networks(table: TomlTable) -> Iterator[Net]:
         weights = entry.take("weights", str, "metropolis")
         parameters = entry.rest()
         yield Net(name, kind, agents, parameters, weights, **own)
+
+
+def _with_topology(entry: TomlTable) -> tuple[TomlTable, str]:
+    """Return a network whose graph is a table as one with the parameters beside the kind.
+
+    The text is the name in tables and figures: that of the table, or kind and parameters.
+    """
+    table = entry.table("graph")
+    kind = table.take("kind", str, what="a kind of graph, such as erdos_renyi")
+    parameters = {key: table.values[key] for key in table.values if key not in ("kind", "name")}
+    for key in parameters:
+        if key in entry.values:
+            raise table.wrong(key, f"stands in {entry.prefix.rstrip('.')} too: leave out one")
+    usual = ", ".join([kind, *(f"{key} {value}" for key, value in parameters.items())])
+    values = {**entry.values, **parameters, "graph": kind}
+    return TomlTable(values, entry.path, entry.prefix), table.take("name", str, usual)
 
 
 def _protocol(table: TomlTable) -> Any:

@@ -133,10 +133,10 @@ class Results:
             lines.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
         body = "".join(f"<tr>{line}</tr>" for line in (heads, *lines))
         hidden = len(groups) - len(lines)
-        more = f"<p>and {hidden:,} more lines: .frame() has all runs</p>" if hidden else ""
+        more = f"<p>and {hidden:,} more lines: .to_pandas() has all runs</p>" if hidden else ""
         return f"<p>{escape(repr(self))}</p><table>{body}</table>{more}"
 
-    def frame(self) -> Any:
+    def to_pandas(self) -> Any:
         """Return the rows as a pandas data frame."""
         try:
             import pandas
@@ -145,6 +145,8 @@ class Results:
                 "a data frame needs the package pandas, which is not installed: pip install pandas"
             ) from None
         return pandas.DataFrame(self.rows, columns=list(self.columns) or None)
+
+    frame = to_pandas  # its name in 0.6
 
     def where(self, conditions: Conditions) -> Results:
         """Return the results of the runs with these values. A list means any of its values."""

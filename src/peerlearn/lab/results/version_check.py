@@ -1,19 +1,25 @@
-"""Rows that other versions made.
+"""Rows that other versions or other code made.
 
 A run is found again by what its file says. Another version of a package may compute it otherwise,
-so every row has the versions that made it.
+and so may a changed file of peerlearn. Every row has the versions that made it, a digest of
+peerlearn's code, and the machine.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_info
 
 # Packages whose versions may change numbers, and the modules that have them.
 PACKAGES = {
@@ -24,13 +30,53 @@ PACKAGES = {
 }
 
 
+# What cannot change a run's numbers: doors, checks, and what is made of rows afterwards.
+APART = ("cli", "privacy", "sites", "system", "testing")
+LAB_APART = ("analysis", "checking", "figures", "file", "report", "results", "runs", "thesis")
+CODE = "code"
+MACHINE = ("platform", "processor", "cores", "blas")
+
+
 @cache
 def versions() -> str:
     """Return as JSON what numbers are made with here."""
     found = {name: import_module(module).__version__ for name, module in PACKAGES.items()}
+    machine = (platform.platform(), _processor(), str(os.cpu_count()), _blas())
     return json.dumps(
-        {"python": platform.python_version(), **found, "platform": platform.platform()}
+        {
+            "python": platform.python_version(),
+            **found,
+            CODE: code_digest(Path(__file__).parents[2]),
+            **dict(zip(MACHINE, machine, strict=True)),
+        }
     )
+
+
+def code_digest(package: Path) -> str:
+    """Return a digest of peerlearn's files that runs may use."""
+    whole = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        place = file.relative_to(package).parts
+        if place[0] in APART or (place[0] == "lab" and place[1] in LAB_APART):
+            continue
+        whole.update("/".join(place).encode() + b"\0" + file.read_bytes() + b"\0")
+    return whole.hexdigest()[:12]
+
+
+def _processor() -> str:
+    """Return the name of the processor. On Linux, platform.processor() may be empty."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _blas() -> str:
+    """Return the libraries of linear algebra that numpy and scipy call."""
+    libraries = [each for each in threadpool_info() if each["user_api"] == "blas"]
+    found = {f"{each['internal_api']} {each['version']}" for each in libraries}
+    return ", ".join(sorted(found)) or "unknown"
 
 
 def of_other_versions(rows: Iterable[Mapping[str, Any]], folder: Path) -> list[str]:
@@ -42,6 +88,8 @@ def of_other_versions(rows: Iterable[Mapping[str, Any]], folder: Path) -> list[s
         other = [
             f"{name} {made[name]}" for name in PACKAGES if made.get(name, here[name]) != here[name]
         ]
+        if not other and made.get(CODE, here[CODE]) != here[CODE]:
+            other = [f"other code of peerlearn {made['peerlearn']}"]
         if other:
             found[", ".join(other)] += number
     return [_sentence(number, other, folder) for other, number in found.items()]

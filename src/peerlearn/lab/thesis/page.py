@@ -22,6 +22,7 @@ from peerlearn.lab.analysis.expectations import VERDICTS, Judgement, count_verdi
 from peerlearn.lab.results.comparison_file import COMPARISON
 from peerlearn.lab.results.parquet import DONE
 from peerlearn.lab.results.results import Results
+from peerlearn.lab.results.version_check import CODE, MACHINE
 from peerlearn.lab.thesis.files import chapter_of
 from peerlearn.lab.thesis.reproducing import markdown_table
 from peerlearn.system.files import write
@@ -172,12 +173,12 @@ def _often(results: Results) -> str:
 
 
 def _versions(found: dict[str, Results]) -> str:
-    """Return the versions of all rows, without the machine."""
+    """Return the versions of all rows, without the machine and the digest of the code."""
     told = dict.fromkeys(
         ", ".join(
             f"{name} {version}"
             for name, version in json.loads(row["versions"]).items()
-            if name != "platform"
+            if name not in (CODE, *MACHINE)
         )
         for results in found.values()
         for row in results.rows

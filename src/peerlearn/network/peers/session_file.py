@@ -7,7 +7,8 @@
 A restarted agent runs its algorithm from the start and gets the same bytes. So it has the same
 session keys, and sends the same messages again, to the last bit. A mask that covered two different
 contents would show their difference. So if an agent computes other numbers than before (its data,
-its settings or a library changed), it stops.
+its settings or a library changed), it stops. An older copy of the file, from a backup or from a
+snapshot of a machine, lacks digests: do not start an agent from one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from peerlearn.errors import NetworkError
-from peerlearn.private_files import make_private_folder, open_private
+from peerlearn.private_files import is_private, make_private_folder, open_private
 
 NAME = "secrets.jsonl"
 
@@ -83,6 +84,11 @@ class SessionFile:
     def _read(self) -> None:
         if not self._path.exists():
             return
+        if not is_private(self._path):
+            raise NetworkError(
+                f"{self._path} has session keys, and others can read or write it, so they may know "
+                f"the keys: empty {self._path.parent} at all agents and start anew"
+            )
         *lines, rest = self._path.read_bytes().split(b"\n")
         if rest:  # killed while writing: nothing that depends on this line was sent
             os.truncate(self._path, self._path.stat().st_size - len(rest))

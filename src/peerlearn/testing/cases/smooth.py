@@ -13,8 +13,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 import scipy.sparse as sp
 
-from peerlearn.algorithms.smooth import StepRule, smooth_solvers
+from peerlearn.algorithms.smooth import Newton, StepRule, smooth_solvers
 from peerlearn.arrays import Array
+from peerlearn.local.families import Logistic
+from peerlearn.local.glm_losses import Design, GLMLosses, GLMRows
 from peerlearn.local.margin_losses import LogisticLosses, S3VMLosses
 from peerlearn.network.base import Network
 from peerlearn.testing.cases.case import Arrays, Case
@@ -39,6 +41,7 @@ def cases() -> dict[str, Case]:
             found[f"{name}(StepRule)"] = partial(_minimise, solver=solver)
         to_the_end = _make(kind, max_iterations=100, tolerance=1e-2)
         found[f"{name} logistic"] = partial(_minimise, solver=to_the_end, losses=logistic)
+    found["Newton with a sample"] = partial(_minimise, solver=Newton(), losses=sampled)
     return found
 
 
@@ -75,6 +78,16 @@ def logistic(network: Network) -> LogisticLosses:
         [_inputs(agent) for agent in network.hosted],
         [np.where(_targets(agent) > 0, 1, -1) for agent in network.hosted],
     )
+
+
+def sampled(network: Network) -> GLMLosses:
+    """Return problems of logistic regression whose first Hessians are those of half of the rows."""
+    rows = []
+    for agent in network.hosted:
+        y = np.where(_targets(agent) > 0, 1.0, -1.0)[:, None]
+        rows.append(GLMRows(_inputs(agent), y, np.ones(len(y)), np.zeros(len(y))))
+    design = Design(intercept=False, centre=np.zeros(5), scale=np.ones(5))
+    return GLMLosses(rows, Logistic(), design, ridge=np.zeros(5), share=0.5)
 
 
 def _inputs(agent: int) -> Any:
