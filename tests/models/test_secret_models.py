@@ -135,10 +135,10 @@ def test_masks_that_do_not_cancel_stop_all_agents_of_a_search():
             network.sessions = secret_sums._Sessions(network)
             session = secret_sums.session_of(network)
             session._histories = [bytes(32)]
-        with secret_sums.one_session(network):
+        stops = pytest.raises(NetworkError, match="masks of the agents did not cancel")
+        with stops, secret_sums.one_session(network):
             secret_sums.session_of(network)
-            with pytest.raises(NetworkError, match="masks of the agents did not cancel"):
-                Newton().minimise(network, model_losses(network), 1.0)
+            Newton().minimise(network, model_losses(network), 1.0)
         return True
 
     assert all(run_in_threads(GRAPH, work))
