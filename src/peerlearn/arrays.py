@@ -122,14 +122,14 @@ def product(A: Array, B: Array) -> Array:
     return result if result.flags.c_contiguous else np.ascontiguousarray(result)
 
 
-def sendable(x: Array) -> Array:
-    """Return x with NaN replaced by HUGE and all entries clipped to [-HUGE, HUGE].
+def sendable(x: Array, largest: float = HUGE) -> Array:
+    """Return x with NaN replaced by `largest` and all entries clipped to [-largest, largest].
 
     A network sends finite numbers only. So an iteration that diverges can go on and report it, and
     sums of its numbers do not overflow.
     """
-    fine = all_finite(x) and not np.count_nonzero(np.abs(x) > HUGE)
-    return x if fine else np.clip(np.nan_to_num(x, nan=HUGE), -HUGE, HUGE)
+    fine = all_finite(x) and not np.count_nonzero(np.abs(x) > largest)
+    return x if fine else np.clip(np.nan_to_num(x, nan=largest), -largest, largest)
 
 
 @cache

@@ -457,7 +457,7 @@ class TestBadInput:
 
     def test_counts_that_cannot_be(self, monkeypatch):
         for told in (np.nan, -1e9, 1e-9):
-            monkeypatch.setattr(s3vm, "sum_alike", lambda network, x, how, told=told: x * told)
+            monkeypatch.setattr(s3vm, "sum_alike", lambda network, x, *about, told=told: x * told)
             with pytest.raises(
                 WireError,
                 match=r"all agents together count .* one of them probably runs another version",

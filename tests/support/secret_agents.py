@@ -3,11 +3,12 @@
 python -m tests.support.secret_agents mpi FOLDER [SETTINGS]                   under mpiexec
 python -m tests.support.secret_agents peer K PORTS CERTS FOLDER [SETTINGS]    one agent of four
 
-SETTINGS is JSON: "checkpoints", a folder. "end_at", the number of the network call before which the
-process ends as if it was killed, to be started again. "save_every", seconds between checkpoints.
-"changed", whether the data change when it is started again. "huge", whether agent 2 has numbers
-that are refused. "far", whether all columns are far from zero, which takes more sums. "private",
-whether noise is added. "seed", of the noise; without it, the system's.
+SETTINGS is JSON: "kind", what is trained: see `MODELS`. "checkpoints", a folder. "end_at", the
+number of the network call before which the process ends as if it was killed, to be started again.
+"save_every", seconds between checkpoints. "changed", whether the data change when it is started
+again. "huge", whether agent 2 has numbers that are refused. "far", whether all columns are far from
+zero, which takes more sums. "private", whether noise is added. "seed", of the noise; without it,
+the system's.
 """
 
 from __future__ import annotations
@@ -20,13 +21,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from peerlearn import DifferentialPrivacy, RVFLRegressor
+from peerlearn import (
+    DifferentialPrivacy,
+    GLMRegressor,
+    LogisticClassifier,
+    RVFLRegressor,
+    S3VMClassifier,
+)
 from peerlearn.network.peers.timeouts import Timeouts
 from tests.support.conformance import FOUR, SEVEN, peer
 
 KILLED = 9
 ODD = 2  # the agent that ends, changes its data, or has huge numbers
+RIDGE = {"alpha": 0.1, "features": "fixed", "random_state": 0}
+MODELS: dict[str, Any] = {
+    "gram": RVFLRegressor(10, solver="gram", **RIDGE),
+    "cg": RVFLRegressor(10, solver="cg", **RIDGE),
+    "consensus": RVFLRegressor(10, solver="consensus", **RIDGE),
+    "stream": RVFLRegressor(10, stream="exact", **RIDGE),
+    "logistic": LogisticClassifier(classes=[0, 1]),
+    "glm": GLMRegressor(alpha=0.0),
+    "s3vm": S3VMClassifier(classes=[0, 1]),
+}
 
 
 def share(agent: int, *, changed: bool = False, huge: bool = False) -> tuple[Any, Any]:
@@ -40,15 +58,14 @@ def share(agent: int, *, changed: bool = False, huge: bool = False) -> tuple[Any
 
 def fit(
     network: Any,
+    kind: str = "gram",
     *,
     far: bool = False,
     private: bool = False,
     seed: int | None = None,
     **settings: Any,
-) -> RVFLRegressor:
-    model = RVFLRegressor(
-        10, alpha=0.1, features="fixed", solver="gram", network=network, random_state=0
-    )
+) -> Any:
+    model = clone(MODELS[kind]).set_params(network=network)
     if private:
         model.differential_privacy = DifferentialPrivacy(50.0, target_bounds=(-5, 5))
         network.noise_seed = seed
@@ -56,11 +73,20 @@ def fit(
     if far:
         model.set_params(n_hidden=None, features="columns", alpha=1e-3)
         shares = [(X + 1e6, y) for X, y in shares]
-    return model.fit(shares)
+    if kind in ("logistic", "s3vm"):
+        shares = [(X, (y > 0).astype(int)) for X, y in shares]
+    if kind == "s3vm":
+        shares = [(X, np.where(np.arange(len(X)) < 3, y, -1)) for X, y in shares]
+    if kind != "stream":
+        return model.fit(shares)
+    # The second chunk has no rows of agent 0, and waits for the third.
+    for part in (slice(0, 1), slice(3, 5), slice(1, 3)):
+        model.partial_fit([(X[part], y[part]) for X, y in shares])
+    return model
 
 
-def save(network: Any, folder: str, **settings: Any) -> None:
-    model = fit(network, **settings)
+def save(network: Any, folder: str, kind: str = "gram", **settings: Any) -> None:
+    model = fit(network, kind, **settings)
     for k, agent in enumerate(network.hosted):
         numbers = np.append(model.coefficients_[k].ravel(), model.intercept_[k])
         np.save(Path(folder) / f"agent-{agent}.npy", numbers)
@@ -81,7 +107,7 @@ def run_peer(agent: str, ports: str, certs: str, folder: str, settings: str = "{
         first = [sys.executable, "-m", "tests.support.secret_agents", "end", str(end_at)]
         code = subprocess.run([*first, agent, ports, certs, folder, settings]).returncode
         assert code == KILLED, code
-    keys = ("changed", "huge", "far", "private", "seed")
+    keys = ("kind", "changed", "huge", "far", "private", "seed")
     data = {key: given[key] for key in keys if key in given}
     with connect(int(agent), ports, certs, checkpoints, given.get("save_every")) as network:
         save(network, folder, **data)
@@ -105,7 +131,8 @@ def end(end_at: str, agent: str, ports: str, certs: str, folder: str, settings: 
 
         setattr(network, name, call)
     with network:
-        fit(network, far=given.get("far", False), private=given.get("private", False))
+        given = {key: given[key] for key in ("kind", "far", "private") if key in given}
+        fit(network, **given)
 
 
 def connect(

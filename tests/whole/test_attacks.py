@@ -14,7 +14,11 @@ from scipy.stats import chi2
 
 from peerlearn import (
     AnchorLapClassifier,
+    ConjugateGradient,
+    Consensus,
+    LogisticClassifier,
     RVFLClassifier,
+    RVFLRegressor,
     S3VMClassifier,
     SimulatedNetwork,
     average,
@@ -24,6 +28,7 @@ from peerlearn import (
 )
 from peerlearn.algorithms.distances import Landmarks
 from peerlearn.algorithms.distances.landmarks import orthonormal
+from peerlearn.algorithms.readout import conjugate_gradient
 from peerlearn.algorithms.readout.secret_gram import Columns
 from peerlearn.algorithms.secret_sums import open_session
 from peerlearn.arrays import one_blas_thread
@@ -237,6 +242,110 @@ def test_under_secrecy_what_a_leaf_sends_gives_nothing():
     assert {call for call, *_ in network.received} == {"exchange", "flood"}  # this is the root
 
 
+def tap(solver, **secrecy):
+    """Train over a network that keeps what PARENT receives. The leaf has 30 of 600 rows."""
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((600, 4))
+    targets = np.sin(rows @ rng.standard_normal((4, 3)))
+    parts = np.array_split(np.arange(30, 600), 19)
+    parts.insert(LEAF, np.arange(30))
+    network = Tapped(PARENT, **secrecy)
+    fixed = {"features": "fixed", "fit_intercept": False, "random_state": 0}
+    model = RVFLRegressor(12, 0.1, solver=solver, network=network, **fixed)
+    model.fit([(rows[part], targets[part]) for part in parts])
+    return network, model, rows[:30], targets[:30]
+
+
+def check_words(network):
+    """What the leaf sent: keys, settings that all have, and words like random ones."""
+    sent = network.of("exchange", LEAF)
+    assert {name for message in sent for name in message} == {"masked"}
+    words = np.concatenate([message["masked"].ravel() for message in sent])
+    counts = np.bincount(words.view(np.uint8), minlength=256)
+    expected = words.nbytes / 256
+    assert chi2.sf(np.sum((counts - expected) ** 2 / expected), 255) > 1e-6
+    assert len(np.unique(words)) == len(words)
+    assert all(what.dtype == np.uint64 for what in network.of("pass_on", LEAF))
+
+
+@pytest.mark.parametrize("preconditioner", ["none", "synthetic"])
+def test_products_of_conjugate_gradients_give_h_h_of_their_sender_unless_they_are_secret(
+    preconditioner, monkeypatch
+):
+    """All agents know the directions, and products with enough of them give all of H'H."""
+    directions = []
+    product = conjugate_gradient._NormalEquations.product
+
+    def record(self, d, extra, averaging):
+        directions.append(d[PARENT])
+        return product(self, d, extra, averaging)
+
+    monkeypatch.setattr(conjugate_gradient._NormalEquations, "product", record)
+    solver = ConjugateGradient(1e-9, preconditioner=preconditioner)
+    network, model, rows, targets = tap(solver)
+    H = model.features_(rows)
+    sent = network.of("pass_on", LEAF)
+    np.testing.assert_allclose(sent[0][:36].reshape(12, 3), H.T @ targets)
+    products = [numbers[:36].reshape(12, 3) for numbers in sent if len(numbers) == 37]
+    found = np.hstack(products) @ np.linalg.pinv(np.hstack(directions), rcond=1e-9)
+    assert away(found, H.T @ H) < 1e-5
+
+    network, *_ = tap(solver, secrecy="sums")
+    check_words(network)
+
+
+def test_the_coefficients_of_a_leaf_are_read_by_its_parent_unless_they_are_secret():
+    network, model, rows, targets = tap(Consensus())
+    H = model.features_(rows)
+    alone = np.linalg.solve(H.T @ H + 0.1 * 30 / 600 * np.eye(12), H.T @ targets)
+    own_rows, weighted, *_ = network.of("pass_on", LEAF)
+    np.testing.assert_allclose(weighted / 20 * 600 / own_rows, alone, rtol=1e-9)
+
+    network, *_ = tap(Consensus(), secrecy="sums")
+    check_words(network)
+
+
+def test_a_new_row_is_read_from_a_stream_unless_its_sum_is_secret():
+    """R of a single row is the row, and the target beside it."""
+    rng = np.random.default_rng(0)
+    chunks = [[(rng.standard_normal((n, 3)), rng.standard_normal(n))] * 20 for n in (8, 1)]
+
+    def learn(**secrecy):
+        network = Tapped(PARENT, **secrecy)
+        model = RVFLRegressor(10, stream="exact", network=network, random_state=0)
+        for chunk in chunks:
+            network.received.clear()
+            model.partial_fit(chunk)
+        return network, model
+
+    network, model = learn()
+    (x,), (y,) = chunks[1][LEAF]
+    R = network.of("exchange", LEAF)[-1]["R"]
+    found = R[:-1] * np.sign(R[0])  # without the units of rounding
+    np.testing.assert_allclose(found, [1.0, *model.features_(x[None])[0], y])
+
+    network, _ = learn(secrecy="sums")
+    check_words(network)
+
+
+def test_the_only_row_of_a_leaf_is_read_from_a_logistic_regression_unless_sums_are_secret():
+    """Sums for means and spreads of columns are those of the row."""
+    shares = [
+        (X[:1], y[:1]) for X, y in zip(np.split(G50C.X, 50), np.split(G50C.y, 50), strict=False)
+    ][:20]
+    shares[0] = (G50C.X[:50], G50C.y[:50])
+
+    def learn(**secrecy):
+        network = Tapped(PARENT, **secrecy)
+        LogisticClassifier(classes=[-1, 1], network=network).fit(shares)
+        return network
+
+    sums = learn().of("pass_on", LEAF)[0]  # count, weight, exposure, targets, columns, squares
+    np.testing.assert_array_equal(sums[4:54], shares[LEAF][0][0])
+
+    check_words(learn(secrecy="sums"))
+
+
 def test_two_totals_that_differ_by_one_agent_give_its_numbers():
     """With and without secrecy: this is a limit of every exact sum."""
     rng = np.random.default_rng(0)
@@ -298,6 +407,11 @@ class TestOneLabelledRow:
         S3VMClassifier(network=network, random_state=0).fit(shares)
         _, _, labelled = network.of("pass_on", LEAF)[:3]
         np.testing.assert_array_equal(labelled[:-1], shares[LEAF][0][0])
+
+    def test_does_not_leak_from_s3vm_under_secrecy(self, shares):
+        network = Tapped(PARENT, secrecy="sums")
+        S3VMClassifier(classes=[0, 1], network=network, random_state=0).fit(shares)
+        check_words(network)
 
     def test_leaks_from_the_sums_of_anchor_lap(self, shares):
         """The sum over labelled rows of phi(x) y is +-phi(x): the first of phi shows the sign."""

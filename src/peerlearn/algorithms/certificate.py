@@ -573,6 +573,25 @@ class PooledSizes:
         trace, squares, by_traces, by_moments = np.maximum(sums, 0.0).tolist()
         return cls(trace, squares, sum_units(agents), by_traces, by_moments)
 
+    @classmethod
+    def of_totals(cls, totals: Array, problems: LeastSquares, agents: int) -> PooledSizes:
+        """Return the sizes from totals that follow from H'H, H'Y, |Y|^2 and the number of rows.
+
+        `of_sums` needs sums of products of single agents' sizes, which tell more. By Cauchy and
+        Schwarz those are at most the products of the sums. Sums in fixed point are off by
+        2^-129 per agent and number at most, in products with directions of length 1 to 2 as well.
+
+        totals: of the numbers of rows, `sizes` and |Y_k|^2.
+        """
+        rows, trace, squares = np.maximum(totals, 0.0).tolist()
+        by_centring = 0.0 if problems.lengths is None else CENTRING_UNITS
+        units = product_units(rows) + by_centring
+        B, M = problems.shape
+        off = agents * 2.0**-129 / U
+        by_moments = units * math.sqrt(trace * squares) + math.sqrt(B * M) * off
+        by_traces = units * trace + 2 * math.sqrt(B) * off
+        return cls(trace, squares, sum_units(agents), by_traces, by_moments)
+
 
 NO_SIZES = PooledSizes(0.0, 0.0, 0.0)
 

@@ -63,7 +63,8 @@ def moments(network: Network, rows: Sequence[GLMRows]) -> Moments:
     """Sum the moments of all agents' columns."""
     numbers = sum(each.X.shape[0] * each.X.shape[1] for each in rows)
     own = map_agents(lambda k: _own_moments(rows[k]), len(rows), numbers)
-    sums = sum_alike(network, sendable(np.stack(own)), SUMS)[0]  # the same at all agents
+    what = "numbers and weights of rows, moments of columns and targets"
+    sums = sum_alike(network, sendable(np.stack(own)), SUMS, what)[0]  # the same at all agents
     count, weight, exposure = sums[:3].tolist()
     T = rows[0].y.shape[1]
     d = rows[0].X.shape[1]
@@ -118,14 +119,19 @@ def infer(
     hessians = losses.hessian(w)  # first: gradients are computed on the way
     gradients = losses.gradient(w)
     scores = np.einsum("ki,kj->kij", gradients, gradients)
+    if network.secrecy is not None:
+        scores[:] = 0.0  # their sum has a rank of L at most, and would tell single gradients
     matrices = [scores, hessians]
     expects = family.expects_another_hessian
     if expects:
         matrices.append(losses.information(w))
     numbers = np.stack([_own_numbers(k, rows[k], family, losses, w) for k in range(len(rows))])
     parts = [numbers, gradients, *(each[:, upper[0], upper[1]] for each in matrices)]
-    sums = sum_alike(network, sendable(np.hstack(parts)), SUMS)[0]  # the same at all agents
+    what = "gradient, information, deviance and numbers of rows and sites"
+    sums = sum_alike(network, sendable(np.hstack(parts)), SUMS, what)[0]  # the same at all agents
     count, sites, deviance, squares, likelihood = sums[:5].tolist()
+    if network.secrecy is not None:
+        sites = 0.0
     triangles = sums[5 + d :].reshape(len(matrices), -1)
     summed = [_symmetric(one, d) for one in triangles]
     N = round(count)
@@ -180,7 +186,7 @@ def _log_likelihood(
         f = losses.outputs(k, losses.shaped(w)[k])[used]
         likelihoods = family.log_likelihood(f, each.y[used], each.weights[used], dispersion)
         own[k] = likelihoods @ np.ones(len(f))
-    return float(sum_alike(network, sendable(own), SUMS)[0, 0])
+    return float(sum_alike(network, sendable(own), SUMS, "log-likelihood")[0, 0])
 
 
 def separates(network: Network, losses: GLMLosses, directions: Sequence[Array]) -> Array | None:
@@ -195,7 +201,8 @@ def separates(network: Network, losses: GLMLosses, directions: Sequence[Array]) 
             margins, lengths = losses.margins(k, V)
             least = ON_THE_LINE * float(np.linalg.norm(v)) * lengths
             own[k, j] = np.count_nonzero(margins < -least), np.count_nonzero(margins > least)
-    counts = sum_alike(network, own.reshape(len(own), -1), SUMS)[0].reshape(-1, 2)
+    flat = own.reshape(len(own), -1)
+    counts = sum_alike(network, flat, SUMS, "rows on each side")[0].reshape(-1, 2)
     for v, (lose, gain) in zip(directions, counts, strict=True):
         if lose < 0.5 < gain:
             return v

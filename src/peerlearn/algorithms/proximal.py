@@ -16,7 +16,12 @@ from dataclasses import replace
 import numpy as np
 
 from peerlearn.algorithms.iteration import Iterations
-from peerlearn.algorithms.smooth.minimum import Minimum, check_start, slopes_and_values
+from peerlearn.algorithms.smooth.minimum import (
+    Minimum,
+    check_start,
+    largest_sent,
+    slopes_and_values,
+)
 from peerlearn.algorithms.smooth.newton import LARGEST, Newton
 from peerlearn.algorithms.sums import broadcast_from_root, sum_to_root
 from peerlearn.arrays import Array, sendable
@@ -59,7 +64,8 @@ def minimise_with_lasso(
     leader = network.hosted.index(root) if root in network.hosted else None
     search = None if leader is None else begin(w[leader])
     for _ in loop:
-        sums = sum_to_root(network, sendable(_evaluate(network, losses, w)))
+        own = sendable(_evaluate(network, losses, w), largest_sent(network))
+        sums = sum_to_root(network, own, "values, gradients and Hessians of losses")
         rows = np.zeros((len(w), d + 2))
         if search is not None and leader is not None:
             _tell(search, sums[leader], d)

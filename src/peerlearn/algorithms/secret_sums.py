@@ -194,7 +194,8 @@ class SecretSession:
     Attributes
     ----------
     id: 32 bytes, the same at all agents.
-    quantities: what was summed so far. shown: those totals that all agents learned.
+    quantities: what was summed so far.
+    known_to_all: those whose totals all agents know, not the root alone.
     """
 
     def __init__(
@@ -210,10 +211,11 @@ class SecretSession:
         self._record: TotalRecord | None = record  # until the first sum
         self._history = history  # whether any agent took part in an earlier session
         self.quantities: list[str] = []
-        self.shown: list[str] = []
+        self.known_to_all: set[str] = set()
         self._network = network
         self._pair_keys = pair_keys
         self._histories = [session] * len(network.hosted)
+        self._is_intact = True  # whether masks cancelled in the last total, if the root is hosted
         self._refusals: dict[int, DataError] = {}
 
     def encode(self, numbers: Array, exponents: Exponents) -> Words:
@@ -231,19 +233,19 @@ class SecretSession:
                 self._refusals[k] = error
         return words
 
-    def total(self, quantity: str, values: Array) -> Array:
+    def total(self, quantity: str, values: Array, scales: bytes = b"") -> Array:
         """Return the total of all agents' numbers, at all agents.
 
         Each number is exact to its last place, whole numbers are exact, and the total is rounded to
         float64. NaN, infinity and numbers whose total could overflow are refused at home.
 
         quantity: what is summed. values: of each hosted agent, agents x any shape. The result has
-        the same shape.
+        the same shape. scales: public scales of the numbers, if there are any.
         """
         flat = values.reshape(len(values), -1)
-        totals = self.compute(quantity, flat, flat.shape[1], lambda total: total)
-        self.shown.append(quantity)
-        return totals.reshape(values.shape)
+        total = self._sum_wide(quantity, flat, scales)
+        self.known_to_all.add(quantity)
+        return self.answer(total, flat.shape[1], decode_wide).reshape(values.shape)
 
     def compute(
         self, quantity: str, values: Array, size: int, compute: Callable[[Array], Array]
@@ -252,10 +254,30 @@ class SecretSession:
 
         values: of each hosted agent, agents x numbers. compute: returns `size` numbers.
         """
+        total = self._sum_wide(quantity, values)
+        return self.answer(total, size, lambda found: compute(decode_wide(found)))
+
+    def sum_rows(self, quantity: str, values: Array) -> Array:
+        """Return the total of all agents' numbers in the row of the root, and zeros elsewhere.
+
+        The root must `broadcast` something before the next sum. If the masks did not cancel, its
+        row is zero as well, and all agents stop then.
+
+        values: of each hosted agent, agents x numbers.
+        """
+        total = self._sum_wide(quantity, values)
+        rows = np.zeros_like(values)
+        for k, agent in enumerate(self._network.hosted):
+            if agent == self._network.tree.root:
+                self._is_intact = total is not None
+                if total is not None:
+                    rows[k] = decode_wide(total)
+        return rows
+
+    def _sum_wide(self, quantity: str, values: Array, scales: bytes = b"") -> Words | None:
         agents = self._network.size
         words = np.stack([encode_wide(own, agents, f"the {quantity}") for own in values])
-        total = self.sum_to_root(quantity, words)
-        return self.answer(total, size, lambda found: compute(decode_wide(found)))
+        return self.sum_to_root(quantity, words, scales)
 
     def count(self, quantity: str, counts: Counts) -> Counts:
         """Return the total of all agents' whole numbers, 0 or more, at all agents.
@@ -264,9 +286,9 @@ class SecretSession:
         the same shape.
         """
         words = encode_counts(counts.reshape(len(counts), -1), self._network.size)
+        self.known_to_all.add(quantity)
         total = self.sum_to_root(quantity, words[:, :, None])
         answers = self.answer(total, words.shape[1], lambda found: found[:, 0].astype(np.float64))
-        self.shown.append(quantity)
         return answers.astype(np.int64).reshape(counts.shape)
 
     def describe(self, claim: Claim) -> SecrecyStatement:
@@ -279,7 +301,7 @@ class SecretSession:
             network.size,
             root,
             tuple(self.quantities),
-            tuple(self.shown),
+            known_to_all=tuple(sorted(self.known_to_all)),
         )
 
     def sum_to_root(self, quantity: str, words: Words, scales: bytes = b"") -> Words | None:
@@ -343,15 +365,24 @@ class SecretSession:
 
         total: what `sum_to_root` returned. compute: returns `size` numbers.
         """
-        network = self._network
-        rows = np.zeros((len(network.hosted), 1 + size))
-        for k, agent in enumerate(network.hosted):
-            if agent == network.tree.root:
-                rows[k, 0] = MASKS_LEFT
+        rows = np.zeros((len(self._network.hosted), size))
+        for k, agent in enumerate(self._network.hosted):
+            if agent == self._network.tree.root:
+                self._is_intact = total is not None
                 if total is not None:
-                    rows[k] = [FINE, *compute(total)]
-        with network.allow_messages(f"answer of the root to {self.quantities[-1]}"):
-            rows = broadcast_from_root(network, rows)
+                    rows[k] = compute(total)
+        return self.broadcast(rows)
+
+    def broadcast(self, values: Array) -> Array:
+        """Return the root's row at all agents.
+
+        Raises NetworkError at all agents if the masks did not cancel in the last total.
+        """
+        network = self._network
+        codes = np.full((len(values), 1), FINE if self._is_intact else MASKS_LEFT)
+        about = self.quantities[-1] if self.quantities else "a search that begins"
+        with network.allow_messages(f"answer of the root to {about}"):
+            rows = broadcast_from_root(network, np.hstack([codes, values]))
         self._histories = [
             digest(before, row.tobytes()) for before, row in zip(self._histories, rows, strict=True)
         ]
@@ -383,6 +414,25 @@ class SecretSession:
             )
 
 
+class _Sessions:
+    """The session of a block, opened when it is first needed."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._session: SecretSession | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the session was needed so far."""
+        return self._session is not None
+
+    def current(self) -> SecretSession:
+        """Return the session."""
+        if self._session is None:
+            self._session = open_session(self._network)
+        return self._session
+
+
 @contextmanager
 def one_session(network: Network) -> Iterator[None]:
     """Return a block in which all secret sums have one session, so keys are exchanged once.
@@ -392,11 +442,11 @@ def one_session(network: Network) -> Iterator[None]:
     if network.sessions is not None:
         yield
         return
-    network.sessions = []
+    network.sessions = _Sessions(network)
     try:
         yield
-        for session in network.sessions:
-            session.confirm()
+        if network.sessions.is_open:
+            network.sessions.current().confirm()
     finally:
         network.sessions = None
 
@@ -405,9 +455,7 @@ def session_of(network: Network) -> SecretSession:
     """Return the session of the block that this is called in (`one_session`); else a new one."""
     if network.sessions is None:
         return open_session(network)
-    if not network.sessions:
-        network.sessions.append(open_session(network))
-    session: SecretSession = network.sessions[0]
+    session: SecretSession = network.sessions.current()
     return session
 
 

@@ -28,6 +28,10 @@ maximum, everyone, broadcast_from_center: by flooding, with the same bits at eve
 
 repeated as often as the graph is wide, or more often where messages get lost
 (`Network.flood_rounds`).
+
+Under secrecy sums of numbers are secret totals (secret_sums.py), in a block that has a session:
+the root learns those of sum_to_root, and all agents those of sum_everywhere and sum_alike.
+Everything else is refused by the network.
 """
 
 from __future__ import annotations
@@ -61,11 +65,15 @@ class Averager(Protocol):
         ...
 
 
-def sum_to_root(network: Network, x: Any) -> Any:
+def sum_to_root(network: Network, x: Any, what: str = "sums") -> Any:
     """Return sums up the tree: the root's row is the sum of all rows.
 
-    The rows of other agents are the sums of their subtrees.
+    The rows of other agents are the sums of their subtrees; under secrecy they are zeros.
+
+    what: the name of the sum in a report about secrecy.
     """
+    if network.hides_sums:
+        return network.sessions.current().sum_rows(what, np.asarray(x, dtype=np.float64))
     sums = addends_per_agent(x, len(network.hosted)).copy()
     tree = network.tree
     for agents in reversed(tree.levels):
@@ -75,17 +83,23 @@ def sum_to_root(network: Network, x: Any) -> Any:
 
 def broadcast_from_root(network: Network, x: Any) -> Any:
     """Return the root's row at every agent."""
+    if network.hides_sums:
+        return network.sessions.current().broadcast(np.asarray(x, dtype=np.float64))
     return _send_down(network, addends_per_agent(x, len(network.hosted)).copy())
 
 
-def sum_everywhere(network: Network, x: Any, averaging: Averager) -> Any:
+def sum_everywhere(network: Network, x: Any, averaging: Averager, what: str = "sums") -> Any:
     """Return the sum of all agents' rows at every agent.
 
-    Over a tree the result has the type of x. By gossip it is float64, and sums modulo 2^64 are
-    refused.
+    Over a tree the result has the type of x. By gossip and under secrecy it is float64, and sums
+    modulo 2^64 are refused.
+
+    what: the name of the sum in a report about secrecy.
     """
     if averaging.exact_on(network):
         averaging.check_rounds(network)
+        if network.hides_sums:
+            return network.sessions.current().total(what, np.asarray(x, dtype=np.float64))
         return _send_down(network, sum_to_root(network, x))
     if getattr(x, "dtype", None) == np.uint64:
         raise InputError(
@@ -95,9 +109,12 @@ def sum_everywhere(network: Network, x: Any, averaging: Averager) -> Any:
     return network.size * averaging.average(network, x)
 
 
-def sum_alike(network: Network, x: Array, averaging: Averager) -> Array:
-    """Return the sum of all agents' rows, with the same bits at every agent."""
-    sums = cast(Array, sum_everywhere(network, x, averaging))
+def sum_alike(network: Network, x: Array, averaging: Averager, what: str = "sums") -> Array:
+    """Return the sum of all agents' rows, with the same bits at every agent.
+
+    what: the name of the sum in a report about secrecy.
+    """
+    sums = cast(Array, sum_everywhere(network, x, averaging, what))
     return sums if averaging.exact_on(network) else broadcast_from_center(network, sums)
 
 

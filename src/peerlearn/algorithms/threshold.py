@@ -8,6 +8,9 @@
 
 The last two lines are repeated until at most one value is between low and high. No value is sent
 except the least, the largest, and those beside the gap.
+
+Under secrecy not even these are sent. Counts alone are summed, first between powers of two, and the
+result is the end of a bin that has the value of this rank and no other.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from peerlearn.arrays import Array
 from peerlearn.network.base import Network
 
 BINS = 128
+POWERS = np.ldexp(1.0, np.arange(-60, 101))  # where bins end at first, under secrecy
+NARROW = 1e-9  # relative width of a bin that is not divided any more
 LEVELS = 300  # 128^300 is more than the ratio of any two numbers
 NONE = np.finfo(np.float64).max  # stands for "no value": the network refuses infinite numbers
 SUMS = Averaging(tolerance=1e-9)  # for counts; exact unless messages get lost
@@ -35,6 +40,8 @@ def threshold(network: Network, values: Sequence[Array], below: float, count: in
     """
     rank = min(max(round(below), 1), count - 1)
     ordered = [np.sort(own) for own in values]
+    if network.secrecy is not None:
+        return _threshold_in_secret(network, ordered, rank)
     high, low = _extremes(network, ordered, ordered)
     before = 0  # values up to low; at first low is a value itself, which is not counted
     for _ in range(LEVELS):
@@ -58,10 +65,26 @@ def threshold(network: Network, values: Sequence[Array], below: float, count: in
     return under / 2 + v / 2 if lower else v / 2 + above / 2
 
 
+def _threshold_in_secret(network: Network, ordered: Sequence[Array], rank: int) -> float:
+    """Return a number with `rank` of all values up to it, or as nearly as values allow."""
+    places = np.concatenate([-POWERS[::-1], [0.0], POWERS])
+    below = 0
+    while True:
+        up_to = np.rint(_count_up_to(network, ordered, places))
+        here = max(int(np.argmax(up_to >= rank)), 1)
+        below = max(below, int(up_to[here - 1]))
+        low, high = places[here - 1 : here + 1].tolist()
+        if up_to[here] - below <= 1 or high - low <= NARROW * max(abs(low), abs(high)):
+            break
+        places = np.linspace(low, high, BINS + 1)
+    is_nearer = rank - below < up_to[here] - rank
+    return float(low if is_nearer else high)
+
+
 def _count_up_to(network: Network, ordered: Sequence[Array], places: Array) -> Array:
     """Return how many of all agents' values are up to each place."""
     own = [np.searchsorted(values, places, side="right").astype(np.float64) for values in ordered]
-    counts: Array = sum_alike(network, np.stack(own), SUMS)[0]  # the same at all agents
+    counts: Array = sum_alike(network, np.stack(own), SUMS, "rows up to places")[0]  # alike
     return counts
 
 

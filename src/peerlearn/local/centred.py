@@ -36,6 +36,7 @@ from scipy.linalg.blas import dsyrk
 
 from peerlearn.arrays import Array, map_agents, product
 from peerlearn.local.features import FeatureMap, RandomFeatures
+from peerlearn.local.frozen_features import FrozenFeatures
 from peerlearn.local.least_squares import LeastSquares, Lengths, Tall, Wide, mirror
 from peerlearn.local.normal_equations import UNIT, sum_of_squares
 
@@ -149,6 +150,17 @@ class Means:
     rows: float
     by_summing: float = 0.0
 
+    @classmethod
+    def of_sums(cls, sums: Array, width: int, by_summing: float) -> Means:
+        """Return the means, from the sums of all agents at each hosted agent.
+
+        width: B + M. by_summing: error of these sums, relative to the sums of sizes.
+        """
+        weight = sums[:, :1]
+        centre = sums[:, 1 : 1 + width] / np.where(weight > 0, weight, 1.0)  # 0 without rows
+        squares = np.maximum(sums[:, 1 + width : -1], 0.0)
+        return cls(centre, squares, float(weight[0, 0]), float(sums[0, -1]), by_summing)
+
     def lengths(self, own: Array) -> Lengths:
         """Return what rounding is relative to.
 
@@ -242,11 +254,7 @@ class UncentredProblems:
 
         by_summing: error of these sums, relative to the sums of sizes.
         """
-        width = sum(self.shape)
-        weight = sums[:, :1]
-        centre = sums[:, 1 : 1 + width] / np.where(weight > 0, weight, 1.0)  # 0 without rows
-        squares = np.maximum(sums[:, 1 + width : -1], 0.0)
-        return Means(centre, squares, float(weight[0, 0]), float(sums[0, -1]), by_summing)
+        return Means.of_sums(sums, sum(self.shape), by_summing)
 
     def zero_means(self) -> Means:
         """Return means of zero. Rows that are only weighted are rounded relative to themselves."""
@@ -291,6 +299,36 @@ class UncentredProblems:
             # The means of all agents are the same wherever a solver uses the feature map.
             problems.features = replace(self.features, center=centre[0, : self.shape[0]])
         return problems
+
+
+def column_sums(features: FeatureMap, X: Sequence[Array], Y: Sequence[Array]) -> Array:
+    """Return what means need of each hosted agent, as `UncentredProblems.sums`, without pivots.
+
+    Sums of squares about pivots of single agents do not follow from H'H, so they are not for
+    secret sums.
+    """
+    own = []
+    for x, y in zip(X, Y, strict=True):
+        total = np.zeros(2 * features.width + y.shape[1] + 2)
+        for block, H in features.blocks(x):
+            total += FewRows(H, y[block]).sums()
+        own.append(np.append(total, x.shape[0]))
+    return np.stack(own)
+
+
+def problems_about(
+    features: RandomFeatures | FrozenFeatures,
+    X: Sequence[Array],
+    Y: Sequence[Array],
+    means: Means,
+) -> LeastSquares:
+    """Return the problems about these means. Features are computed once more, without pivots."""
+    centre = means.centre[0]
+    B = features.width
+    targets = [y - centre[B:] for y in Y]
+    problems = LeastSquares.of_inputs(replace(features, center=centre[:B]), X, targets)
+    problems.lengths = means.lengths(problems.traces())
+    return problems
 
 
 def _own_squares(agent: FewRows | ManyRows, means: Array) -> Array:

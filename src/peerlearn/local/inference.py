@@ -127,6 +127,11 @@ def summarise(found: Inference, names: tuple[str, ...], errors: Errors, level: f
         raise InputError(f"errors is {errors!r:.60}: give 'model' or 'sites'")
     if not is_real(level) or not 0 < level < 1:
         raise InputError(f"level is {level!r:.60}: give a number between 0 and 1, such as 0.95")
+    if errors == "sites" and found.sites == 0:
+        raise InputError(
+            "secret sums give no errors by sites, because these need products of single sites' "
+            "gradients: use errors='model'"
+        )
     if errors == "sites" and found.sites < 2:
         raise InputError(
             "errors by sites need rows of two sites or more, and only one has some: "

@@ -71,6 +71,8 @@ class FilterState:
 class AdaptiveFilter(NetworkModel):
     """Base class of adaptive filters, which learn with `run` or `step`."""
 
+    leaks: ClassVar = "would send coefficients of single agents to their neighbors"
+    instead: ClassVar = "use RVFLRegressor with stream='exact'"
     takes: ClassVar[Takes] = "signals"
     alone: ClassVar = {"cooperation": "none"}
     own: ClassVar = ("network", *STEPS)

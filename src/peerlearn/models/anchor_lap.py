@@ -126,6 +126,8 @@ class AnchorLapClassifier(PartlyLabelled):
     True
     """
 
+    leaks: ClassVar = "would send means of single agents' rows to all agents"
+    instead: ClassVar = "use S3VMClassifier with classes"
     seeds: ClassVar = (ANCHORS, DEALING)
 
     anchors_: Array

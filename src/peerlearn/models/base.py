@@ -39,6 +39,7 @@ from peerlearn.errors import InputError
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.nested import settings_of, with_settings
 from peerlearn.network import Network, SimulatedNetwork
+from peerlearn.secret.refusals import secret_error
 from peerlearn.secret.statement import ONLY_TOTALS, Claim
 
 Takes = Literal["rows", "columns", "sequences", "signals"]
@@ -85,6 +86,8 @@ class NetworkModel(ABC, BaseEstimator):
     own: parameters that may differ between agents.
     before_files: parameters that older files lack, with the values that older releases meant.
     sum_solvers: classes of solvers with which training is sums over the network.
+    leaks: what a model would do that is not possible under secrecy.
+    instead: what to use under secrecy.
     """
 
     parts: ClassVar[Mapping[str, Family[Any]]] = {}
@@ -98,6 +101,8 @@ class NetworkModel(ABC, BaseEstimator):
     own: ClassVar[tuple[str, ...]] = ("network", "random_state")
     before_files: ClassVar[Mapping[str, Any]] = {}
     sum_solvers: ClassVar[tuple[type[Any], ...]] = ()
+    leaks: ClassVar[str] = "would send numbers of single agents"
+    instead: ClassVar[str] = "use RVFLClassifier or RVFLRegressor with solver='gram'"
 
     network: Network | None
     random_state: Any
@@ -162,11 +167,7 @@ class NetworkModel(ABC, BaseEstimator):
 
         parts: the parameters that are algorithms, as objects.
         """
-        raise InputError(
-            f"{type(self).__name__} would send more than masked sums, and this network keeps sums "
-            "secret: use RVFLClassifier, RVFLRegressor or ESNRegressor with solver='gram', or a "
-            "network without secrecy"
-        )
+        raise secret_error(type(self).__name__, self.leaks, self.instead)
 
     def check_parameters(self) -> None:
         """Refuse bad parameters. Parts, network and random_state are checked elsewhere."""

@@ -54,10 +54,13 @@ from peerlearn.models.base import (
     check_intercept,
     check_need,
     check_whole_number,
+    network_of,
     number_between,
 )
 from peerlearn.models.reservoir_archive import ReservoirArchive
+from peerlearn.models.secret_parts import check_secret_part
 from peerlearn.models.sequence_shares import Sequences
+from peerlearn.models.streams import PART
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
 
@@ -244,6 +247,10 @@ class ESNRegressor(ReservoirArchive):
         return setup
 
     def check_secrecy(self, parts: Mapping[str, Any]) -> None:
+        if self.begins_stream:
+            network = network_of(self.network)
+            check_secret_part(self.part(PART), network, "use stream='exact'")
+            return
         for need, is_met in {
             "solver='gram'": isinstance(parts["solver"], Gram),
             "penalty='ridge'": self.penalty == "ridge",

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -39,10 +39,12 @@ from peerlearn.local.glm_losses import Design, GLMLosses, GLMRows
 from peerlearn.local.inference import Errors, Inference, Summary, in_units, summarise
 from peerlearn.local.proximal_newton import ProximalNewton
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.base import DEALING, Answer, Setup, number_between
+from peerlearn.models.base import DEALING, Answer, Setup, network_of, number_between
 from peerlearn.models.row_model import RowModel, deal_rows
+from peerlearn.models.secret_parts import check_classes_given, check_secret_part
 from peerlearn.models.targets import LARGEST
 from peerlearn.network import Network
+from peerlearn.secret.statement import HIDDEN_SUMS
 
 # Settings of Newton's method where only its name is given. Fits take about 7 evaluations; if there
 # is no best answer, 50 show that.
@@ -88,6 +90,7 @@ class GeneralisedLinear(RowModel):
     parts: ClassVar = {"solver": SOLVERS}
     sum_solvers: ClassVar = (Newton, LBFGS)
     same_coordinates: ClassVar = True
+    claim: ClassVar = HIDDEN_SUMS
 
     alpha: float
     penalty: str
@@ -96,6 +99,11 @@ class GeneralisedLinear(RowModel):
     intercept_: Array
     inference_: Inference | None
     _names: tuple[str, ...] | None = None
+
+    def check_secrecy(self, parts: Mapping[str, Any]) -> None:
+        network = network_of(self.network)
+        check_secret_part(parts["solver"], network, "use solver='newton' or 'lbfgs'")
+        check_classes_given(self)
 
     def check_parameters(self) -> None:
         number_between(self.alpha, "alpha", 0.0, LARGEST)

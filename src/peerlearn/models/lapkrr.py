@@ -132,6 +132,8 @@ class LapKRRClassifier(PartlyLabelled):
     True
     """
 
+    leaks: ClassVar = "would send distances of single rows to all agents"
+    instead: ClassVar = "use S3VMClassifier with classes"
     parts: ClassVar = {
         "distances": DISTANCES,
         "completion": COMPLETION,

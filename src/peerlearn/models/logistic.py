@@ -11,12 +11,14 @@ Newton needs about 7 sums. Hastie, Tibshirani and Friedman, The elements of stat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
 from peerlearn.algorithms.likelihood import SUMS
-from peerlearn.algorithms.secret_sums import sum_in_secret
 from peerlearn.algorithms.smooth import SmoothSolver
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
@@ -25,6 +27,7 @@ from peerlearn.local.families import Logistic, Multinomial, OutputFamily
 from peerlearn.models.base import RandomState
 from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
 from peerlearn.models.generalised_linear import GeneralisedLinear
+from peerlearn.models.labels import stream_classes
 from peerlearn.models.targets import LabelTargets
 from peerlearn.network import Network
 
@@ -47,6 +50,9 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
         which makes some of them 0. A lasso needs the solver "newton".
     fit_intercept : bool, default True
         Whether f(x) has a constant.
+    classes : sequence of labels or None, default None
+        All labels that any agent may have. Agents then send each other no labels, and a network
+        with secrecy needs that. None lets `fit` find the labels that occur anywhere in the network.
     class_weight : "balanced", dict of label: weight, or None, default None
         Factors of the log-likelihoods of each class's rows. With "balanced", all classes have the
         same weight together: a class weighs the more the fewer rows the whole network has of it.
@@ -63,7 +69,7 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        All labels that occur anywhere in the network.
+        All labels that occur anywhere in the network, or those that were given.
     coefficients_ : ndarray of shape (n_hosted_agents, n_columns, M)
         Coefficients of each hosted agent. M is 1 for two classes, else one output per class.
     intercept_ : ndarray of shape (n_hosted_agents, M)
@@ -96,6 +102,7 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
         *,
         penalty: str = "ridge",
         fit_intercept: bool = True,
+        classes: Sequence[Any] | None = None,
         class_weight: ClassWeight = None,
         solver: SmoothSolver | str = "newton",
         network: Network | None = None,
@@ -104,6 +111,7 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
         self.alpha = alpha
         self.penalty = penalty
         self.fit_intercept = fit_intercept
+        self.classes = classes
         self.class_weight = class_weight
         self.solver = solver
         self.network = network
@@ -111,6 +119,8 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
 
     def check_parameters(self) -> None:
         super().check_parameters()
+        if self.classes is not None:
+            stream_classes(self.classes)
         check_class_weight(self.class_weight)
 
     def weigh_rows(
@@ -121,9 +131,7 @@ class LogisticClassifier(LabelTargets, GeneralisedLinear):
             self.classes_.tolist(),
             outputs,
             weights,
-            lambda counts: sum_in_secret(
-                network, "rows of each class", counts, lambda own: sum_alike(network, own, SUMS)
-            ),
+            lambda counts: sum_alike(network, counts, SUMS, "rows of each class"),
         )
 
     def family_of_targets(self) -> OutputFamily:

@@ -55,7 +55,7 @@ from peerlearn.algorithms.readout.chosen_features import (
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.algorithms.readout.gram import Gram
 from peerlearn.algorithms.readout.local import Local
-from peerlearn.algorithms.readout.means import common_means, common_sums
+from peerlearn.algorithms.readout.means import common_means, common_sums, secret_means
 from peerlearn.algorithms.readout.private_gram import solve_privately
 from peerlearn.algorithms.readout.ridge_paths import FoldRows, ridge_paths
 from peerlearn.algorithms.readout.secret_gram import solve_in_secret
@@ -66,7 +66,12 @@ from peerlearn.arrays import Array, Indices
 from peerlearn.data.dataset import AnyArray
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.candidates import Directions
-from peerlearn.local.centred import UncentredProblems, intercepts
+from peerlearn.local.centred import (
+    UncentredProblems,
+    column_sums,
+    intercepts,
+    problems_about,
+)
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.features import ACTIVATIONS, RandomFeatures, check_activation
 from peerlearn.local.frozen_features import FrozenFeatures
@@ -82,6 +87,7 @@ from peerlearn.models.base import (
     Setup,
     check_intercept,
     check_need,
+    network_of,
 )
 from peerlearn.models.class_weight import ClassWeight, check_class_weight, weigh_classes
 from peerlearn.models.given_features import (
@@ -95,10 +101,12 @@ from peerlearn.models.given_features import (
 from peerlearn.models.labels import stream_classes
 from peerlearn.models.probabilities import Probabilities, check_probability
 from peerlearn.models.row_model import RowModel, chunk_of, encode_shares
+from peerlearn.models.secret_parts import check_classes_given, check_secret_part
 from peerlearn.models.streams import PART, Stream, StreamModel
 from peerlearn.models.streams import Rows as StreamRows
 from peerlearn.models.targets import NumberTargets
 from peerlearn.network import Network
+from peerlearn.secret.refusals import secret_error
 
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
 
@@ -106,6 +114,7 @@ FEATURES = "the features"
 NORM = "feature_norm"  # entry in the file of a model whose features are shortened to this length
 OPEN = "takes_new_classes"  # entry in the file of a stream that is open for new classes
 Features: TypeAlias = Literal["auto", "fixed", "columns"] | Callable[[Any], Any] | BaseEstimator
+INSTEAD = "use solver='gram', 'cg' or 'consensus'"  # under secrecy
 CHOSEN_UNITS = 500  # most hidden units of chosen features, if their number follows the rows
 FIXED_UNITS = 200  # hidden units of fixed features
 
@@ -159,16 +168,23 @@ class _RVFL(StreamModel, RowModel):
 
     def check_secrecy(self, parts: Mapping[str, Any]) -> None:
         kind = type(self).__name__
+        network = network_of(self.network)
+        if self.begins_stream:
+            check_secret_part(self.part(PART), network, "use stream='exact'")
+            return
+        solver = parts["solver"]
+        check_secret_part(solver, network, INSTEAD)
+        check_classes_given(self)
         needs = {
-            "solver='gram'": isinstance(parts["solver"], Gram),
+            "alpha above 0, or solver='gram'": self.alpha != 0 or isinstance(solver, Gram),
             "a number as alpha, because the choice of one would need more sums": (
                 self.alpha != "auto"
             ),
             "features='fixed' or others that do not follow from the data": (
                 self.features != "auto" or self.activation is not None
             ),
-            "all classes given as classes=[..], because labels are not sent": (
-                getattr(self, "classes", ()) is not None  # regressors have none
+            "solver='gram' for class_weight": (
+                getattr(self, "class_weight", None) is None or isinstance(solver, Gram)
             ),
             "no probability=True, which would need more sums": (
                 getattr(self, "probability", None) is not True
@@ -313,6 +329,11 @@ class _RVFL(StreamModel, RowModel):
         -------
         self : the model
         """
+        secret = network_of(self.network).secrecy is not None
+        if sample_weight is not None and secret and not isinstance(self.part("solver"), Gram):
+            raise secret_error(
+                "sample_weight", "is given", "use solver='gram', which takes weights"
+            )
         return self.fit_over_network(X, y, sample_weight)
 
     def learn(self, setup: Setup, *given: Any) -> Answer:
@@ -336,7 +357,7 @@ class _RVFL(StreamModel, RowModel):
         solver: Solver = setup.parts["solver"]
         weights = self.weigh_rows(network, solver, outputs, weights)
         if network.secrecy is not None:
-            return self._train_in_secret(network, setup.parts["solver"], inputs, outputs, weights)
+            return self._train_in_secret(network, solver, inputs, outputs, weights)
         note = self._choose_settings(setup, inputs, outputs, weights)
         if self.alpha == 0:
             self._check_determined(network, inputs)
@@ -366,7 +387,7 @@ class _RVFL(StreamModel, RowModel):
     def _train_in_secret(
         self,
         network: Network,
-        solver: Gram,
+        solver: Solver,
         inputs: list[Array],
         outputs: list[Array],
         weights: list[Array] | None,
@@ -376,14 +397,26 @@ class _RVFL(StreamModel, RowModel):
         if self.differential_privacy is not None:
             return self._train_privately(network, inputs, outputs, self.differential_privacy)
         self.alpha_ = np.full(len(inputs), float(self.alpha))
-        answer, self.intercept_ = solve_in_secret(
-            network,
-            UncentredProblems.of_inputs(self.features_, inputs, outputs, weights),
-            float(self.alpha),
-            tolerance=solver.tolerance,
-            intercept=bool(self.fit_intercept),
-        )
-        return answer
+        if isinstance(solver, Gram):
+            answer, self.intercept_ = solve_in_secret(
+                network,
+                UncentredProblems.of_inputs(self.features_, inputs, outputs, weights),
+                float(self.alpha),
+                tolerance=solver.tolerance,
+                intercept=bool(self.fit_intercept),
+            )
+            return answer
+        self.intercept_ = np.zeros((len(inputs), outputs[0].shape[1]))
+        penalty = Ridge(float(self.alpha))
+        if not self.fit_intercept:
+            problems = LeastSquares.of_inputs(self.features_, inputs, outputs)
+            return solver.solve(network, problems, penalty)
+        sums = column_sums(self.features_, inputs, outputs)
+        means = secret_means(network, sums, self.features_.width + outputs[0].shape[1])
+        problems = problems_about(self.features_, inputs, outputs, means)
+        found = solver.solve(network, problems, penalty)
+        self.intercept_ = intercepts(means.centre, found.coefficients)
+        return found
 
     def _train_privately(
         self,
@@ -560,7 +593,8 @@ class _RVFL(StreamModel, RowModel):
         shares = chunk_of(self, network, X, y, turn=turn, first=stream is None)
         fixed: Mapping[str, Any] = {}
         if stream is None:
-            may_grow = hasattr(self.part(PART), "add_outputs")
+            # Labels are not sent under secrecy, so all classes must be given.
+            may_grow = hasattr(self.part(PART), "add_outputs") and network.secrecy is None
             fixed = self.begin_stream(shares.targets, classes, may_grow=may_grow)
         places = self.meet_classes(network, shares.targets)
         encoded = encode_shares(shares, self.encode_chunk)

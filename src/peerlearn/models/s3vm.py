@@ -53,7 +53,7 @@ and, in its text, the entry positive_share for two classes and outputs, M, for m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -66,7 +66,7 @@ from numpy.typing import ArrayLike
 
 from peerlearn.algorithms.agreement import check_coefficients
 from peerlearn.algorithms.averaging import Averaging
-from peerlearn.algorithms.smooth import SMOOTH, SmoothSolver
+from peerlearn.algorithms.smooth import SMOOTH, Minimum, SmoothSolver
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.algorithms.threshold import threshold
 from peerlearn.arrays import Array, dots
@@ -75,10 +75,14 @@ from peerlearn.errors import DataError, InputError, WireError
 from peerlearn.local.losses import CurvedLosses
 from peerlearn.local.margin_losses import MulticlassS3VMLosses, S3VMLosses
 from peerlearn.models.archive_reader import ArchiveReader
-from peerlearn.models.base import Answer, RandomState, Setup, one_agent
+from peerlearn.models.base import Answer, RandomState, Setup, network_of, one_agent
+from peerlearn.models.labels import stream_classes
+from peerlearn.models.secret_parts import check_classes_given, check_secret_part
 from peerlearn.models.targets import LARGEST, check_finite_rows
 from peerlearn.models.unlabelled import Marks, PartlyLabelled, is_labelled, is_unlabelled
 from peerlearn.network import Network
+from peerlearn.secret.refusals import secret_error
+from peerlearn.secret.statement import HIDDEN_SUMS
 
 __all__ = ["S3VMClassifier"]
 
@@ -105,6 +109,10 @@ class S3VMClassifier(PartlyLabelled):
         over the network: a machine of the labelled rows alone classifies the unlabelled rows, and
         they are counted. That costs a second training, of fewer rows. Give r if it is known. With
         more than two classes it is not needed.
+    classes : sequence of labels or None, default None
+        All labels that any agent may have, without -1. Agents then send each other no labels, and
+        a network with secrecy needs that. None lets `fit` find the labels that occur anywhere in
+        the network.
     probability : bool, default False
         Whether to fit `predict_proba`, on scores of labelled rows by models that were trained
         without the labels of their fold: 5 more trainings. With fewer than 5 labels of a class
@@ -152,6 +160,7 @@ class S3VMClassifier(PartlyLabelled):
 
     parts: ClassVar = {"solver": SMOOTH}
     same_coordinates: ClassVar = True
+    claim: ClassVar = HIDDEN_SUMS
 
     coefficients_: Array
     mean_: Array
@@ -165,6 +174,7 @@ class S3VMClassifier(PartlyLabelled):
         *,
         s: float = 5.0,
         positive_share: float | None = None,
+        classes: Sequence[Any] | None = None,
         probability: bool = False,
         solver: SmoothSolver | str = "lbfgs",
         network: Network | None = None,
@@ -174,13 +184,27 @@ class S3VMClassifier(PartlyLabelled):
         self.C2 = C2
         self.s = s
         self.positive_share = positive_share
+        self.classes = classes
         self.probability = probability
         self.solver = solver
         self.network = network
         self.random_state = random_state
 
+    def check_secrecy(self, parts: Mapping[str, Any]) -> None:
+        network = network_of(self.network)
+        check_secret_part(parts["solver"], network, "use solver='lbfgs' or 'newton'")
+        check_classes_given(self)
+        if self.probability:
+            raise secret_error(
+                "S3VMClassifier with probability=True",
+                "would need many more sums",
+                "set it to False",
+            )
+
     def check_parameters(self) -> None:
         super().check_parameters()
+        if self.classes is not None:
+            stream_classes(self.classes)
         for name, least in (("C1", "above 0"), ("C2", "of 0 or more"), ("s", "above 0")):
             value = _as_number(getattr(self, name))
             may_be_zero = name == "C2"
@@ -211,7 +235,7 @@ class S3VMClassifier(PartlyLabelled):
         losses = self._losses(inputs, labels, m, r)
         found = solver.minimise(network, losses, 1.0)
         # Checked here, before anything is computed from them.
-        check_coefficients(network, found.coefficients, found.apart)
+        _check_coefficients(network, found)
         w = found.coefficients
         self.mean_ = m
         self.positive_share_ = r
@@ -352,13 +376,14 @@ def count_labels(network: Network, outputs: Sequence[Array]) -> Labels:
         [np.count_nonzero(own), np.count_nonzero(Y[:, -1] > 0), np.count_nonzero(~own)]
         for Y, own in zip(outputs, marks, strict=True)
     ]
-    sums = sum_alike(network, np.array(counts, dtype=np.float64), SUMS)[0]  # the same at all agents
+    own = np.array(counts, dtype=np.float64)
+    sums = sum_alike(network, own, SUMS, "rows with and without labels")[0]  # alike
     L, P, U = sums
     if not (np.isfinite(sums).all() and 0.5 < P < L - 0.5 and U > -0.5):
         raise WireError(
             f"all agents together count {L:g} labelled rows, {P:g} of them positive, and {U:g} "
             "others, which cannot be right: one of them probably runs another version or "
-            "configuration"
+            "configuration, or no row has a label of some class"
         )
     return Labels(targets, marks, round(L), round(P), round(U))
 
@@ -371,16 +396,17 @@ def _estimate_share(
     labelled = [_with_constant(X[own]) for X, own in pairs]
     signs = [y[own] for y, own in zip(labels.targets, labels.marks, strict=True)]
     own_sums = np.stack([np.asarray(X.sum(axis=0)).ravel() for X in labelled])
-    n = sum_alike(network, own_sums, SUMS) / labels.L
+    n = sum_alike(network, own_sums, SUMS, "sums of labelled rows") / labels.L
     n[:, -1] = 0.0  # the constant column is not centred
     losses = S3VMLosses(labelled, signs, n, C1=C1, C2=0.0, labelled=labels.L, unlabelled=0)
     found = solver.minimise(network, losses, 1.0)
-    check_coefficients(network, found.coefficients, found.apart)
+    _check_coefficients(network, found)
     counts = []
     for v, centre, (X, own) in zip(found.coefficients, n, pairs, strict=True):
         f = _with_constant(X[~own]) @ v - v @ centre
         counts.append([np.count_nonzero(f > 0)])
-    sums = sum_alike(network, np.array(counts, dtype=np.float64), SUMS)
+    numbers = np.array(counts, dtype=np.float64)
+    sums = sum_alike(network, numbers, SUMS, "rows predicted to be positive")
     positive = float(sums[0, 0])  # the same at all agents
     r = (round(positive) + 0.5) / (labels.U + 1)
     if not 0 < r < 1:
@@ -390,6 +416,11 @@ def _estimate_share(
             "configuration"
         )
     return r
+
+
+def _check_coefficients(network: Network, found: Minimum) -> None:
+    with network.allow_messages():  # all agents have the same
+        check_coefficients(network, found.coefficients, found.apart)
 
 
 def _with_constant(X: Any) -> Any:
@@ -406,4 +437,4 @@ def _mean(network: Network, inputs: Sequence[Any], labels: Labels) -> Array:
     pairs = zip(inputs, labels.marks, strict=True)
     rows = [X[~own] if labels.U else X for X, own in pairs]
     own_sums = np.stack([np.asarray(own.sum(axis=0)).ravel() for own in rows])
-    return sum_alike(network, own_sums, SUMS) / (labels.U or labels.L)
+    return sum_alike(network, own_sums, SUMS, "sums of unlabelled rows") / (labels.U or labels.L)

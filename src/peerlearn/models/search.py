@@ -47,6 +47,7 @@ from peerlearn.models.sequence_folds import divide_sequences, pick, statistics_o
 from peerlearn.models.sequence_shares import are_many
 from peerlearn.network import Network
 from peerlearn.network.base import Counts
+from peerlearn.secret.refusals import secret_error
 
 __all__ = ["NetworkSearchCV"]
 
@@ -253,6 +254,12 @@ class NetworkSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise InputError(f"refit is {self.refit!r:.60}: give True or False")
         self._scoring(base)
         setups: list[Setup] = []
+        if network_of(base.network).secrecy is not None:
+            raise secret_error(
+                "NetworkSearchCV",
+                "would make many totals over parts of the rows",
+                "search at one site",
+            )
         for candidate in candidates:
             model = _with(base, candidate)
             setup = model.check_settings()

@@ -21,6 +21,7 @@ import numpy as np
 
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.iteration import Report
+from peerlearn.algorithms.secret_sums import one_session, session_of
 from peerlearn.algorithms.streaming.learner import Learner
 from peerlearn.arrays import Array, Indices, one_blas_thread
 from peerlearn.data.dataset import AnyArray
@@ -31,6 +32,7 @@ from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import FittedModel, Intercept, restored_on_error
 from peerlearn.models.labels import stream_classes
 from peerlearn.network.base import Counts, Network
+from peerlearn.secret.statement import SecrecyStatement
 
 PART = "stream"  # the parameter that is the learner
 TOLERANCE = 1e-6  # relative distance within which an exact stream counts as converged
@@ -47,6 +49,7 @@ class Stream:
     chunks: number of chunks so far.
     rows: number of rows of the hosted agents so far.
     sent: what was sent so far.
+    secrecy: what agents learned in secret sums so far; None without secrecy.
     """
 
     learner: Learner
@@ -56,6 +59,7 @@ class Stream:
     chunks: int = 0
     rows: int = 0
     sent: Counts = field(default_factory=Counts)
+    secrecy: SecrecyStatement | None = None
 
     def report(self) -> Report:
         """Return the report of the stream so far."""
@@ -67,12 +71,17 @@ class Stream:
             combinations = self.chunks // getattr(self.learner, "every", 1)
             chances = combinations * len(self.network.hosted)
             note += f"; agents kept silent {silences:,.0f} of {chances:,} times"
+        if "waiting_rows" in self.state:
+            waiting = self.state["waiting_rows"].sum()
+            needed = self.network.colluders + 2
+            note += f"; {waiting:,.0f} of them wait until {needed} agents have new rows"
         name = type(self.learner).__name__
         if not self.learner.exact or not hasattr(self.learner, "certify"):
             return Report(name, enough, self.chunks, (), self.sent, note, bound_reason=NOT_EXACT)
         found = self.learner.certify(self.network, self.state, self.chunks)
         enough = found.bound <= TOLERANCE
-        return Report(name, enough, self.chunks, (), self.sent, note, found.bound, found.reason)
+        report = Report(name, enough, self.chunks, (), self.sent, note, found.bound, found.reason)
+        return replace(report, secrecy=self.secrecy)
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,7 @@ class StreamModel(FittedModel):
     """
 
     adds_constant: ClassVar[bool] = True
+    begins_stream: bool = False  # True while the settings of a stream are checked
     only_in_streams: ClassVar = (PART,)
     before_files: ClassVar = {"fit_intercept": False}
 
@@ -181,7 +191,12 @@ class StreamModel(FittedModel):
                 learner: Any = stream.learner
                 state = learner.add_outputs(state, rows.places, rows.outputs[0].shape[1])
             penalties = self._penalties(stream)
-            new_state = stream.learner.learn(stream.network, state, chunks, penalties)
+            secrecy = stream.secrecy
+            with one_session(stream.network):  # of this chunk: a copy of the model has none
+                new_state = stream.learner.learn(stream.network, state, chunks, penalties)
+                if stream.network.secrecy is not None:
+                    secrecy = session_of(stream.network).describe(self.claim).after(secrecy)
+            stream.secrecy = secrecy
             stream.state = new_state | memory
             stream.chunks += 1
             stream.rows += sum(map(len, rows.outputs))
@@ -190,12 +205,11 @@ class StreamModel(FittedModel):
 
     def _begin(self, X: Any, y: Any, classes: Any) -> tuple[Stream, Rows, Counts]:
         """Return a new stream, the rows of its first chunk, and a mark of what was sent before."""
-        setup = self.check_settings()
-        if setup.network.secrecy is not None:
-            raise InputError(
-                "this network keeps sums secret, and a stream would send more than masked sums: "
-                "use fit, or a network without secrecy; nothing was sent"
-            )
+        self.begins_stream = True
+        try:
+            setup = self.check_settings()
+        finally:
+            del self.begins_stream
         if not self.stream_alpha > 0:
             raise InputError(
                 "a stream needs alpha above 0: its first rows alone do not determine the "

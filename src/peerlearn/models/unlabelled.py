@@ -27,7 +27,7 @@ from peerlearn.errors import DataError, WireError
 from peerlearn.local.held_out import HeldOutScores
 from peerlearn.models.archive_reader import ArchiveReader
 from peerlearn.models.base import DEALING, Setup
-from peerlearn.models.labels import NUMBERS, as_one_kind
+from peerlearn.models.labels import NUMBERS, as_one_kind, codes_of, stream_classes
 from peerlearn.models.probabilities import (
     Probabilities,
     check_probability,
@@ -91,8 +91,18 @@ class PartlyLabelled(Probabilities, RowModel):
         known = [_convert_objects(y[own]) for y, own in zip(labels, marks, strict=True)]
         for y in filter(len, known):
             check_classification_targets(y)
-        self.classes_ = union(network, known)
+        given = getattr(self, "classes", None)
+        if given is not None:
+            self.classes_ = stream_classes(given)
+            for y in known:
+                codes_of(y, self.classes_, "", in_stream=False)
+        else:
+            self.classes_ = union(network, known)
         if np.count_nonzero(is_unlabelled(self.classes_)):
+            if given is not None:
+                raise DataError(
+                    "-1 is among classes, but it marks rows without a label: leave it out"
+                )
             raise WireError(
                 "an agent sent -1 as a class, but -1 marks rows without a label: it probably runs "
                 "another version or configuration"

@@ -95,6 +95,8 @@ class Readout:
 class _Vertical(Targets, FittedModel):
     """Common part of the classifier and the regressor: row comparison, solver and prediction."""
 
+    leaks: ClassVar = "would send outputs of single agents for rows that all know"
+    instead: ClassVar = "give agents rows, and use RVFLClassifier or RVFLRegressor"
     parts: ClassVar = {"solver": COLUMNS}
     takes: ClassVar[Takes] = "columns"
     predicts_alone: ClassVar = False

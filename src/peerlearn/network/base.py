@@ -241,7 +241,7 @@ class Network(ABC):
     noise_seed: int | None = None
     consent: bool = False  # whether differences of totals may show the hosted agent's data
     data_version: str = ""  # digest of the hosted agent's data, if the engine knows it
-    sessions: list[Any] | None = None  # of secret sums: see algorithms/secret_sums.py
+    sessions: Any = None  # of secret sums, in a block of `algorithms.secret_sums.one_session`
     _messages_allowed: bool = False
     # Name and protection of what is sent now, for the ledger of what left a site.
     _quantity: str = ""
@@ -338,6 +338,12 @@ class Network(ABC):
             yield
         finally:
             self._messages_allowed, self._quantity, self._protection = before
+
+    @property
+    def hides_sums(self) -> bool:
+        """Whether sums are secret totals here: see algorithms/sums.py."""
+        hidden = self.secrecy is not None and not self._messages_allowed
+        return hidden and self.sessions is not None
 
     def check_allowed(self, call: str) -> None:
         """Raise InputError if this call would show the numbers of single agents under secrecy."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Claim = Literal[
@@ -27,8 +27,8 @@ class SecrecyStatement:
 
     claim: what is promised. colluders, agents: secret against so many of so many. root: name of
     the agent that learns the totals; all agents learn what it computes from them. totals: what was
-    summed, in order. shown: those that all agents learn. visible: what all agents see. limits:
-    what is not promised.
+    summed, in order. visible: what all agents see. limits: what is not promised. known_to_all: the
+    totals that all agents learn, not the root alone.
     """
 
     claim: Claim
@@ -36,21 +36,31 @@ class SecrecyStatement:
     agents: int
     root: str
     totals: tuple[str, ...]
-    shown: tuple[str, ...] = ()
     visible: str = VISIBLE
     limits: str = LIMITS
+    known_to_all: tuple[str, ...] = ()
+
+    def after(self, before: SecrecyStatement | None) -> SecrecyStatement:
+        """Return the statement about the totals of before as well."""
+        if before is None:
+            return self
+        known = {*before.known_to_all, *self.known_to_all}
+        return replace(self, totals=before.totals + self.totals, known_to_all=tuple(sorted(known)))
 
     def lines(self) -> list[tuple[str, str]]:
         """Return names and texts, as a report prints them."""
         counts = {name: self.totals.count(name) for name in self.totals}
-        listed = [f"{name} ({n} times)" if n > 1 else name for name, n in counts.items()]
-        learned = f"all by agent {self.root}"
-        if self.shown:
-            learned += f", and by all agents: {', '.join(dict.fromkeys(self.shown))}"
+        texts = {name: f"{name} ({n} times)" if n > 1 else name for name, n in counts.items()}
+        by_root = [text for name, text in texts.items() if name not in self.known_to_all]
+        by_all = [text for name, text in texts.items() if name in self.known_to_all]
+        learned = []
+        for listed, who in ((by_root, f"agent {self.root}"), (by_all, "all agents")):
+            if listed:
+                learned.append(f"{', '.join(listed)}; learned by {who}")
         against = f"secret against {self.colluders} of {self.agents} agents"
         return [
             ("secret sums", f"{self.claim}; {against}"),
-            ("totals", f"{len(self.totals)}: {', '.join(listed)}; learned {learned}"),
+            ("totals", f"{len(self.totals)}: {'; '.join(learned)}"),
             ("visible", self.visible),
             ("limits", self.limits),
         ]

@@ -97,6 +97,7 @@ class ADMM:
 
     name: ClassVar = "admm"
     exact: ClassVar = True
+    leaks: ClassVar = "makes totals from which an agent can compute the others' H'H"
 
     tolerance: float = 1e-4
     max_iterations: int = 20_000

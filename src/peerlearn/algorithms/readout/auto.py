@@ -60,6 +60,7 @@ class Auto:
 
     name: ClassVar = "auto"
     exact: ClassVar = True
+    leaks: ClassVar = "would show how many rows single agents have, to choose a solver"
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance, "Auto")

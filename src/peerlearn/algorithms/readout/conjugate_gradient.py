@@ -11,6 +11,12 @@ The r of the iteration drifts from c - A b by rounding, and by errors of inexact
 drift is bounded by the sizes of all data, three numbers that travel with c. By gossip, and where
 that bound is too large, r is summed again in the end. Where H'H has lost too many digits, agents
 compute H'(Y - H b) from their rows. Errors are part of the certificate: see certificate.py.
+
+Under secrecy all sums are secret totals, and all agents learn them: N, trace(H'H), |Y|^2, c, and
+H'H d for each direction d. The directions follow from these, and so all that a coalition sees
+follows from H'H, c, |Y|^2 and N. After B / M iterations it may know all of H'H, as the root of
+`Gram` does. The preconditioner "synthetic" adds the total of the inputs' moments. With "local",
+totals would be sums of inverses, from which single agents' H'H can be computed: it is refused.
 """
 
 from __future__ import annotations
@@ -21,8 +27,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from peerlearn.algorithms.agreement import no_rows
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.certificate import (
+    PooledGradient,
     PooledSizes,
     U,
     centre_error,
@@ -51,6 +59,7 @@ from peerlearn.algorithms.krylov import (
 )
 from peerlearn.algorithms.readout.preconditioners import PRECONDITIONERS, Preconditioner
 from peerlearn.algorithms.readout.solver import Solution, above_zero, only_ridge
+from peerlearn.algorithms.secret_sums import session_of
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array, dots, norms
 from peerlearn.errors import InputError
@@ -58,10 +67,15 @@ from peerlearn.local.least_squares import LeastSquares, PerAgent
 from peerlearn.local.normal_equations import product_units
 from peerlearn.local.penalties import Penalty
 from peerlearn.network.base import Network
+from peerlearn.secret.refusals import secret_error
+from peerlearn.secret.statement import ONLY_TOTALS
 
 __all__ = ["ConjugateGradient"]
 
 ENOUGH_DIGITS = 0.1  # part of the tolerance that rounding of sums may take
+LARGEST_DISTANCE = 1e30  # that is sent as a secret sum
+RIGHT_SIDE = "H'Y, number of rows, trace of H'H and squares of targets"
+PRODUCT = "product of H'H with a direction"
 ENERGY_MARGIN = 0.01  # relative, of a bound by energy, if sums are inexact
 
 
@@ -99,6 +113,7 @@ class ConjugateGradient:
 
     name: ClassVar = "cg"
     exact: ClassVar = True
+    claim: ClassVar = ONLY_TOTALS
 
     tolerance: float = 1e-6
     max_iterations: int = 1000
@@ -121,10 +136,28 @@ class ConjugateGradient:
         only_ridge(penalty, "ConjugateGradient")
         above_zero(penalty, "ConjugateGradient")
 
+    def check_secrecy(self) -> None:
+        """Refuse settings with which totals would tell more than H'H and H'Y."""
+        if self.preconditioner == "local":
+            raise secret_error(
+                "ConjugateGradient with the preconditioner 'local'",
+                "would sum inverses, from which single agents' H'H can be computed",
+                "use preconditioner='synthetic' or 'none'",
+            )
+
+    def _name_preconditioner(self, network: Network, problems: LeastSquares) -> str:
+        if self.preconditioner != "auto":
+            return self.preconditioner
+        if problems.features:
+            return "synthetic"
+        return "local" if network.secrecy is None else "none"
+
     def solve(self, network: Network, problems: LeastSquares, penalty: Penalty) -> Solution:
         """Return the centralised coefficients, to the tolerance, at every hosted agent."""
         krylov, b, note, certificate = self._solve(network, problems, penalty)
-        if krylov.loop.exhausted:
+        if network.secrecy is not None:
+            change = "raise max_iterations, tolerance or alpha, or scale the inputs"
+        elif krylov.loop.exhausted:
             change = (
                 "raise max_iterations, alpha or the averaging's max_rounds, "
                 "or choose preconditioner='local'"
@@ -158,16 +191,18 @@ class ConjugateGradient:
         )
         averaging = Averaging.of(self.averaging, max(self.tolerance / MARGIN, MOST_EXACT))
         rough = replace(averaging, tolerance=max(averaging.tolerance, ROUGH))
-        name = self.preconditioner
-        if name == "auto":
-            name = "synthetic" if problems.features else "local"
+        name = self._name_preconditioner(network, problems)
         kind = PRECONDITIONERS[name]
         c, sizes, extra_sums = _right_side(
             network, problems, kind.extra_numbers(network, problems, alpha), averaging
         )
-        precondition = kind.prepare(
-            problems, alpha, lambda x: sum_alike(network, x, rough), extra_sums
-        )
+
+        def total(x: Array) -> Array:
+            if network.secrecy is None:
+                return sum_alike(network, x, rough)
+            return session_of(network).total("moments of the inputs", x)
+
+        precondition = kind.prepare(problems, alpha, total, extra_sums)
         system = _NormalEquations(network, problems, alpha, kind, c, sizes, self.tolerance)
         # P >= A^-1 up to the error of the agents' shares in it.
         certain = has_own_errors(network, averaging)
@@ -188,6 +223,13 @@ def _right_side(
     All travel in the same messages.
     """
     own = problems.moment.reshape(problems.agents, -1)
+    if network.secrecy is not None:
+        numbers = np.column_stack([own, problems.rows, problems.sizes(), problems.squares])
+        totals = session_of(network).total(RIGHT_SIDE, numbers)
+        if totals[0, -3] == 0:
+            raise no_rows()
+        sizes = PooledSizes.of_totals(totals[0, -3:], problems, network.size)
+        return totals[:, :-3].reshape(problems.moment.shape), sizes, extra
     numbers = PooledSizes.numbers(problems)
     sums = sum_alike(network, np.hstack([own, numbers, extra]), averaging)
     ends = np.cumsum([own.shape[1], numbers.shape[1]])
@@ -213,8 +255,22 @@ class _NormalEquations:
         return self.c
 
     def product(self, d: Array, extra: Array, averaging: Averaging) -> tuple[Array, float]:
-        q, (e,) = sum_with_extra(self.network, self.problems.normal(d), extra, averaging)
+        own = self.problems.normal(d)
+        if self.network.secrecy is None:
+            q, (e,) = sum_with_extra(self.network, own, extra, averaging)
+        else:
+            q, e = self._product_in_secret(d, own, extra)
         return q + self.alpha * d, e
+
+    def _product_in_secret(self, d: Array, own: Array, extra: Array) -> tuple[Array, float]:
+        # All agents have the same d. Fixed-point numbers suit a d whose columns have a size of 1.
+        _, exponents = np.frexp(np.abs(d).max(axis=1, keepdims=True))
+        scaled = np.ldexp(own, -exponents).reshape(len(own), -1)
+        rows = np.column_stack([scaled, np.minimum(extra, LARGEST_DISTANCE)])
+        session = session_of(self.network)
+        sums = session.total(PRODUCT, rows, exponents[0].tobytes())
+        q: Array = np.ldexp(sums[:, :-1].reshape(own.shape), exponents)
+        return q, float(sums[0, -1]) / self.network.size
 
     def distance(self, b: Array, r: Array, z: Array) -> Array:
         distances = relative(self.preconditioner.distance(r, z, self.alpha), norms(b))
@@ -228,9 +284,12 @@ class _NormalEquations:
         """
         problems = self.problems
         by_rows = problems.has_factors and self._sums_are_rough()
-        found = pooled_gradient(
-            self.network, problems, self.alpha, b, averaging, sum_alike, by_rows=by_rows
-        )
+        if self.network.secrecy is None:
+            found = pooled_gradient(
+                self.network, problems, self.alpha, b, averaging, sum_alike, by_rows=by_rows
+            )
+        else:
+            found = self._gradient_in_secret(b)
         r = -found.gradient
         gradients = norms(r)
         if self.own_parts is not None:
@@ -242,6 +301,16 @@ class _NormalEquations:
         factor, addition = self._intercept_effect(b)
         floor = relative(found.errors / self.alpha, norms(b))
         return Check(r, certificates, factor * float(floor[0]) + addition)
+
+    def _gradient_in_secret(self, b: Array) -> PooledGradient:
+        """Return the gradient at b, from totals that follow from H'H and H'Y."""
+        problems = self.problems
+        own = problems.normal(b) - problems.moment
+        sums = session_of(self.network).total("gradient at the answer", own)
+        B = problems.shape[0]
+        errors = recurrence_error(self.sizes, norms(b), np.zeros(len(b)), self.alpha, B)
+        errors = errors + centre_error(problems.lengths, b[0])
+        return PooledGradient(sums + self.alpha * b, errors)
 
     def _sums_are_rough(self) -> bool:
         """Return whether rounding of H'H may be too much; the same at all agents."""

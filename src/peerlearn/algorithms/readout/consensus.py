@@ -10,6 +10,9 @@ The thesis gives every agent the same alpha and the same weight (`variant="thesi
 L times the penalty: with 50 agents the error is 20 % instead of 7.6 % (G50C scaled to [0, 1]). By
 gossip that variant sends nothing more than the thesis does, because its rounds are compared with
 those of the thesis.
+
+Under secrecy N and sum_k N_k b_k are secret totals, and all agents learn them. Nothing else is
+summed, so the report has no gradient.
 """
 
 from __future__ import annotations
@@ -19,19 +22,23 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from peerlearn.algorithms.agreement import no_rows
 from peerlearn.algorithms.averaging import Averaging, Method
 from peerlearn.algorithms.certificate import gradient_of_each
 from peerlearn.algorithms.iteration import Report
 from peerlearn.algorithms.readout.solver import Solution, only_ridge
+from peerlearn.algorithms.secret_sums import session_of
 from peerlearn.algorithms.sums import everyone
 from peerlearn.errors import DataError, InputError
 from peerlearn.local.least_squares import LeastSquares
 from peerlearn.local.penalties import Penalty
 from peerlearn.network.base import Network
+from peerlearn.secret.statement import ONLY_TOTALS
 
 __all__ = ["Consensus"]
 
 NOT_PROMISED = "it is an average of the agents' own answers, not the pooled one"
+IN_SECRET = "secret sums make no total for a gradient"
 NOTHING_MORE = "variant='thesis' by gossip sends nothing for a gradient"
 
 
@@ -61,6 +68,7 @@ class Consensus:
 
     name: ClassVar = "consensus"
     exact: ClassVar = False
+    claim: ClassVar = ONLY_TOTALS
 
     averaging: Averaging | Method = "auto"
     variant: Literal["weighted", "thesis"] = "weighted"
@@ -81,9 +89,16 @@ class Consensus:
         alpha = only_ridge(penalty, "Consensus")
         averaging = Averaging.of(self.averaging)
         mark = network.ledger.mark()
+        in_secret = network.secrecy is not None
         share = np.full(problems.agents, 1 / network.size)
         if self.variant == "weighted":
-            share = problems.rows / np.maximum(averaging.total(network, problems.rows), 1)
+            if in_secret:
+                N = session_of(network).count("number of rows", problems.rows).astype(np.float64)
+                if N[0] == 0:
+                    raise no_rows()
+            else:
+                N = averaging.total(network, problems.rows)
+            share = problems.rows / np.maximum(N, 1)
             # An agent without rows has weight 0: any alpha will do.
             alpha_k = np.where(share > 0, alpha * share, 1.0)
         else:
@@ -95,13 +110,17 @@ class Consensus:
                 "must determine alone when alpha is 0: set alpha above 0, or use solver='gram'"
             )
         b_k = problems.ridge(alpha_k)
-        # An average of parts as large as b, not a sum of small ones: a stopping rule that looks at
-        # the size of updates then sees the updates of b.
-        b = averaging.average(network, (network.size * share)[:, None, None] * b_k)
+        weighted = share[:, None, None] * b_k
+        if in_secret:
+            b = session_of(network).total("coefficients of the agents, weighted", weighted)
+        else:
+            # An average of parts as large as b, not a sum of small ones: a stopping rule that looks
+            # at the size of updates then sees the updates of b.
+            b = averaging.average(network, (network.size * share)[:, None, None] * b_k)
         exact = averaging.exact_on(network)
         gradient = None
-        about = NOTHING_MORE
-        if exact or self.variant == "weighted":
+        about = IN_SECRET if in_secret else NOTHING_MORE
+        if not in_secret and (exact or self.variant == "weighted"):
             gradient, about = gradient_of_each(network, problems, alpha, b, averaging)
         report = Report(
             "Consensus",

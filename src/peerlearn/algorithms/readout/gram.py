@@ -61,6 +61,7 @@ from peerlearn.local.least_squares import LeastSquares, Lengths
 from peerlearn.local.normal_equations import Factor, NormalEquations, undetermined_error
 from peerlearn.local.penalties import Lasso, Penalty
 from peerlearn.network.base import Message, Network
+from peerlearn.secret.statement import ONLY_TOTALS
 
 __all__ = ["Gram"]
 
@@ -100,6 +101,7 @@ class Gram:
 
     name: ClassVar = "gram"
     exact: ClassVar = True
+    claim: ClassVar = ONLY_TOTALS
 
     tolerance: float = 1e-6
     averaging: Averaging | Method = "auto"

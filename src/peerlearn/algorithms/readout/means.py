@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from peerlearn.algorithms.agreement import no_rows
 from peerlearn.algorithms.averaging import Averaging
 from peerlearn.algorithms.certificate import sum_error
 from peerlearn.algorithms.readout.local import Local
+from peerlearn.algorithms.secret_sums import session_of
 from peerlearn.algorithms.sums import sum_alike
 from peerlearn.arrays import Array
 from peerlearn.local.centred import Means, UncentredProblems
+from peerlearn.local.normal_equations import UNIT
 from peerlearn.network.base import Network
 
 TOLERANCE = 1e-12  # of sums by gossip
@@ -43,6 +46,18 @@ def common_sums(network: Network, solver: Any, numbers: Array) -> Array:
     if isinstance(solver, Local):
         return numbers
     return sum_alike(network, numbers, _averaging(network, solver))
+
+
+def secret_means(network: Network, sums: Array, width: int) -> Means:
+    """Return the means of all agents' rows at every hosted agent, by a secret total.
+
+    sums: of each hosted agent (`peerlearn.local.centred.column_sums`). width: B + M.
+    """
+    quantity = "number of rows, sums of features and targets, and of their squares"
+    totals = session_of(network).total(quantity, sums)
+    if totals[0, -1] == 0:
+        raise no_rows()
+    return Means.of_sums(totals, width, 4 * UNIT)  # each part, and the total
 
 
 def _averaging(network: Network, solver: Any) -> Averaging:

@@ -28,7 +28,7 @@ the protocol.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,6 +110,21 @@ class Columns:
         """What the root learns, in words."""
         sums = ", sums of features and targets" if self.intercept else ""
         return f"number or weight of rows{sums}, H'H, H'Y and squares of targets"
+
+    def of_parts(self, G: Array, P: Array, squares: Array, rows: Array) -> Array:
+        """Return A'A of one agent, without an intercept, from H'H, H'Y, squares of Y and rows."""
+        whole = np.zeros((self.width, self.width))
+        whole[0, 0] = rows[0]
+        whole[1 : 1 + self.B, 1 : 1 + self.B] = G
+        whole[1 : 1 + self.B, 1 + self.B :] = P
+        whole.flat[(1 + self.B) * (self.width + 1) :: self.width + 1] = squares
+        return whole
+
+    def matrix(self, entries: Array) -> Array:
+        """Return A'A from its entries; those that are not summed are zero."""
+        S = np.zeros((self.width, self.width))
+        S[self.entries] = entries
+        return S + np.triu(S, 1).T
 
     def grams(self, problems: LeastSquares, sums: Array) -> list[Array]:
         """Return the upper triangle of A'A of each hosted agent, without products of targets.
@@ -220,28 +235,12 @@ class SecretRidge:
         squares: bounds of their diagonals, agents x width. solve: takes the total, a symmetric
         matrix, and the total of the squares.
         """
-        agents = self.network.size
-        session = self.session
-        D: list[Array] = []  # at the root
-
-        def scales_of(total: Words) -> Array:
-            D.append(decode_wide(total))
-            return exponents_of(total).astype(np.float64)
+        total, e, D = sum_gram(self.session, columns, squares, grams, self.network.size)
 
         def solve_total(words: Words) -> Array:
-            S = np.zeros((columns.width, columns.width))
-            S[columns.entries] = decode_entries(words[:, 0], e)
-            return solve(S + np.triu(S, 1).T, D[0])
+            return solve(columns.matrix(decode_entries(words[:, 0], e)), D[0])
 
-        diagonals = np.stack([encode_diagonal(own, agents) for own in squares])
-        total = session.sum_to_root("squares of features and targets", diagonals)
-        scales = session.answer(total, columns.width, scales_of)
-        p = _check_scales(scales[0])
-        rows, places = columns.entries
-        e = entry_exponents(p[rows], p[places])
-        words = session.encode(np.stack([own[rows, places] for own in grams]), e)
-        total = session.sum_to_root(columns.quantity, words[:, :, None], e.tobytes())
-        return session.answer(total, self._size, solve_total)
+        return self.session.answer(total, self._size, solve_total)
 
     @property
     def _size(self) -> int:
@@ -263,7 +262,7 @@ class SecretRidge:
         m = means[:B]
         q = means[B:]
         # Two more roundings by what is subtracted, relative to the lengths before.
-        units = self._units(N) + 4
+        units = total_units(N, self.network.size) + 4
         self.equations = NormalEquations(
             (B, M),
             G=S[1 : 1 + B, 1 : 1 + B] - n * np.outer(m, m),
@@ -278,10 +277,6 @@ class SecretRidge:
         own = np.zeros(0)  # of single agents, which nobody knows
         self.lengths = Lengths(lengths[:B], float(lengths[B]), own, means, errors, float(n))
         return self._solve()
-
-    def _units(self, N: float) -> float:
-        """Return the units of rounding of products, fixed-point numbers, and totals as float64."""
-        return product_units(N) + CENTRING_UNITS + self.network.size / 64 + 4
 
     def _solve(self) -> Array:
         """Solve the equations at the root, and return what it sends."""
@@ -333,7 +328,7 @@ class SecretRidge:
                 G=S[1 : 1 + B, 1 : 1 + B],
                 P=S[1 : 1 + B, 1 + B :],
                 squares=float(S[-1, -1]),
-                units=self._units(self.N),
+                units=total_units(self.N, self.network.size),
             )
             return self._solve()
 
@@ -370,6 +365,36 @@ class SecretRidge:
             return self._row(GO_ON, found.bound, closer)
 
         return self.session.compute("gradient of the objective", numbers, self._size, certify)
+
+
+def sum_gram(
+    session: SecretSession, columns: Columns, squares: Array, grams: Sequence[Array], agents: int
+) -> tuple[Words | None, Exponents, list[Array]]:
+    """Return the secret total of Gram matrices, exponents of its entries, and total squares.
+
+    The total is as `SecretSession.sum_to_root` returns it. The total squares are in a list, which
+    is empty at other agents than the root. squares: bounds of the diagonals, agents x width. grams:
+    A'A of each hosted agent.
+    """
+    D: list[Array] = []
+
+    def scales_of(total: Words) -> Array:
+        D.append(decode_wide(total))
+        return exponents_of(total).astype(np.float64)
+
+    diagonals = np.stack([encode_diagonal(own, agents) for own in squares])
+    total = session.sum_to_root("squares of features and targets", diagonals)
+    scales = session.answer(total, columns.width, scales_of)
+    p = _check_scales(scales[0])
+    rows, places = columns.entries
+    e = entry_exponents(p[rows], p[places])
+    words = session.encode(np.stack([own[rows, places] for own in grams]), e)
+    return session.sum_to_root(columns.quantity, words[:, :, None], e.tobytes()), e, D
+
+
+def total_units(N: float, agents: int) -> float:
+    """Return the units of rounding of products of N rows, fixed-point numbers, and totals."""
+    return product_units(N) + CENTRING_UNITS + agents / 64 + 4
 
 
 def _check_scales(scales: Array) -> Exponents:

@@ -28,6 +28,7 @@ from peerlearn.algorithms.smooth.minimum import (
     bound_at,
     check_limits,
     check_start,
+    largest_sent,
     slopes_and_values,
     step_off,
     with_errors,
@@ -38,6 +39,7 @@ from peerlearn.arrays import HUGE, Array, sendable
 from peerlearn.errors import NetworkError, WireError
 from peerlearn.local.losses import Losses
 from peerlearn.network.base import Network
+from peerlearn.secret.statement import HIDDEN_SUMS
 
 __all__ = ["LBFGS"]
 
@@ -72,6 +74,7 @@ class LBFGS:
     """
 
     name: ClassVar = "lbfgs"
+    claim: ClassVar = HIDDEN_SUMS
 
     tolerance: float = 1e-5
     max_iterations: int = 10_000
@@ -186,5 +189,6 @@ class _Search:
         """Sum values and gradients at w up the tree: only the root's row is complete."""
         own = slopes_and_values(self._network, self._losses, self.w)
         rows = with_errors(self._losses, self.w, own) if self._goal.certifies else own
-        sums: Array = sum_to_root(self._network, sendable(rows))
+        rows = sendable(rows, largest_sent(self._network))
+        sums: Array = sum_to_root(self._network, rows, "values and gradients of losses")
         return sums

@@ -24,10 +24,11 @@ from peerlearn.algorithms.certificate import relative_bound
 from peerlearn.algorithms.iteration import Report, check_tolerance
 from peerlearn.algorithms.registry import Family
 from peerlearn.algorithms.sums import broadcast_from_center, sum_alike
-from peerlearn.arrays import Array, all_finite, is_real, norms, per_agent, sendable
+from peerlearn.arrays import HUGE, Array, all_finite, is_real, norms, per_agent, sendable
 from peerlearn.errors import InputError
 from peerlearn.local.losses import ROUNDING, Losses, are_convex, gradient_errors
 from peerlearn.network.base import Network
+from peerlearn.secret.fixed_point import LARGEST_SUM
 
 WAY_OUT = "raise max_iterations or tolerance, or scale the columns"
 SMALL_STEP = 0.1  # per coefficient, off a start where the gradient vanishes
@@ -177,6 +178,14 @@ def _not_a_number(
         f"infinite {where}: check its rows and the loss (peerlearn.check_gradient compares value "
         "and gradient), or give another start"
     )
+
+
+def largest_sent(network: Network) -> float:
+    """Return the largest number that is summed; it stands for infinity.
+
+    Secret sums have fixed-point numbers below 2^127 together.
+    """
+    return HUGE if network.secrecy is None else LARGEST_SUM / (2 * network.size)
 
 
 def step_off(w: Array) -> Array:

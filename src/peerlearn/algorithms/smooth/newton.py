@@ -37,6 +37,7 @@ from peerlearn.algorithms.smooth.minimum import (
     Minimum,
     check_limits,
     check_start,
+    largest_sent,
     slopes_and_values,
     step_off,
 )
@@ -54,6 +55,7 @@ from peerlearn.local.losses import (
     hessians,
 )
 from peerlearn.network.base import Network
+from peerlearn.secret.statement import HIDDEN_SUMS
 
 __all__ = ["Newton"]
 
@@ -104,6 +106,7 @@ class Newton:
     """
 
     name: ClassVar = "newton"
+    claim: ClassVar = HIDDEN_SUMS
 
     tolerance: float = 1e-6
     max_iterations: int = 200
@@ -305,7 +308,7 @@ class _Search:
         size = float(np.linalg.norm(g))
         self._loop.record(size)
         length = float(np.linalg.norm(w))
-        R = powers ** (1 / POWER) if powers < HUGE else math.inf
+        R = powers ** (1 / POWER) if powers < largest_sent(self._network) else math.inf
         error += ROUNDING * self._alpha * length
         value += self._alpha / 2 * length**2
         earlier = self._last_exact
@@ -370,6 +373,8 @@ class _Search:
         with np.errstate(over="ignore"):
             powers = R**POWER
         errors = gradient_errors(losses, self.w, slopes[:, :d])
-        both = np.column_stack([slopes, powers, errors, upper])
-        sums: Array = sum_to_root(self._network, sendable(both))
+        both = sendable(
+            np.column_stack([slopes, powers, errors, upper]), largest_sent(self._network)
+        )
+        sums: Array = sum_to_root(self._network, both, "values, gradients and Hessians of losses")
         return sums

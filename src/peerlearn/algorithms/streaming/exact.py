@@ -14,12 +14,21 @@ Errors of G and c are bounded as they grow, and b is certified after every chunk
 
 Rows can be computed from the sums of a chunk, because all agents know the random features: always
 if the chunk has a single row. `StreamConsensus` sends coefficients only.
+
+Under secrecy the sum of a chunk is a secret total at the root. The sum of one agent's rows would be
+that agent's, so there must be more:
+
+    n = number of agents with rows that wait      secret total, at all agents
+    if n >= t + 2:  add up all rows that wait     secret total, at the root; t: colluders
+    else:           they wait for the next chunk
+
+Rows that wait are remembered as their H'H and H'Y, with forgetting.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -37,13 +46,18 @@ from peerlearn.algorithms.certificate import (
 )
 from peerlearn.algorithms.iteration import Certificate
 from peerlearn.algorithms.readout.gram import merge_equations, ridge_if_any
+from peerlearn.algorithms.readout.secret_gram import Columns, sum_gram, total_units
+from peerlearn.algorithms.secret_sums import session_of
 from peerlearn.algorithms.streaming.learner import check_forgetting
 from peerlearn.algorithms.sums import broadcast_from_root, everyone, sum_everywhere
-from peerlearn.arrays import HUGE, Array, Indices, sendable
+from peerlearn.arrays import HUGE, Array, Indices, product, sendable
 from peerlearn.local.chunks import Chunk
 from peerlearn.local.normal_equations import NormalEquations, sum_units, undetermined_error
 from peerlearn.local.recursive import State
 from peerlearn.network.base import Network
+from peerlearn.secret.fixed_point import decode_entries
+from peerlearn.secret.keys import Words
+from peerlearn.secret.statement import ONLY_TOTALS
 
 __all__ = ["StreamExact"]
 
@@ -78,6 +92,7 @@ class StreamExact:
 
     name: ClassVar = "exact"
     exact: ClassVar = True
+    claim: ClassVar = ONLY_TOTALS
     takes_intercept: ClassVar = True
 
     forgetting: float = 1.0
@@ -93,18 +108,28 @@ class StreamExact:
         B, M = shape
         # accuracy: |Y|^2, units of rounding, number of additions, error of G and c, and the bound.
         Averaging.of(self.averaging).rounds_on(network)  # refuses networks that lose messages
-        return {
+        state = {
             "b": np.zeros((agents, B, M)),
             "G": np.zeros((agents, B, B)),
             "c": np.zeros((agents, B, M)),
             "accuracy": np.zeros((agents, 5)),
         }
+        if network.secrecy is not None:
+            state |= {
+                "waiting_G": np.zeros((agents, B, B)),
+                "waiting_c": np.zeros((agents, B, M)),
+                "waiting_squares": np.zeros((agents, M)),
+                "waiting_rows": np.zeros((agents, 1)),
+            }
+        return state
 
     def learn(
         self, network: Network, state: State, chunks: Sequence[Chunk], alpha: Penalties
     ) -> State:
         """Return the state after one more chunk at every agent."""
         averaging = Averaging.of(self.averaging, tolerance=1e-13)  # errors of all chunks add up
+        if network.secrecy is not None:
+            return self._in_secret(network, state, chunks, alpha)
         if averaging.exact_on(network):
             return state | {"b": self._on_a_tree(network, state, chunks, alpha)}
         return state | {"b": self._by_gossip(network, state, chunks, alpha, averaging)}
@@ -133,28 +158,86 @@ class StreamExact:
     def _on_a_tree(
         self, network: Network, state: State, chunks: Sequence[Chunk], alpha: Penalties
     ) -> Array:
-        b = np.zeros_like(state["b"])
-        about = np.zeros((len(b), 2))  # whether there is an answer, and its bound
-        seen = {}
+        b = state["b"]
+        rows = np.zeros((len(b), b[0].size + 2))
+        new = {}
         sums = merge_equations(network, _equations(chunks, len(b), b.shape[1:]))
         for k, agent in enumerate(network.hosted):
             if agent == network.tree.root:
-                seen[k] = self._add_to_past(state, k, sums[k])
-                b[k], found, penalty = _solve(seen[k], alpha)
-                bound = certify_equations(seen[k], penalty, b[k]).bound if found else math.inf
-                about[k] = [found, bound]
-        rows = sendable(np.hstack([b.reshape(len(b), -1), about]))
+                new[k] = sums[k]
+                rows[k] = _answer(self._add_to_past(state, k, new[k]), alpha)
         answer: Array = broadcast_from_root(network, rows)
+        return self._keep(state, new, answer, alpha)
+
+    def _in_secret(
+        self, network: Network, state: State, chunks: Sequence[Chunk], alpha: Penalties
+    ) -> State:
+        """Return the state after a chunk; rows of too few agents wait."""
+        waiting = self._wait(state, chunks)
+        session = session_of(network)
+        has_rows = (waiting["waiting_rows"] > 0).astype(np.int64)
+        count = int(session.count("agents with new rows", has_rows)[0, 0])
+        if count < network.colluders + 2:
+            past = {name: self.forgetting * state[name] for name in ("G", "c")}
+            accuracy = state["accuracy"].copy()
+            accuracy[:, 0] *= self.forgetting
+            accuracy[:, 2] += 1
+            return state | waiting | past | {"accuracy": accuracy}
+        B, M = state["b"].shape[1:]
+        columns = Columns(B, M, intercept=False)
+        grams = [columns.of_parts(*parts) for parts in zip(*waiting.values(), strict=True)]
+        squares = np.stack([np.diagonal(own) for own in grams])
+        total, e, _ = sum_gram(session, columns, squares, grams, network.size)
+        new = {}
+
+        def compute(found: Words) -> Array:
+            k = network.hosted.index(network.tree.root)
+            S = columns.matrix(decode_entries(found[:, 0], e))
+            new[k] = NormalEquations(
+                (B, M),
+                G=S[1 : 1 + B, 1 : 1 + B],
+                P=S[1 : 1 + B, 1 + B :],
+                squares=float(np.trace(S[1 + B :, 1 + B :])),
+                units=total_units(S[0, 0], network.size),
+            )
+            return _answer(self._add_to_past(state, k, new[k]), alpha)
+
+        answer = session.answer(total, B * M + 2, compute)
+        nothing = {name: np.zeros_like(array) for name, array in waiting.items()}
+        return state | nothing | {"b": self._keep(state, new, answer, alpha)}
+
+    def _wait(self, state: State, chunks: Sequence[Chunk]) -> State:
+        """Return H'H, H'Y, sums of squares of Y and number of all rows that wait."""
+        names = ("waiting_G", "waiting_c", "waiting_squares")
+        waiting = {name: self.forgetting * state[name] for name in names}
+        rows = state["waiting_rows"].copy()  # rounding depends on their number, not their weight
+        for chunk in chunks:
+            for k, n, H, Y in zip(chunk.agents, chunk.rows, chunk.H, chunk.Y, strict=True):
+                waiting["waiting_G"][k] += product(H[:n].T, H[:n])
+                waiting["waiting_c"][k] += product(H[:n].T, Y[:n])
+                waiting["waiting_squares"][k] += np.add.reduce(Y[:n] ** 2, axis=0)
+                rows[k] += n
+        return waiting | {"waiting_rows": rows}
+
+    def _keep(
+        self, state: State, new: Mapping[int, NormalEquations], answer: Array, alpha: Penalties
+    ) -> Array:
+        """Change the state after a chunk, and return b of each hosted agent.
+
+        new: equations of the new rows of all agents, by the position of the root if it is hosted
+        here. answer: what the root sent to each hosted agent.
+        """
         if not answer[0, -2]:  # all agents raise the error that the root found
             raise undetermined_error(_number(alpha))
         # The state changes last: the network may fail before.
-        for k, equations in seen.items():
-            state["G"][k], state["c"][k] = equations.gram()
-            units = max(state["accuracy"][k, 1], sums[k].gram_units)
-            state["accuracy"][k, :2] = equations.squares, units
+        for k, equations in new.items():
+            whole = self._add_to_past(state, k, equations)
+            state["G"][k], state["c"][k] = whole.gram()
+            units = max(state["accuracy"][k, 1], equations.gram_units)
+            state["accuracy"][k, :2] = whole.squares, units
         state["accuracy"][:, 2] += 1
         state["accuracy"][:, -1] = answer[:, -1]
-        return answer[:, :-2].reshape(b.shape)
+        return answer[:, :-2].reshape(state["b"].shape)
 
     def _by_gossip(
         self,
@@ -205,6 +288,14 @@ class StreamExact:
             # A product with the forgetting factor, and an addition, are rounded in every chunk.
             units=max(units, new.gram_units) + sum_units(2 * (additions + 1)),
         )
+
+
+def _answer(equations: NormalEquations, alpha: Penalties) -> Array:
+    """Return what the root sends: b, whether there is one, and its bound."""
+    b = np.zeros(equations.shape)
+    b[:], found, penalty = _solve(equations, alpha)
+    bound = certify_equations(equations, penalty, b).bound if found else math.inf
+    return sendable(np.append(b, [found, bound]))
 
 
 def _solve(equations: NormalEquations, alpha: Penalties) -> tuple[Array | float, float, Penalties]:

@@ -13,9 +13,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 
 from peerlearn.algorithms.differential_privacy import DifferentialPrivacy
-from peerlearn.models.esn import ESNRegressor
+from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient
 from peerlearn.models.registry import models
-from peerlearn.models.rvfl import RVFLClassifier, RVFLRegressor
 from peerlearn.network.base import Network
 from peerlearn.testing import model_data as data
 from peerlearn.testing.cases.case import Arrays, Case, in_secret
@@ -27,6 +26,22 @@ LONG = 510  # of filters that soon estimate it again; a round per sample takes m
 LATER = 10  # samples that come in a block after it
 PARTS = (slice(0, 5), slice(5, 6), slice(6, None))  # agent 0 has one row: nothing later
 Way = Callable[..., Arrays]
+FIXED = {"features": "fixed", "solver": "gram"}
+LABELS = {"classes": data.METALS.tolist()}
+IN_SECRET: dict[str, dict[str, Any]] = {
+    "RVFLClassifier": {**FIXED, **LABELS, "class_weight": "balanced"},
+    "RVFLRegressor": FIXED,
+    "RVFLRegressor without intercept, with weights,": {**FIXED, "fit_intercept": False},
+    "ESNRegressor": {"solver": "gram"},
+    "RVFLClassifier cg": {**FIXED, **LABELS, "solver": "cg"},
+    "RVFLRegressor cg without preconditioner": {
+        **FIXED,
+        "solver": ConjugateGradient(preconditioner="none"),
+    },
+    "RVFLRegressor consensus": {**FIXED, "solver": "consensus"},
+    "LogisticClassifier": LABELS,
+    "GLMRegressor": {"alpha": 0.0},
+}
 
 
 def cases() -> dict[str, Case]:
@@ -48,34 +63,24 @@ def cases() -> dict[str, Case]:
                 found[f"{name} stream {words}, new classes"] = partial(
                     _stream_rows, model=model, are_known=False
                 )
-    secret = {"features": "fixed", "solver": "gram"}
-    for kind, settings in (
-        (
-            RVFLClassifier,
-            {**secret, "classes": data.METALS.tolist(), "class_weight": "balanced"},
-        ),
-        (RVFLRegressor, secret),
-        (RVFLRegressor, {**secret, "fit_intercept": False}),
-        (ESNRegressor, {"solver": "gram"}),
-    ):
-        words = "without intercept, with weights, " if "fit_intercept" in settings else ""
-        model = make_small(kind, settings)
-        case = partial(_fit_readout, model=model, weighted=bool(words))
-        found[f"{kind.__name__} {words}in secret"] = partial(in_secret, case=case)
+    for name, settings in IN_SECRET.items():
+        model = make_small(models()[name.split()[0]], settings)
+        case = partial(_fit_readout, model=model, weighted="weights" in name)
+        found[f"{name} in secret"] = partial(in_secret, case=case)
     settings = {"solver": "gram", "features": "columns", "alpha": 1e-4, "n_hidden": None}
-    far = make_small(RVFLRegressor, settings)
+    far = make_small(models()["RVFLRegressor"], settings)
     found["RVFLRegressor of far columns, in secret"] = partial(
         in_secret, case=partial(_fit_far, model=far)
     )
-    for kind, settings in (
-        (RVFLClassifier, {**secret, "classes": data.METALS.tolist()}),
-        (RVFLRegressor, {**secret, "fit_intercept": False}),
-    ):
-        bounds = (-5.0, 5.0) if kind is RVFLRegressor else None
-        private = DifferentialPrivacy(20.0, target_bounds=bounds)
-        model = make_small(kind, {**settings, "differential_privacy": private})
+    private: dict[str, tuple[dict[str, Any], Any]] = {
+        "RVFLClassifier": (LABELS, None),
+        "RVFLRegressor": ({"fit_intercept": False}, (-5.0, 5.0)),
+    }
+    for name, (settings, bounds) in private.items():
+        noise = DifferentialPrivacy(20.0, target_bounds=bounds)
+        model = make_small(models()[name], {**FIXED, **settings, "differential_privacy": noise})
         case = partial(_fit_readout, model=model, weighted=False)
-        found[f"{kind.__name__} with noise"] = partial(in_secret, case=case)
+        found[f"{name} with noise"] = partial(in_secret, case=case)
     return found
 
 
