@@ -453,7 +453,7 @@ class TestWhatIsSent:
             .fit(X, y)
             .report_.sent
         )
-        assert (alone.rounds, alone.bytes) == (d, d * links * 8 * 2 * (10 + 2 * 2 + 1))
+        assert (alone.rounds, alone.bytes) == (d, d * links * 8 * 2 * (11 + 2 * 2 + 1))
         gram = (
             RVFLRegressor(
                 6, solver="gram", network=network, random_state=0, alpha=1.0, activation="sigmoid"

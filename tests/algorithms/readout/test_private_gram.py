@@ -237,7 +237,7 @@ def test_a_damaged_norm_in_a_file_is_refused(tmp_path, norm):
     [
         ({"alpha": "auto"}, "a number as alpha"),
         ({"features": "auto"}, "features='fixed'"),
-        ({"classes": None}, "all classes given"),
+        ({"classes": None}, "give all classes"),
         ({"class_weight": "balanced"}, "no class_weight"),
         ({"probability": True}, "no probability=True"),
         ({"solver": "admm"}, "solver='gram'"),
