@@ -110,7 +110,7 @@ def test_a_site_with_noise(tmp_path):
     ("key", "value", "said"),
     [
         ("data.scale", True, "data.scale is true, which releases means"),
-        ("model.search", {"grid": {"alpha": [0.1, 1.0]}}, "a search would send"),
+        ("model.search", {"grid": {"alpha": [0.1, 1.0]}}, "would make many totals"),
         ("model.differential_privacy", {"delta": 0.1}, "DifferentialPrivacy needs epsilon"),
         ("model.differential_privacy", {"epsilon": 1, "x": 1}, "x is not a setting of Differ"),
         ("model.differential_privacy", {"epsilon": 0}, "epsilon of DifferentialPrivacy is 0"),

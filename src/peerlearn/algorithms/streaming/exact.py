@@ -175,6 +175,7 @@ class StreamExact:
         """Return the state after a chunk; rows of too few agents wait."""
         waiting = self._wait(state, chunks)
         session = session_of(network)
+        session.expect_new_rows()
         has_rows = (waiting["waiting_rows"] > 0).astype(np.int64)
         count = int(session.count("agents with new rows", has_rows)[0, 0])
         if count < network.colluders + 2:
