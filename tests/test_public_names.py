@@ -26,8 +26,8 @@ HEAVY = ("sklearn", "numba", "matplotlib", "networkx", "grpc", "pandas", "pyarro
 # Packages that are slow to import or may be missing, modules that import them, and one module that
 # knows the one it is imported in.
 DELAYED = (
-    "cryptography", "cvxpy", "fcntl", "grpc", "jinja2", "joblib", "mpi4py", "numba", "pandas",
-    "pyarrow", "resource", "scipy.signal", "scipy.stats", "sklearn", "peerlearn.lab.figures",
+    "cryptography", "cvxpy", "dp_accounting", "fcntl", "grpc", "jinja2", "joblib", "mpi4py",
+    "numba", "pandas", "pyarrow", "resource", "scipy.signal", "scipy.stats", "sklearn", "peerlearn.lab.figures",
     "peerlearn.lab.description.trial", "peerlearn.local.register_product",
 )  # fmt: skip
 DELAYING = ("cli",)  # commands import what they run; --help must not wait for it

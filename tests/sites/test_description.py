@@ -288,7 +288,7 @@ def misspelt(values, key, wrong):
             changed(changed(SITE, "run", GONE), "zebra", {"a": 1}),
             "[zebra] in FILE is not known: there are address, certificates, columns, "
             "data, model, name, neighbors, network, "
-            "output, patience, run",
+            "output, patience, privacy, run",
         ),
         (
             read_site,

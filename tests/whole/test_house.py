@@ -324,6 +324,10 @@ def test_nothing_reduces_over_the_agent_axis_but_the_network():
         "H.mean(axis=0)",
         "np.sum(Z, axis=0)",  # over folds
         "known.all()",  # what the root sent
+        "s.all()",  # over earlier sessions, as the next three
+        "few & (gone > 0)",
+        "mine.any()",
+        "s[mine].min()",
         "np.isnan(X)",
         "np.nansum(X",
         "ranks_wanted",

@@ -14,7 +14,7 @@ from peerlearn.algorithms.differential_privacy import DifferentialPrivacy as Dif
 from peerlearn.algorithms.distances.exchange import Exchange as Exchange
 from peerlearn.algorithms.distances.landmarks import Landmarks as Landmarks
 from peerlearn.algorithms.iteration import Report as Report
-from peerlearn.algorithms.private_moments import private_moments as private_moments
+from peerlearn.algorithms.moments_with_noise import private_moments as private_moments
 from peerlearn.algorithms.readout.admm import ADMM as ADMM
 from peerlearn.algorithms.readout.auto import Auto as Auto
 from peerlearn.algorithms.readout.conjugate_gradient import ConjugateGradient as ConjugateGradient

@@ -146,7 +146,7 @@ def agent(
       agent.log, status.json  what happens while it runs
       checkpoints/            what the agent needs to continue if it is killed
       left.jsonl              what left the site, for peerlearn privacy --left
-      totals.jsonl            with secrecy: who took part in totals, in all runs; keep it
+      totals.jsonl            with secrecy: who took part in totals; keep it
     """
     from peerlearn.sites.agent import run_agent
     from peerlearn.sites.lifeline import end_with_standard_input

@@ -7,7 +7,7 @@ import pytest
 
 from peerlearn import DifferentialPrivacy, SimulatedNetwork, graphs, private_moments
 from peerlearn.algorithms.differential_privacy import GRID
-from peerlearn.algorithms.private_moments import _sum_moments
+from peerlearn.algorithms.moments_with_noise import _sum_moments
 from peerlearn.errors import DataError, InputError
 from peerlearn.testing.threads import run_in_threads
 
