@@ -27,8 +27,8 @@ HEAVY = ("sklearn", "numba", "matplotlib", "networkx", "grpc", "pandas", "pyarro
 # knows the one it is imported in.
 DELAYED = (
     "cryptography", "cvxpy", "dp_accounting", "fcntl", "grpc", "jinja2", "joblib", "mpi4py",
-    "numba", "pandas", "pyarrow", "resource", "scipy.signal", "scipy.stats", "sklearn", "peerlearn.lab.figures",
-    "peerlearn.lab.description.trial", "peerlearn.local.register_product",
+    "numba", "pandas", "pyarrow", "resource", "scipy.signal", "scipy.stats", "sklearn",
+    "peerlearn.lab.figures", "peerlearn.lab.description.trial", "peerlearn.local.register_product",
 )  # fmt: skip
 DELAYING = ("cli",)  # commands import what they run; --help must not wait for it
 
