@@ -133,6 +133,7 @@ def least_epsilon(found, false, trials, delta):
     return math.log(max(right - delta, 1e-9) / wrong)
 
 
+@pytest.mark.processes  # it takes as long
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 @pytest.mark.parametrize("noise", ["as planned", "a fifth"])
 def test_a_membership_attack_stays_below_what_epsilon_allows(epsilon, noise):

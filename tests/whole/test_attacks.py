@@ -195,6 +195,7 @@ def test_the_messages_of_gram_give_the_rows_of_their_sender(intercept):
     assert max(min(away(x, row) for x in found) for row in X[:180]) < 1e-10
 
 
+@pytest.mark.processes  # it takes as long
 def test_under_secrecy_what_a_leaf_sends_gives_nothing():
     """The same rows, the same attack on the same message; and its bytes are those of random ones.
 
