@@ -19,7 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_info
+import numpy as np
+import scipy
 
 # Packages whose versions may change numbers, and the modules that have them.
 PACKAGES = {
@@ -73,10 +74,15 @@ def _processor() -> str:
 
 
 def _blas() -> str:
-    """Return the libraries of linear algebra that numpy and scipy call."""
-    libraries = [each for each in threadpool_info() if each["user_api"] == "blas"]
-    found = {f"{each['internal_api']} {each['version']}" for each in libraries}
-    return ", ".join(sorted(found)) or "unknown"
+    """Return the library of linear algebra that numpy and scipy were built with.
+
+    Which libraries are loaded would depend on what this process did before.
+    """
+    found = set()
+    for module in (np, scipy):
+        built = module.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        found.add(f"{built.get('name')} {built.get('version')}")
+    return ", ".join(sorted(found))
 
 
 def of_other_versions(rows: Iterable[Mapping[str, Any]], folder: Path) -> list[str]:
