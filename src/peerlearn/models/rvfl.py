@@ -111,6 +111,7 @@ from peerlearn.secret.refusals import secret_error
 __all__ = ["RVFLClassifier", "RVFLRegressor"]
 
 FEATURES = "the features"
+MOST_COLUMNS = 2**31
 NORM = "feature_norm"  # entry in the file of a model whose features are shortened to this length
 OPEN = "takes_new_classes"  # entry in the file of a stream that is open for new classes
 Features: TypeAlias = Literal["auto", "fixed", "columns"] | Callable[[Any], Any] | BaseEstimator
@@ -682,6 +683,8 @@ class _RVFL(StreamModel, RowModel):
             given = features_from_archive(reader, self.features, self.n_features_in_)
             self.features_ = replace(given, norm=norm)
             return
+        if self.n_features_in_ > MOST_COLUMNS:
+            raise reader.wrong(f"it has {self.n_features_in_} columns, more than any table")
         b = np.empty(0)
         W = np.empty((self.n_features_in_, 0))
         if biases in reader.arrays or reader.about.get("direct_links") is not True:
